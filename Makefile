@@ -1,0 +1,39 @@
+# The two commands of the README, and what the maintainers run. Each sets up what it needs in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-slow check format clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cli]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@ $(VENV)/.runtime
+
+demo: $(VENV)/.runtime  ## the four algorithms on ADULT, beside the paper's numbers
+	$(BIN)/python -m asset_svm.cli.demo
+
+test: $(VENV)/.dev  ## the whole suite; ASSET_DATA=folder adds the tests on real data
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(VENV)/.dev  ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+check: $(VENV)/.dev  ## format, lint, types, import contracts
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks examples
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info

@@ -1,0 +1,45 @@
+"""Kernel support vector machines for data too large for exact solvers.
+
+Everything public is exported here, and imported when it is first used: importing scikit-learn and
+numba takes over a second, which a command line that prints its help must not pay.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asset_svm.datasets import load_adult
+    from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
+    from asset_svm.exceptions import NonFiniteError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AssetClassifier",
+    "AssetRegressor",
+    "FourierMap",
+    "NonFiniteError",
+    "NystroemMap",
+    "load_adult",
+]
+
+_HOMES = {
+    "AssetClassifier": "asset_svm.estimators",
+    "AssetRegressor": "asset_svm.estimators",
+    "FourierMap": "asset_svm.estimators",
+    "NonFiniteError": "asset_svm.exceptions",
+    "NystroemMap": "asset_svm.estimators",
+    "load_adult": "asset_svm.datasets",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

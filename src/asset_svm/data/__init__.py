@@ -1,0 +1,14 @@
+"""Where rows, targets and their order come from."""
+
+from asset_svm.data.order import GivenOrder, Order, ShuffledOrder, UniformOrder
+from asset_svm.data.targets import OneVsRestTargets, RealTargets, Targets
+
+__all__ = [
+    "GivenOrder",
+    "OneVsRestTargets",
+    "Order",
+    "RealTargets",
+    "ShuffledOrder",
+    "Targets",
+    "UniformOrder",
+]

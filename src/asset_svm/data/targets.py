@@ -1,0 +1,60 @@
+"""Targets of K models on the same rows, made a block at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class Targets(Protocol):
+    """y of K models."""
+
+    @property
+    def n_models(self) -> int:
+        """K."""
+
+    def block(self, rows: Array) -> Array:
+        """The (K, len(rows)) targets of these rows, float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRestTargets:
+    """+1 where the row's class is the model's, -1 elsewhere; two classes make one model.
+
+    Parameters
+    ----------
+    codes : array of shape (m,)
+        The class of each row, 0 to n_classes - 1.
+    """
+
+    codes: Array
+    n_classes: int
+
+    @property
+    def n_models(self) -> int:
+        """1 for two classes, else one a class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def block(self, rows: Array) -> Array:
+        """The (K, len(rows)) signs of these rows."""
+        codes = self.codes[rows]
+        if self.n_classes == 2:
+            return np.where(codes == 1, 1.0, -1.0)[None, :]
+        return np.where(codes[None, :] == np.arange(self.n_classes)[:, None], 1.0, -1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class RealTargets:
+    """One real number a row, one model."""
+
+    values: Array
+    n_models: int = 1
+
+    def block(self, rows: Array) -> Array:
+        """The (1, len(rows)) values of these rows."""
+        return np.asarray(self.values[rows], dtype=np.float64)[None, :]

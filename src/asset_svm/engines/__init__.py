@@ -1,0 +1,1 @@
+"""Who evaluates phi and runs the loop: local (numpy + numba)."""

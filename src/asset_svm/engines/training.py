@@ -1,0 +1,344 @@
+"""A whole training run, from the paper's objects to a solution with its certificate.
+
+    set up     feasible sets, D_G from a sample, step rules (by a pilot if the scale is "auto")
+    epochs     ``Driver.advance`` an epoch at a time; after each, the stopping rules
+    certify    objective and duality gap of the averaged model, from one more pass
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.data import Order, Targets
+from asset_svm.engines.local import LocalEngine
+from asset_svm.feasible import FeasibleSet
+from asset_svm.features import FeatureMap
+from asset_svm.losses import Loss
+from asset_svm.problem import Certificate, certify
+from asset_svm.solvers import (
+    Average,
+    CountWindow,
+    Driver,
+    FractionWindow,
+    MappedRows,
+    ModelAxis,
+    NoWindow,
+    SolverState,
+)
+from asset_svm.solvers.average import Window
+from asset_svm.solvers.driver import Form, Slopes
+from asset_svm.solvers.pilot import choose_step_scale
+from asset_svm.steps import RobustStep, StepRule, StrongStep, estimate_gradient_bound
+
+Array = npt.NDArray[Any]
+Matrix = Any
+StepKind = Literal["robust", "strong"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to solve K problems (PL): everything but the rows.
+
+    Parameters
+    ----------
+    loss : Loss
+    lam : tuple of float
+        One a model.
+    step : {"robust", "strong"}
+    step_scale : float or None
+        None: by a pilot.
+    average : float, int or None
+    free_intercept : bool
+    intercept_bound : float or None
+        None: the loss's own.
+    gradient_sample : int
+    form : {"row", "blocked"}
+    seed : int
+    """
+
+    loss: Loss
+    lam: tuple[float, ...]
+    step: StepKind = "robust"
+    step_scale: float | None = None
+    average: float | int | None = 0.5
+    free_intercept: bool = True
+    intercept_bound: float | None = None
+    gradient_sample: int = 1000
+    form: Form = "row"
+    seed: int = 0
+
+    def feasible_sets(self, y_max: float, kappa: float) -> list[FeasibleSet]:
+        """X of each model; ``kappa`` is the largest |v|."""
+        sets = []
+        for lam in self.lam:
+            radius = self.loss.radius(lam, y_max)
+            bound = self.intercept_bound
+            if bound is None:
+                bound = self.loss.intercept_bound(y_max, kappa * radius)
+            sets.append(FeasibleSet(radius, bound if self.free_intercept else None))
+        return sets
+
+    def rules(
+        self, sets: list[FeasibleSet], gradient_bounds: Array, scale: float
+    ) -> list[StepRule]:
+        """The step rule of each model."""
+        if self.step == "strong":
+            return [StrongStep(lam) for lam in self.lam]
+        return [
+            RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)
+        ]
+
+    def window(self, total: int | None, *, stream: bool = False) -> Window:
+        """The averaging window of a run of ``total`` steps (None: not known)."""
+        if self.average is None:
+            return NoWindow()
+        if isinstance(self.average, int):
+            return CountWindow(self.average, total, every_step=stream)
+        return FractionWindow(self.average, total)
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop.
+
+    Parameters
+    ----------
+    epochs : int
+        At most this many.
+    tol : float or None
+        Stop when gap / objective is below it; checked after 1, 2, 4, 8, ... epochs.
+    deadline : float
+        On ``time.perf_counter``'s clock.
+    after_epoch : callable, optional
+        Called with (epoch, model, record); returns True to stop.
+    chosen : callable, optional
+        Gives the model to return instead of the last one, or None.
+    """
+
+    epochs: int
+    tol: float | None = None
+    deadline: float = float("inf")
+    after_epoch: Callable[[int, tuple[Array, Array], dict[str, Any]], bool] | None = None
+    chosen: Callable[[], tuple[Array, Array] | None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The averaged model of a run and what is known of it."""
+
+    coef: Array
+    intercept: Array
+    certificate: Certificate
+    epochs: int
+    step_scale: float
+    state: SolverState
+    history: list[dict[str, Any]] = field(default_factory=list)
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """The rows of a run: mapped, with targets, weights of (PL), and the order of visits.
+
+    ``slope_weight`` multiplies slopes where the order itself does not follow the weights.
+    """
+
+    mapped: MappedRows
+    targets: Targets
+    order: Order
+    weight: Array
+    slope_weight: Array | None
+    y_max: float
+
+
+def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float]:
+    """(D_G of each model, kappa) from a random sample of ``gradient_sample`` rows."""
+    m = rows.order.n_rows
+    rng = np.random.default_rng([recipe.seed, 1])
+    p = None if rows.slope_weight is not None else rows.weight / rows.weight.sum()
+    chosen = rng.choice(m, size=min(recipe.gradient_sample, m), replace=False, p=p)
+    y = rows.targets.block(chosen)
+    weight = None if rows.slope_weight is None else rows.slope_weight[chosen]
+    V = np.concatenate([block for block in _blocks(rows.mapped, chosen)])
+    bounds = [
+        estimate_gradient_bound(
+            recipe.loss, V, y[k], intercept=recipe.free_intercept, weight=weight
+        )
+        for k in range(len(y))
+    ]
+    kappa = float(np.sqrt(np.max(np.einsum("ij,ij->i", V, V, dtype=np.float64))))
+    return np.array(bounds), kappa
+
+
+def _blocks(mapped: MappedRows, rows: Array, size: int = 512) -> Iterator[Array]:
+    for start in range(0, len(rows), size):
+        V, positions = mapped.fetch(rows[start : start + size])
+        yield V[positions]
+
+
+def train(
+    engine: LocalEngine,
+    recipe: Recipe,
+    rows: TrainingRows,
+    stopping: Stopping,
+    *,
+    start: SolverState | None = None,
+) -> Solution:
+    """Solve (PL) for K models on the same rows.
+
+    ``start`` continues from an earlier state: its iterates and step counts, not its average.
+    """
+    m, K = rows.order.n_rows, len(recipe.lam)
+    epochs = stopping.epochs
+    with engine.pool(K) as pool:
+        bounds, kappa = sample_gradients(recipe, rows)
+        sets = recipe.feasible_sets(rows.y_max, kappa)
+        if max(s.radius for s in sets) == 0.0:
+            return _trivial(recipe, rows)
+        scale = recipe.step_scale
+        if scale is None:
+            scale = 1.0
+            if recipe.step == "robust":
+                scale = pilot_scale(engine, recipe, rows, sets, bounds, m * epochs, pool)
+        axis = ModelAxis.build(recipe.loss, recipe.lam, sets, recipe.rules(sets, bounds, scale))
+        state = start or SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
+        state.clear_segment()
+        driver = Driver(
+            rows.mapped,
+            rows.targets,
+            rows.order,
+            axis,
+            state,
+            Average(recipe.window(m * epochs)),
+            weight=rows.slope_weight,
+            block_size=engine.block_size,
+            form=recipe.form,
+            pool=pool,
+            length=m * epochs,
+        )
+        history: list[dict[str, Any]] = []
+        certificate = None
+        begun, done, timed_out, next_check = time.perf_counter(), 0, False, 1
+        for epoch in range(1, epochs + 1):
+            # The dual point is made of the last half of the slopes: early ones are far from it.
+            if epoch == 1 or epoch == epochs // 2 + 1 or (epoch & (epoch - 1)) == 0:
+                driver.slopes = Slopes.zeros(K, m)
+            taken = driver.advance(m, stopping.deadline)
+            done, certificate = epoch, None
+            timed_out = time.perf_counter() > stopping.deadline
+            record = _record(driver, epoch, time.perf_counter() - begun)
+            history.append(record)
+            if stopping.tol is not None and (epoch == next_check or epoch == epochs or timed_out):
+                next_check *= 2
+                certificate = certify_rows(driver, rows, recipe)
+                record["objective"] = float(certificate.objective.sum())
+                record["dual_gap"] = float(certificate.dual_gap.sum())
+            halt = stopping.after_epoch is not None and stopping.after_epoch(
+                epoch, driver.model(), record
+            )
+            converged = (
+                certificate is not None
+                and stopping.tol is not None
+                and certificate.dual_gap.sum() <= stopping.tol * certificate.objective.sum()
+            )
+            if timed_out or halt or converged:
+                break
+        if timed_out and taken < m and isinstance(recipe.average, int) and recipe.average:
+            driver.advance(recipe.average)  # its own end was not announced: average the next k
+            certificate = None
+        chosen = stopping.chosen() if stopping.chosen is not None else None
+        coef, intercept = chosen or driver.model()
+        if certificate is None or chosen is not None:
+            certificate = certify_rows(driver, rows, recipe, (coef, intercept))
+    return Solution(
+        coef, intercept, certificate, done, scale, state, history, timed_out=timed_out
+    )
+
+
+def _record(driver: Driver, epoch: int, seconds: float) -> dict[str, Any]:
+    """One line of the history, from what the loop saw on its way: nothing is recomputed."""
+    progress = driver.take_progress()
+    steps = max(progress.steps, 1)
+    coef = driver.state.coef
+    regulariser = 0.5 * driver.axis.lam * np.einsum("kd,kd->k", coef, coef)
+    return {
+        "epoch": epoch,
+        "steps": int(driver.state.steps.max()),
+        "seconds": seconds,
+        "progressive_loss": float(progress.loss.sum()) / steps,
+        "progressive_objective": float((progress.loss / steps + regulariser).sum()),
+        "active": float(progress.active.mean()) / steps,
+    }
+
+
+def certify_rows(
+    driver: Driver,
+    rows: TrainingRows,
+    recipe: Recipe,
+    model: tuple[Array, Array] | None = None,
+) -> Certificate:
+    """Objective and gap of a model (the driver's own by default) on all rows."""
+    slopes = driver.slopes
+    m = rows.order.n_rows
+
+    def blocks() -> Iterator[tuple[Array, Array, Array, Array]]:
+        for start in range(0, m, driver.block_size):
+            index = np.arange(start, min(start + driver.block_size, m))
+            y = rows.targets.block(index)
+            V, positions = rows.mapped.fetch(index)
+            mean = np.full(y.shape, np.nan) if slopes is None else slopes.mean(index)
+            contiguous = positions[-1] - positions[0] == len(positions) - 1
+            part = V[positions[0] : positions[-1] + 1] if contiguous else V[positions]
+            yield part, y, rows.weight[index], mean
+
+    coef, intercept = model or driver.model()
+    return certify(
+        recipe.loss,
+        driver.axis.lam,
+        coef,
+        intercept,
+        blocks(),
+        free_intercept=recipe.free_intercept,
+    )
+
+
+def pilot_scale(
+    engine: LocalEngine,
+    recipe: Recipe,
+    rows: TrainingRows,
+    sets: list[FeasibleSet],
+    bounds: Array,
+    total: int,
+    pool: ThreadPoolExecutor | None,
+) -> float:
+    """The multiplier of D_X for a run of ``total`` steps."""
+
+    def axis(scale: float) -> ModelAxis:
+        return ModelAxis.build(recipe.loss, recipe.lam, sets, recipe.rules(sets, bounds, scale))
+
+    return choose_step_scale(
+        rows.mapped,
+        rows.targets,
+        rows.order.n_rows,
+        axis,
+        total=total,
+        weight=rows.weight,
+        seed=recipe.seed,
+        block_size=engine.block_size,
+        pool=pool,
+    )
+
+
+def _trivial(recipe: Recipe, rows: TrainingRows) -> Solution:
+    """epsilon >= |y|_inf: (0, 0) is a solution with objective 0."""
+    K = len(recipe.lam)
+    zero = np.zeros(K)
+    state = SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
+    return Solution(state.coef, zero, Certificate(zero, zero.copy(), zero.copy()), 0, 1.0, state)

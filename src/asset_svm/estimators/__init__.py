@@ -1,0 +1,7 @@
+"""scikit-learn estimators: validate, translate, delegate, store."""
+
+from asset_svm.estimators.classifier import AssetClassifier
+from asset_svm.estimators.regressor import AssetRegressor
+from asset_svm.estimators.transformers import FourierMap, NystroemMap
+
+__all__ = ["AssetClassifier", "AssetRegressor", "FourierMap", "NystroemMap"]

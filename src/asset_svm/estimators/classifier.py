@@ -1,0 +1,237 @@
+"""AssetClassifier."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from asset_svm.data import OneVsRestTargets
+from asset_svm.estimators.base import AssetEstimator, Encoded
+from asset_svm.estimators.callbacks import with_callbacks
+from asset_svm.estimators.documentation import document
+from asset_svm.losses import Hinge
+
+
+@document
+class AssetClassifier(ClassifierMixin, AssetEstimator):
+    """Kernel support vector classification by approximate stochastic subgradients.
+
+    Solves lam/2 |coef|^2 + (1/W) sum_i w_i max(1 - y_i (phi(x_i).coef + b), 0), with phi a Nystroem
+    or random Fourier approximation of the kernel; several classes one-vs-rest, in one pass over
+    one map.
+
+    Parameters
+    ----------
+    %(common)s
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies ``sample_weight`` by the weight of the row's class.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    %(attributes)s
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from asset_svm import AssetClassifier
+    >>> X, y = make_moons(500, noise=0.1, random_state=0)
+    >>> AssetClassifier(gamma=1.0, C=10, random_state=0).fit(X, y).score(X, y) > 0.99
+    True
+    """
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        C=1.0,
+        lam=None,
+        approximation="nystroem",
+        n_components=None,
+        rank=None,
+        rank_threshold=None,
+        rank_rule="relative",
+        step="robust",
+        step_scale="auto",
+        gradient_sample=1000,
+        fit_intercept="auto",
+        intercept_bound=None,
+        average=0.5,
+        sampling="auto",
+        max_iter=None,
+        tol=None,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=5,
+        time_limit=None,
+        memory_limit=None,
+        class_weight=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        super().__init__(
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            C=C,
+            lam=lam,
+            approximation=approximation,
+            n_components=n_components,
+            rank=rank,
+            rank_threshold=rank_threshold,
+            rank_rule=rank_rule,
+            step=step,
+            step_scale=step_scale,
+            gradient_sample=gradient_sample,
+            fit_intercept=fit_intercept,
+            intercept_bound=intercept_bound,
+            average=average,
+            sampling=sampling,
+            max_iter=max_iter,
+            tol=tol,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Train on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, y_numeric=False)
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn from one batch, in constant memory.
+
+        The first batch settles the map, lam, the classes and the steps; between later calls only
+        ``verbose``, ``n_jobs`` and ``memory_limit`` may be changed to any effect. After ``fit`` it
+        goes on from the fitted model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), optional
+            All classes there will be; needed at the first call, may be left out later.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        known = None if classes is None else np.unique(classes)
+        if hasattr(self, "coef_"):
+            if known is not None and not np.array_equal(known, self.classes_):
+                raise ValueError(
+                    f"classes={known.tolist()} differ from the {self.classes_.tolist()} of the "
+                    "first call to partial_fit; leave classes out or pass the same."
+                )
+            known = self.classes_
+        elif known is None:
+            raise ValueError(
+                "classes=None at the first call to partial_fit, which cannot know them all from one "
+                "batch; pass classes=np.unique(y) of all targets."
+            )
+        return self._partial_fit(X, y, sample_weight, known, y_numeric=False)
+
+    def decision_function(self, X):
+        """phi(x).coef + b.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        decisions : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
+        """
+        decisions = self._decide(X)
+        return decisions.ravel() if len(self.classes_) == 2 else decisions
+
+    def predict(self, X):
+        """The class with the largest decision.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self.classes_[_winner(self._decide(X))]
+
+    def _encode(self, y, weight, known=None, *, first=True) -> Encoded:
+        check_classification_targets(y)
+        classes = np.unique(y) if known is None else np.asarray(known)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class ({classes[0]!r}); a classifier needs rows of at least 2 classes."
+            )
+        unseen = np.setdiff1d(y, classes)
+        if len(unseen):
+            raise ValueError(
+                f"y has the class {unseen[0]!r}, which is not among the announced "
+                f"{classes.tolist()}; pass all classes to the first call of partial_fit."
+            )
+        self.classes_ = classes
+        targets = OneVsRestTargets(np.searchsorted(classes, y), len(classes))
+        return Encoded(targets, Hinge(), 1.0, labels=tuple(classes.tolist()))
+
+    def _final_weights(self, y, weight):
+        if self.class_weight is None:
+            return weight
+        if self.class_weight == "balanced":
+            # Of the weighted rows, so that a weight of k counts as k rows.
+            codes = np.searchsorted(self.classes_, y)
+            totals = np.bincount(codes, weights=weight, minlength=len(self.classes_))
+            present = np.maximum(totals, np.finfo(float).tiny)
+            return weight * (weight.sum() / (np.count_nonzero(totals) * present))[codes]
+        per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        return weight * per_class[np.searchsorted(self.classes_, y)]
+
+    def _validation_score(self, decisions, y, weight) -> float:
+        predicted = self.classes_[_winner(decisions)]
+        return float(np.average(predicted == y, weights=weight))
+
+    def _split(self, y, seed):
+        rows = np.arange(len(y))
+        counts = np.unique(y, return_counts=True)[1]
+        stratify = y if counts.min() >= 2 else None
+        return train_test_split(
+            rows, test_size=self.validation_fraction, random_state=seed, stratify=stratify
+        )
+
+
+def _winner(decisions):
+    if decisions.shape[1] == 1:
+        return (decisions[:, 0] > 0).astype(np.intp)
+    return decisions.argmax(axis=1)

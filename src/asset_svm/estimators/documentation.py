@@ -1,0 +1,112 @@
+"""The parameters and attributes that both estimators have, written once."""
+
+from __future__ import annotations
+
+import inspect
+
+COMMON = """\
+kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"} or callable, default="rbf"
+    A callable f(X, Z) returns the matrix of kernel values (Nystroem only).
+gamma : {"scale", "auto"} or float, default="scale"
+    As in ``sklearn.svm.SVC``: 1 / (n_features X.var()), 1 / n_features, or a number.
+degree : float, default=3
+    Of "poly".
+coef0 : float, default=0.0
+    Of "poly" and "sigmoid".
+C : float, default=1.0
+    As in SVC; lam = 1 / (C W), W the sum of the weights of the rows trained on.
+lam : float, default=None
+    The paper's lambda; overrides ``C``.
+approximation : {"nystroem", "fourier"}, NystroemMap or FourierMap, default="nystroem"
+    ASSET_M or ASSET_F; or a map of your own: fitted, it is used as it is (wrap it in
+    ``sklearn.frozen.FrozenEstimator`` where the estimator is cloned); else fitted first.
+n_components : int, default=None
+    Landmarks s (Nystroem) or features d (Fourier). None: 2048, fewer where there are fewer rows
+    or the memory is short.
+rank : int, default=None
+    Keep at most this many eigenpairs of the landmarks' kernel matrix.
+rank_threshold : float, default=None
+    Drop smaller eigenvalues, relative to the largest; None suits the type of the rows.
+rank_rule : {"relative", "absolute"}, default="relative"
+    "absolute" compares eigenvalues with ``rank_threshold`` itself (the paper: 1e-16).
+step : {"robust", "strong"}, default="robust"
+    ASSET's D_X / (D_G sqrt j), or ASSET*'s 1 / (lam j), which has no intercept.
+step_scale : "auto" or float, default="auto"
+    Multiplies D_X in the robust step. "auto" tries a few on a small sample; 1.0 is the paper's.
+gradient_sample : int, default=1000
+    Rows from which D_G is estimated.
+fit_intercept : {"auto", True, False}, default="auto"
+    "auto": True for the robust step, False for the strong one.
+intercept_bound : float, default=None
+    B, the largest |b|. None: a bound that holds a solution.
+average : float, int or None, default=0.5
+    A float r averages the last r of the steps, an int k the last k, None takes the last iterate.
+sampling : {"auto", "uniform", "shuffle", "given"}, default="auto"
+    With replacement (the paper's), a new order every epoch, or as the rows stand. "auto" is
+    "uniform" in fit and "given" in partial_fit.
+max_iter : int, default=None
+    Epochs. None: 20, more on small data (at least 100 000 steps).
+tol : float, default=None
+    Stop when the duality gap is below tol times the objective, checked after 1, 2, 4, ... epochs;
+    a ConvergenceWarning if it never is. None: run all epochs.
+early_stopping : bool, default=False
+    Hold out rows, score them after every epoch, stop when the score no longer improves, and
+    return the best model.
+validation_fraction : float, default=0.1
+    The part of the rows that early stopping holds out.
+n_iter_no_change : int, default=5
+    Epochs without improvement that early stopping waits for.
+time_limit : float, default=None
+    Seconds after which fit returns what it has.
+memory_limit : float, default=None
+    Bytes that the mapped rows may take; where they do not fit they are recomputed. None: half of
+    what is free.
+warm_start : bool, default=False
+    Go on from the last fit: the same map, its model as the first iterate, its step count. Starts
+    anew where the parameters of the map, the columns or the classes have changed.
+random_state : int, RandomState or None, default=None
+n_jobs : int, default=None
+    Threads that the models of several classes are spread over; -1 uses all cores.
+verbose : int, default=0
+    Above 0: log a line an epoch (logger "asset_svm")."""
+
+ATTRIBUTES = """\
+coef_ : ndarray of shape (n_models, d)
+    In the feature space of the map; defined up to a rotation of phi. One model for two classes
+    and for regression, else one a class.
+intercept_ : ndarray of shape (n_models,)
+dual_coef_ : ndarray of shape (n_models, s)
+    Nystroem only: decisions are k(X, components_) @ dual_coef_.T + intercept_.
+components_ : ndarray or CSR matrix of shape (s, n_features)
+    Nystroem only: the landmarks.
+component_indices_ : ndarray of shape (s,)
+    Nystroem only: the rows of X that they were.
+feature_map_ : object
+    phi.
+n_components_ : int
+    d.
+lam_ : float
+    The lambda of (PL).
+step_scale_ : float
+    The multiplier of D_X that was used.
+objective_ : float
+    (PL) at the returned model, summed over models; after partial_fit, on the last batch.
+dual_gap_ : float
+    An upper bound of objective_ minus the optimum, likewise.
+n_iter_ : int
+    Epochs, or batches.
+t_ : int
+    Steps.
+history_ : list of dict
+    A record an epoch.
+n_features_in_ : int
+feature_names_in_ : ndarray of str"""
+
+
+def document(cls: type) -> type:
+    """Fill %(common)s and %(attributes)s in the docstring of a class."""
+    text = inspect.cleandoc(cls.__doc__ or "")
+    for name, part in (("%(common)s", COMMON), ("%(attributes)s", ATTRIBUTES)):
+        text = text.replace(name, part)
+    cls.__doc__ = text
+    return cls

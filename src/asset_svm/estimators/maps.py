@@ -1,0 +1,84 @@
+"""From the parameters of an estimator or transformer to a drawn feature map."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from asset_svm.engines.local import available_memory
+from asset_svm.estimators.parameters import check_count, check_not_negative
+from asset_svm.features import FourierFeatures, NystroemFeatures
+from asset_svm.kernels import Kernel, scale_gamma
+
+DEFAULT_COMPONENTS = 2048
+
+
+def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> Kernel:
+    """The kernel with its gamma as a number."""
+    gamma = estimator.gamma
+    if gamma == "auto":
+        gamma = 1.0 / X.shape[1]
+    elif gamma == "scale":
+        gamma = scale_gamma(X, weight)
+    coef0, degree = getattr(estimator, "coef0", 0.0), getattr(estimator, "degree", 3)
+    return Kernel(estimator.kernel, float(gamma), degree, float(coef0))
+
+
+def resolve_components(n_components: int | None, n_rows: int, itemsize: int = 8) -> int:
+    """``n_components``, by default 2048, fewer where V of that width would not fit in memory."""
+    if n_components is not None:
+        return int(n_components)
+    fitting = available_memory() // 2 // max(n_rows * itemsize, 1)
+    return int(np.clip(fitting, 128, DEFAULT_COMPONENTS))
+
+
+def draw_nystroem(
+    estimator: Any,
+    X: Any,
+    weight: np.ndarray | None,
+    rng: np.random.Generator,
+    what: str = "rows of X",
+) -> NystroemFeatures:
+    """Landmarks from the rows of X, and their factor."""
+    allowed = X.shape[0] if weight is None else int(np.count_nonzero(weight))
+    count = resolve_components(estimator.n_components, X.shape[0], X.dtype.itemsize)
+    if estimator.n_components is None:
+        count = min(count, allowed)
+    elif count > allowed:
+        raise ValueError(
+            f"n_components={count} is more than the {allowed} {what}; "
+            f"set n_components to at most {allowed}."
+        )
+    return NystroemFeatures.sample(
+        X,
+        resolve_kernel(estimator, X, weight),
+        count,
+        rng,
+        weight=weight,
+        rank=estimator.rank,
+        threshold=estimator.rank_threshold,
+        rule=estimator.rank_rule,
+    )
+
+
+def draw_fourier(
+    estimator: Any, X: Any, weight: np.ndarray | None, rng: np.random.Generator
+) -> FourierFeatures:
+    """Frequencies from the kernel's spectral density."""
+    count = resolve_components(estimator.n_components, X.shape[0], X.dtype.itemsize)
+    return FourierFeatures.sample(
+        resolve_kernel(estimator, X, weight), X.shape[1], count, rng
+    )
+
+
+def check_rank(estimator: Any) -> None:
+    """The parameters of the rank of the Nystroem map."""
+    check_count("n_components", estimator.n_components, optional=True)
+    check_count("rank", estimator.rank, optional=True)
+    check_not_negative("rank_threshold", estimator.rank_threshold, optional=True)
+    if estimator.rank_rule == "absolute" and estimator.rank_threshold is None:
+        raise ValueError(
+            'rank_rule="absolute" needs a threshold, and rank_threshold=None gives none; '
+            "set rank_threshold, for example to the paper's 1e-16."
+        )

@@ -1,0 +1,109 @@
+"""Checks of parameters, in one sentence shape: name=value, why it cannot be, what to do.
+
+    C=-1 is not a positive number; set C to a number above 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+from asset_svm import kernels
+
+
+def _refuse(name: str, value: Any, why: str, advice: str) -> None:
+    shown = f'"{value}"' if isinstance(value, str) else repr(value)
+    raise ValueError(f"{name}={shown} {why}; {advice}.")
+
+
+def is_number(value: Any) -> bool:
+    """A finite real number; a bool is none."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def is_integer(value: Any) -> bool:
+    """An integer; a bool is none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_positive(name: str, value: Any, *, optional: bool = False) -> None:
+    """A number above 0."""
+    if optional and value is None:
+        return
+    if not is_number(value) or value <= 0:
+        _refuse(name, value, "is not a positive number", f"set {name} to a number above 0")
+
+
+def check_not_negative(name: str, value: Any, *, optional: bool = False) -> None:
+    """A number of at least 0."""
+    if optional and value is None:
+        return
+    if not is_number(value) or value < 0:
+        _refuse(name, value, "is not a number of at least 0", f"set {name} to 0 or above")
+
+
+def check_count(name: str, value: Any, *, optional: bool = False) -> None:
+    """An integer of at least 1."""
+    if optional and value is None:
+        return
+    if not is_integer(value) or value < 1:
+        _refuse(name, value, "is not a positive integer", f"set {name} to an integer of at least 1")
+
+
+def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
+    """One of a few values."""
+    choices = tuple(choices)
+    if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
+        listed = ", ".join(f'"{c}"' if isinstance(c, str) else repr(c) for c in choices)
+        _refuse(name, value, "is not a known choice", f"choose one of {listed}")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """True or False."""
+    if not (isinstance(value, bool) or type(value).__name__ == "bool_"):
+        _refuse(name, value, "is not a truth value", f"set {name} to True or False")
+
+
+def check_fraction(name: str, value: Any) -> None:
+    """A number strictly between 0 and 1."""
+    if not is_number(value) or not 0 < value < 1:
+        _refuse(name, value, "is not between 0 and 1", f"set {name} to a fraction such as 0.1")
+
+
+def check_average(value: Any) -> None:
+    """A float in (0, 1], an integer of at least 1, or None."""
+    if value is None or (is_integer(value) and value >= 1):
+        return
+    if is_number(value) and not is_integer(value) and 0 < value <= 1:
+        return
+    _refuse(
+        "average",
+        value,
+        "is neither a fraction, nor a count, nor None",
+        "set average to a float in (0, 1], to an integer of at least 1, or to None",
+    )
+
+
+def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any) -> None:
+    """The kernel and its numbers."""
+    if kernel == "precomputed":
+        _refuse(
+            "kernel",
+            kernel,
+            "needs all m x m kernel values, which is what this method avoids",
+            "pass the rows with kernel='rbf' or a callable, or use sklearn.svm.SVC",
+        )
+    if not callable(kernel):
+        check_choice("kernel", kernel, kernels.NAMES)
+    if gamma not in ("scale", "auto") and (not is_number(gamma) or gamma <= 0):
+        _refuse(
+            "gamma",
+            gamma,
+            'is neither "scale", nor "auto", nor a positive number',
+            'set gamma to "scale", "auto" or a number above 0',
+        )
+    check_not_negative("degree", degree)
+    if not is_number(coef0):
+        _refuse("coef0", coef0, "is not a number", "set coef0 to a finite number")

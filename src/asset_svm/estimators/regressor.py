@@ -1,0 +1,187 @@
+"""AssetRegressor."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.model_selection import train_test_split
+
+from asset_svm.data import RealTargets
+from asset_svm.estimators import parameters as check
+from asset_svm.estimators.base import AssetEstimator, Encoded
+from asset_svm.estimators.callbacks import with_callbacks
+from asset_svm.estimators.documentation import document
+from asset_svm.losses import EpsilonInsensitive
+
+
+@document
+class AssetRegressor(RegressorMixin, AssetEstimator):
+    """Kernel support vector regression by approximate stochastic subgradients.
+
+    Solves lam/2 |coef|^2 + (1/W) sum_i w_i max(|y_i - phi(x_i).coef - b| - epsilon, 0), with phi a
+    Nystroem or random Fourier approximation of the kernel. With an intercept, the weighted median of
+    y is subtracted first and added back: the same problem in a smaller ball.
+
+    Parameters
+    ----------
+    %(common)s
+    epsilon : float, default=0.1
+        The half-width of the tube inside which errors do not count.
+
+    Attributes
+    ----------
+    %(attributes)s
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from asset_svm import AssetRegressor
+    >>> X = np.linspace(0, 6, 500)[:, None]
+    >>> y = np.sin(X).ravel()
+    >>> AssetRegressor(C=10, epsilon=0.01, random_state=0).fit(X, y).score(X, y) > 0.99
+    True
+    """
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        C=1.0,
+        lam=None,
+        epsilon=0.1,
+        approximation="nystroem",
+        n_components=None,
+        rank=None,
+        rank_threshold=None,
+        rank_rule="relative",
+        step="robust",
+        step_scale="auto",
+        gradient_sample=1000,
+        fit_intercept="auto",
+        intercept_bound=None,
+        average=0.5,
+        sampling="auto",
+        max_iter=None,
+        tol=None,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=5,
+        time_limit=None,
+        memory_limit=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        super().__init__(
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            C=C,
+            lam=lam,
+            approximation=approximation,
+            n_components=n_components,
+            rank=rank,
+            rank_threshold=rank_threshold,
+            rank_rule=rank_rule,
+            step=step,
+            step_scale=step_scale,
+            gradient_sample=gradient_sample,
+            fit_intercept=fit_intercept,
+            intercept_bound=intercept_bound,
+            average=average,
+            sampling=sampling,
+            max_iter=max_iter,
+            tol=tol,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.epsilon = epsilon
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Train on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, y_numeric=True)
+
+    def partial_fit(self, X, y, sample_weight=None):
+        """Learn from one batch, in constant memory.
+
+        The first batch settles the map, lam and the steps; between later calls only ``verbose``,
+        ``n_jobs`` and ``memory_limit`` may be changed to any effect. After ``fit`` it goes on from
+        the fitted model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, sample_weight, y_numeric=True)
+
+    def predict(self, X):
+        """phi(x).coef + b.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        return self._decide(X).ravel()
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check.check_not_negative("epsilon", self.epsilon)
+
+    def _encode(self, y, weight, known=None, *, first=True) -> Encoded:
+        y = np.asarray(y, dtype=np.float64)
+        offset = self._offset if not first else 0.0
+        if first and self._free_intercept:
+            offset = weighted_median(y, weight)
+        centred = y - offset
+        loss = EpsilonInsensitive(float(self.epsilon))
+        return Encoded(RealTargets(centred), loss, float(np.abs(centred).max()), offset)
+
+    def _validation_score(self, decisions, y, weight) -> float:
+        return float(r2_score(y, decisions.ravel(), sample_weight=weight))
+
+    def _split(self, y, seed):
+        return train_test_split(
+            np.arange(len(y)), test_size=self.validation_fraction, random_state=seed
+        )
+
+
+def weighted_median(y: np.ndarray, weight: np.ndarray) -> float:
+    """The smallest y below or at which lies half of the weight."""
+    order = np.argsort(y, kind="stable")
+    running = np.cumsum(weight[order])
+    return float(y[order[np.searchsorted(running, 0.5 * running[-1])]])

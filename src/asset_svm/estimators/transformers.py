@@ -1,0 +1,180 @@
+"""NystroemMap and FourierMap: the two kernel approximations as scikit-learn transformers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from asset_svm.estimators.maps import check_rank, draw_fourier, draw_nystroem
+from asset_svm.estimators.parameters import check_choice, check_count, check_kernel
+
+FLOATS = [np.float64, np.float32]
+
+
+class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What both maps share: a drawn ``features_`` and how it is applied."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _draw(self, X, weight, rng):
+        raise NotImplementedError
+
+    def _check_parameters(self):
+        raise NotImplementedError
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Draw the map.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Rows of weight 0 are treated as absent; ``gamma="scale"`` uses the weighted variance.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        self.features_ = self._draw(X, weight, np.random.default_rng(seed))
+        return self
+
+    def transform(self, X):
+        """Map rows to features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        V : ndarray of shape (n_samples, n_features_out)
+            In the type of X (float32 or float64).
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        return self.features_(X)
+
+    @property
+    def _n_features_out(self):
+        return self.features_.dimension
+
+
+class NystroemMap(_FeatureTransformer):
+    """Approximate a kernel by landmarks: phi(x) = k(x, S) Q D^(-1/2).
+
+    Parameters
+    ----------
+    kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"} or callable, default="rbf"
+        A callable f(X, Z) returns the matrix of kernel values.
+    gamma : {"scale", "auto"} or float, default="scale"
+        As in ``sklearn.svm.SVC``.
+    degree, coef0 : float, default=3 and 0.0
+        Of "poly" and "sigmoid".
+    n_components : int, default=None
+        Landmarks s; None takes min(rows, 2048).
+    rank : int, default=None
+        Keep at most this many eigenpairs of the landmarks' kernel matrix.
+    rank_threshold : float, default=None
+        Drop smaller eigenvalues, relative to the largest; None suits the type of the rows.
+    rank_rule : {"relative", "absolute"}, default="relative"
+        "absolute" compares eigenvalues with ``rank_threshold`` itself, as in the paper (1e-16).
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    components_ : ndarray or CSR matrix of shape (s, n_features)
+        The landmarks.
+    component_indices_ : ndarray of shape (s,)
+        The rows of X that they were.
+    features_ : object
+        The drawn map.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+    """
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        n_components=None,
+        rank=None,
+        rank_threshold=None,
+        rank_rule="relative",
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.rank = rank
+        self.rank_threshold = rank_threshold
+        self.rank_rule = rank_rule
+        self.random_state = random_state
+
+    def _check_parameters(self):
+        check_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+        check_choice("rank_rule", self.rank_rule, ("relative", "absolute"))
+        check_rank(self)
+
+    def _draw(self, X, weight, rng):
+        return draw_nystroem(self, X, weight, rng)
+
+    @property
+    def components_(self) -> Any:
+        """The landmarks."""
+        return self.features_.components
+
+    @property
+    def component_indices_(self) -> np.ndarray:
+        """The rows of X that the landmarks were."""
+        return self.features_.indices
+
+
+class FourierMap(_FeatureTransformer):
+    """Approximate a kernel by random Fourier features: phi(x) = sqrt(2/d) cos(nu^T x + omega).
+
+    Parameters
+    ----------
+    kernel : {"rbf", "laplacian"}, default="rbf"
+    gamma : {"scale", "auto"} or float, default="scale"
+    n_components : int, default=None
+        Features d; None takes 2048.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    features_ : object
+        The drawn map, with ``frequencies`` and ``phases``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+    """
+
+    def __init__(self, kernel="rbf", *, gamma="scale", n_components=None, random_state=None):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def _check_parameters(self):
+        check_kernel(self.kernel, self.gamma, 3, 0.0)
+        check_count("n_components", self.n_components, optional=True)
+
+    def _draw(self, X, weight, rng):
+        return draw_fourier(self, X, weight, rng)

@@ -1,0 +1,93 @@
+"""Random Fourier features phi(x) = sqrt(2/d) cos(nu^T x + omega), E phi(x).phi(z) = k(x, z).
+
+nu is drawn from the kernel's spectral density, omega uniformly on [0, 2 pi]:
+
+    rbf        exp(-gamma |x - z|^2)     nu ~ N(0, 2 gamma I)   (the density's exponent is n/2)
+    laplacian  exp(-gamma |x - z|_1)     nu_q ~ Cauchy(0, gamma), independent
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.features.base import map_in_blocks
+from asset_svm.kernels import Kernel
+
+Array = npt.NDArray[Any]
+Matrix = Any
+
+
+@dataclass(frozen=True, eq=False)
+class FourierFeatures:
+    """phi(x) = sqrt(2/d) cos(x frequencies + phases).
+
+    Parameters
+    ----------
+    frequencies : array of shape (n, d), float64
+        The columns nu_1, ..., nu_d.
+    phases : array of shape (d,), float64
+        omega.
+    """
+
+    frequencies: Array
+    phases: Array
+
+    @classmethod
+    def sample(
+        cls, kernel: Kernel, n_features_in: int, dimension: int, rng: np.random.Generator
+    ) -> FourierFeatures:
+        """Draw nu from the spectral density of ``kernel`` and omega uniformly."""
+        shape = (n_features_in, dimension)
+        if kernel.name == "rbf":
+            frequencies = rng.normal(scale=np.sqrt(2.0 * kernel.gamma), size=shape)
+        elif kernel.name == "laplacian":
+            frequencies = kernel.gamma * rng.standard_cauchy(size=shape)
+        else:
+            raise ValueError(
+                f'approximation="fourier" needs a kernel with a spectral density, and '
+                f"kernel={kernel.name!r} has none; use kernel='rbf' or 'laplacian', or "
+                'approximation="nystroem".'
+            )
+        return cls(frequencies, rng.uniform(0.0, 2.0 * np.pi, size=dimension))
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return int(self.frequencies.shape[1])
+
+    @property
+    def n_features_in(self) -> int:
+        """n."""
+        return int(self.frequencies.shape[0])
+
+    def evaluator(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
+        """x -> phi(x)."""
+        frequencies = np.ascontiguousarray(self.frequencies, dtype=dtype)
+        phases = self.phases.astype(dtype)
+        amplitude = np.dtype(dtype).type(np.sqrt(2.0 / self.dimension))
+
+        def phi(X: Matrix) -> Array:
+            out = np.asarray(X.astype(dtype, copy=False) @ frequencies)
+            out += phases
+            np.cos(out, out=out)
+            out *= amplitude
+            return out
+
+        return phi
+
+    def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
+        """phi itself."""
+        return self.evaluator(dtype)
+
+    def decision_weights(self, coef: Array) -> Array:
+        """The coefficients of phi themselves."""
+        return np.asarray(coef, dtype=np.float64)
+
+    def __call__(self, X: Matrix) -> Array:
+        """phi(X), in the type of X."""
+        return map_in_blocks(self.evaluator(X.dtype), X, self.dimension)

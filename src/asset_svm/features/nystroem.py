@@ -1,0 +1,232 @@
+"""The Nystroem map phi(x) = k(x, S) P, with P P^T the (pseudo-)inverse of K_SS.
+
+    K_SS = Q D Q^T in float64            s landmarks, D descending
+    keep D_ii >= threshold * D_11        or >= threshold (rule "absolute"), or the first ``rank``
+    P = Q_(1..d) D_(1..d)^(-1/2)         (s x d)
+
+Where nothing is cut, any P with P P^T = K_SS^(-1) gives the same (PL) up to a rotation, and
+P = L^(-T) of the Cholesky factor K_SS = L L^T costs a twentieth of the eigendecomposition.
+
+Conventions: K_SS and its factor are always float64. The default threshold follows the type of the
+rows: noise below it would be multiplied by D^(-1/2) until rows have |v|^2 far above k(x, x). That
+bound is checked on a sample, and the threshold raised tenfold until it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg as la
+
+from asset_svm.exceptions import NonFiniteError
+from asset_svm.features.base import map_in_blocks
+from asset_svm.features.landmarks import uniform_landmarks
+from asset_svm.kernels import Kernel
+
+Array = npt.NDArray[Any]
+Matrix = Any
+RankRule = Literal["relative", "absolute"]
+Basis = Literal["auto", "eigen", "cholesky"]
+
+NORM_TOLERANCE = 1e-3
+CHECK_ROWS = 256
+
+
+def default_threshold(dtype: npt.DTypeLike) -> float:
+    """The relative eigenvalue below which rows of this type carry only noise.
+
+    float32 rows: its machine precision. float64 rows: 1e-12, since the eigenvalues of K_SS are
+    themselves known only to about s times the machine precision.
+    """
+    return float(np.finfo(np.float32).eps) if np.dtype(dtype) == np.float32 else 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class KernelBasis:
+    """x -> k(x, components), the values that decisions are made of."""
+
+    kernel: Kernel
+    components: Matrix
+
+    def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
+        """The function of a block of rows."""
+        return self.kernel.against(self.components, dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class NystroemFeatures(KernelBasis):
+    """phi(x) = k(x, components) projection.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    components : matrix of shape (s, n)
+        The landmarks, dense or CSR as the rows they came from.
+    projection : array of shape (s, d), float64
+    indices : array of shape (s,) or None
+        The rows that the landmarks were, None where they were given.
+    eigenvalues : array of shape (d,) or None
+        The kept D, None on the Cholesky route.
+    threshold : float
+        The eigenvalue threshold that was applied, relative or absolute as asked.
+    """
+
+    projection: Array
+    indices: Array | None = None
+    eigenvalues: Array | None = None
+    threshold: float = 0.0
+
+    @classmethod
+    def sample(
+        cls,
+        X: Matrix,
+        kernel: Kernel,
+        n_landmarks: int,
+        rng: np.random.Generator,
+        *,
+        weight: Array | None = None,
+        **options: Any,
+    ) -> NystroemFeatures:
+        """Draw landmarks from the rows of X; ``options`` as in ``from_landmarks``."""
+        indices = uniform_landmarks(X.shape[0], n_landmarks, rng, weight)
+        probe = X[np.sort(rng.choice(X.shape[0], min(CHECK_ROWS, X.shape[0]), replace=False))]
+        return cls.from_landmarks(X[indices], kernel, indices=indices, probe=probe, **options)
+
+    @classmethod
+    def from_landmarks(
+        cls,
+        components: Matrix,
+        kernel: Kernel,
+        *,
+        dtype: npt.DTypeLike | None = None,
+        rank: int | None = None,
+        threshold: float | None = None,
+        rule: RankRule = "relative",
+        basis: Basis = "auto",
+        indices: Array | None = None,
+        probe: Matrix | None = None,
+    ) -> NystroemFeatures:
+        """Factor K_SS of given landmarks.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            The type of the rows to be mapped; by default that of the landmarks.
+        rank : int, optional
+            Keep at most this many eigenpairs.
+        threshold : float, optional
+            Keep eigenvalues of at least this, by ``rule`` relative to the largest or absolute.
+        basis : {"auto", "eigen", "cholesky"}
+            "auto" takes the Cholesky factor where it is certain that nothing is cut.
+        probe : matrix, optional
+            Rows on which |phi(x)|^2 <= k(x, x) is checked (relative rule only).
+        """
+        dtype = np.dtype(dtype or components.dtype)
+        gram = kernel(components, components)
+        gram = 0.5 * (gram + gram.T)
+        if not np.isfinite(gram).all():
+            raise NonFiniteError(
+                "The kernel matrix of the landmarks is not finite; scale the columns of X "
+                "(StandardScaler) or lower gamma."
+            )
+        floor = default_threshold(dtype) if rule == "relative" else 0.0
+        used = max(floor, threshold or 0.0)
+        if rank is None and rule == "relative" and basis != "eigen":
+            factor = _inverse_cholesky(gram, used)
+            if factor is not None:
+                return cls(kernel, components, factor, indices, None, used)
+        if basis == "cholesky":
+            raise ValueError(
+                'basis="cholesky" needs a kernel matrix from which nothing is cut; use basis="auto".'
+            )
+        values, vectors = la.eigh(gram, check_finite=False)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        if values[0] <= 0.0:
+            raise ValueError(
+                "The kernel matrix of the landmarks has no positive eigenvalue; the kernel is zero "
+                "or negative on this data: choose another kernel, gamma or coef0."
+            )
+        while True:
+            level = used * values[0] if rule == "relative" else used
+            d = int(np.count_nonzero((values >= level) & (values > 0.0)))
+            d = max(1, min(d, rank or d))
+            features = cls(
+                kernel, components, vectors[:, :d] / np.sqrt(values[:d]), indices, values[:d], used
+            )
+            if rule == "absolute" or probe is None or d == 1 or features._norms_hold(probe, dtype):
+                return features
+            used *= 10.0
+
+    def _norms_hold(self, probe: Matrix, dtype: np.dtype[Any]) -> bool:
+        """|phi(x)|^2 <= k(x, x) (1 + 1e-3), which positive semidefinite kernels guarantee."""
+        if not self.kernel.positive_definite:
+            return True
+        limit = self.kernel.diagonal(probe) * (1.0 + NORM_TOLERANCE)
+        v = self.evaluator(dtype)(probe).astype(np.float64)
+        return bool((np.einsum("ij,ij->i", v, v) <= limit).all())
+
+    @property
+    def dimension(self) -> int:
+        """d <= s."""
+        return int(self.projection.shape[1])
+
+    @property
+    def n_features_in(self) -> int:
+        """n."""
+        return int(self.components.shape[1])
+
+    def evaluator(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
+        """x -> k(x, S) P."""
+        basis = self.basis(dtype)
+        projection = np.ascontiguousarray(self.projection, dtype=dtype)
+        return lambda X: np.asarray(basis(X) @ projection)
+
+    def decision_weights(self, coef: Array) -> Array:
+        """alpha_S = P coef = Q D^(-1/2) coef, in float64 (the paper's "Efficient Prediction")."""
+        return np.asarray(coef, dtype=np.float64) @ self.projection.T
+
+    def compact(self, coef: Array) -> tuple[Array, Array]:
+        """d of the s landmarks, and weights of their kernel values alone, for the same coef.
+
+        V_D^T alpha_D = coef has a solution for any d independent rows V_D = phi(landmarks D); a
+        pivoted QR factorisation chooses well-conditioned ones. The decision function differs from
+        phi(x).coef by the approximation phi(x).phi(z) ~ k(x, z) itself: exact where nothing is cut.
+
+        Returns
+        -------
+        chosen : array of shape (d,)
+            Positions among the landmarks.
+        weights : array of shape (K, d)
+        """
+        rows = self.kernel(self.components, self.components) @ self.projection
+        _, _, pivots = la.qr(rows.T, mode="economic", pivoting=True, check_finite=False)
+        chosen = np.sort(pivots[: self.dimension])
+        weights: Array = la.solve(rows[chosen].T, np.asarray(coef, dtype=np.float64).T).T
+        return chosen, weights
+
+    def __call__(self, X: Matrix) -> Array:
+        """phi(X), in the type of X."""
+        return map_in_blocks(self.evaluator(X.dtype), X, self.dimension)
+
+
+def _inverse_cholesky(gram: Array, threshold: float) -> Array | None:
+    """L^(-T) of gram = L L^T, or None unless gram's condition proves that nothing would be cut.
+
+    1/cond_1 <= lambda_min / lambda_max for a symmetric matrix; LAPACK's estimate of cond_1 can be
+    low by a small factor, hence the margin of 10.
+    """
+    factor, failed = la.lapack.dpotrf(gram, lower=1, clean=1)
+    if failed:
+        return None
+    norm = float(np.abs(gram).sum(axis=0).max())
+    reciprocal, failed = la.lapack.dpocon(factor, norm, uplo="L")
+    if failed or reciprocal < 10.0 * threshold:
+        return None
+    inverse, failed = la.lapack.dtrtri(factor, lower=1)
+    return None if failed else np.ascontiguousarray(inverse.T)
+
+

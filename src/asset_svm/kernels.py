@@ -1,0 +1,266 @@
+"""Kernels k(x, z) against a fixed set of landmarks, in blocks of dense or CSR rows.
+
+A ``Kernel`` is a name with its numbers. ``Kernel.against(Z, dtype)`` prepares the landmarks once and
+returns a function of a block of rows X that gives the dense block k(X, Z) in ``dtype``.
+
+Conventions that bind the code below:
+
+- Names, ``gamma``, ``degree`` and ``coef0`` mean what they mean in ``sklearn.svm.SVC``; ``laplacian``
+  is exp(-gamma |x - z|_1). A callable takes two matrices and returns the matrix of kernel values.
+- The Gaussian kernel is computed from one matrix product. Rows are first moved to the mean of the
+  landmarks and multiplied by sqrt(gamma): the kernel does not change, the cancellation in
+  |x|^2 - 2 x.z + |z|^2 does, and columns of 1e30 do not overflow in float32.
+- CSR rows are never made dense. Landmarks are, up to ``DENSE_LANDMARK_BYTES``: a nonzero of x then
+  costs one contiguous row of length s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from numba import njit
+
+Array = npt.NDArray[Any]
+Matrix = Any
+"""A dense two-dimensional array or a CSR matrix."""
+BlockFunction = Callable[[Matrix], Array]
+
+NAMES = ("rbf", "laplacian", "poly", "sigmoid", "linear")
+DENSE_LANDMARK_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its parameters.
+
+    Parameters
+    ----------
+    name : {"rbf", "laplacian", "poly", "sigmoid", "linear"} or callable
+        A callable f(X, Z) returns the (rows of X, rows of Z) matrix of kernel values.
+    gamma : float
+        The width; unused by "linear" and by a callable.
+    degree, coef0 : float
+        Of "poly" and "sigmoid".
+    """
+
+    name: str | Callable[[Matrix, Matrix], Any]
+    gamma: float = 1.0
+    degree: float = 3
+    coef0: float = 0.0
+
+    @property
+    def positive_definite(self) -> bool:
+        """Whether |phi(x)|^2 <= k(x, x) can be expected (not of "sigmoid", not of a callable)."""
+        if self.name == "poly":
+            return self.coef0 >= 0 and float(self.degree).is_integer()
+        return self.name in ("rbf", "laplacian", "linear")
+
+    def against(self, Z: Matrix, dtype: npt.DTypeLike) -> BlockFunction:
+        """Prepare the landmarks ``Z``; the result maps a block X to k(X, Z) in ``dtype``."""
+        dtype = np.dtype(dtype)
+        if callable(self.name):
+            return _Callable(self.name, Z, dtype)
+        if self.name == "rbf":
+            return _Gaussian(self, Z, dtype)
+        if self.name == "laplacian":
+            return _Laplacian(self, Z, dtype)
+        return _InnerProduct(self, Z, dtype)
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Array:
+        """k(X, Z) in float64, whatever the type of the rows."""
+        return self.against(Z, np.float64)(X)
+
+    def diagonal(self, X: Matrix) -> Array:
+        """k(x, x) for every row, in float64."""
+        m = X.shape[0]
+        if self.name in ("rbf", "laplacian"):
+            return np.ones(m)
+        if callable(self.name):
+            rows = (X[i : i + 1] for i in range(m))
+            return np.array([np.asarray(self.name(x, x), dtype=np.float64).item() for x in rows])
+        return _apply(self, squared_norms(X))
+
+
+def squared_norms(X: Matrix) -> Array:
+    """|x|^2 of every row, in float64."""
+    if sp.issparse(X):
+        return np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
+    X = np.asarray(X, dtype=np.float64)
+    norms: Array = np.einsum("ij,ij->i", X, X)
+    return norms
+
+
+def scale_gamma(X: Matrix, weight: Array | None = None) -> float:
+    """The ``gamma="scale"`` of SVC: 1 / (n Var X), the variance over all entries (weighted by row).
+
+    A weight of k counts as k copies of the row, so that both give the same kernel.
+    """
+    m, n = X.shape
+    w = np.full(m, 1.0 / m) if weight is None else weight / weight.sum()
+    shift = 0.0
+    if sp.issparse(X):
+        first = float(w @ np.asarray(X.sum(axis=1), dtype=np.float64).ravel()) / n
+        second = float(w @ squared_norms(X)) / n
+    else:
+        # Moments about one entry: an offset common to all entries does not cancel the variance away.
+        shift = float(X[0, 0])
+        first = second = 0.0
+        for start in range(0, m, 4096):
+            block = np.asarray(X[start : start + 4096], dtype=np.float64) - shift
+            part = w[start : start + 4096]
+            first += float(part @ block.sum(axis=1)) / n
+            second += float(part @ np.einsum("ij,ij->i", block, block)) / n
+    variance = second - first * first
+    floor = 1e-14 * second
+    return 1.0 / (n * variance) if variance > floor else 1.0
+
+
+def _apply(kernel: Kernel, dots: Array) -> Array:
+    """Turn inner products into kernel values, in place where the type allows."""
+    if kernel.name == "linear":
+        return dots
+    dots *= kernel.gamma
+    dots += kernel.coef0
+    if kernel.name == "sigmoid":
+        return np.tanh(dots, out=dots)
+    return np.power(dots, kernel.degree, out=dots)
+
+
+def _dense(Z: Matrix) -> bool:
+    return not sp.issparse(Z) or Z.shape[0] * Z.shape[1] * 8 <= DENSE_LANDMARK_BYTES
+
+
+class _Callable:
+    """A user's kernel, its result checked for shape."""
+
+    def __init__(self, function: Callable[[Matrix, Matrix], Any], Z: Matrix, dtype: np.dtype[Any]):
+        self.function, self.Z, self.dtype = function, Z, dtype
+
+    def __call__(self, X: Matrix) -> Array:
+        values = np.asarray(self.function(X, self.Z), dtype=self.dtype)
+        expected = (X.shape[0], self.Z.shape[0])
+        if values.shape != expected:
+            raise ValueError(
+                f"The callable kernel returned shape {values.shape} for {expected[0]} rows and "
+                f"{expected[1]} landmarks; it must return the {expected} matrix of kernel values."
+            )
+        return values
+
+
+class _InnerProduct:
+    """linear, poly and sigmoid: functions of x.z alone."""
+
+    def __init__(self, kernel: Kernel, Z: Matrix, dtype: np.dtype[Any]):
+        self.kernel, self.dtype = kernel, dtype
+        if _dense(Z):
+            Z = Z.toarray() if sp.issparse(Z) else np.asarray(Z)
+            self.transposed: Matrix = np.ascontiguousarray(Z.T, dtype=dtype)
+        else:
+            self.transposed = sp.csr_matrix(Z.T, dtype=dtype)
+
+    def __call__(self, X: Matrix) -> Array:
+        dots = X.astype(self.dtype, copy=False) @ self.transposed
+        return _apply(self.kernel, dots.toarray() if sp.issparse(dots) else np.asarray(dots))
+
+
+class _Gaussian:
+    """exp(-gamma |x - z|^2) = exp(2 x'.z' - |x'|^2 - |z'|^2), x' = sqrt(gamma) (x - shift)."""
+
+    def __init__(self, kernel: Kernel, Z: Matrix, dtype: np.dtype[Any]):
+        self.dtype = dtype
+        self.factor = float(np.sqrt(kernel.gamma))
+        n = Z.shape[1]
+        self.dense = _dense(Z)
+        if sp.issparse(Z):
+            self.shift = np.zeros(n)
+            scaled = Z.astype(np.float64) * self.factor
+            centred = scaled.toarray() if self.dense else scaled
+        else:
+            Z = np.asarray(Z, dtype=np.float64)
+            self.shift = Z.mean(axis=0)
+            centred = (Z - self.shift) * self.factor
+        # Round first, then take norms of what was rounded: |z' - z'| is then 0 to rounding.
+        if self.dense:
+            centred = np.asarray(centred, dtype=dtype)
+            self.norms = squared_norms(centred)
+            self.transposed: Matrix = np.ascontiguousarray(centred.T)
+        else:
+            self.norms = squared_norms(centred)
+            self.transposed = sp.csr_matrix(centred.T, dtype=dtype)
+
+    def __call__(self, X: Matrix) -> Array:
+        if sp.issparse(X):
+            scaled = X.astype(self.dtype) * self.dtype.type(self.factor)
+            offset = self.shift * self.factor
+            dots = scaled @ self.transposed
+            dots = dots.toarray() if sp.issparse(dots) else np.asarray(dots)
+            norms = squared_norms(scaled)
+            if offset.any():
+                dots -= (offset.astype(self.dtype) @ self.transposed)[None, :]
+                norms = norms - 2.0 * (scaled.astype(np.float64) @ offset) + offset @ offset
+        else:
+            wide = np.result_type(X.dtype, self.dtype)
+            moved = np.subtract(X, self.shift.astype(wide), dtype=wide)
+            moved *= wide.type(self.factor)
+            moved = moved.astype(self.dtype, copy=False)
+            dots = np.asarray(moved @ self.transposed)
+            norms = squared_norms(moved)
+        dots *= self.dtype.type(2)
+        dots -= norms.astype(self.dtype)[:, None]
+        dots -= self.norms.astype(self.dtype)
+        np.minimum(dots, 0, out=dots)
+        return np.exp(dots, out=dots)
+
+
+class _Laplacian:
+    """exp(-gamma |x - z|_1); no matrix product can help, a compiled loop does."""
+
+    def __init__(self, kernel: Kernel, Z: Matrix, dtype: np.dtype[Any]):
+        self.gamma, self.dtype = kernel.gamma, dtype
+        if not _dense(Z):
+            raise ValueError(
+                f'kernel="laplacian" with {Z.shape[0]} sparse landmarks of {Z.shape[1]} features '
+                "does not fit in memory; set n_components lower or use kernel='rbf'."
+            )
+        Z = Z.toarray() if sp.issparse(Z) else np.asarray(Z)
+        self.Z = np.ascontiguousarray(Z, dtype=dtype)
+        self.transposed = np.ascontiguousarray(self.Z.T)
+        self.norms = np.abs(self.Z).sum(axis=1)
+
+    def __call__(self, X: Matrix) -> Array:
+        out = np.empty((X.shape[0], self.Z.shape[0]), dtype=self.dtype)
+        if sp.issparse(X):
+            out[:] = self.norms
+            data = X.data.astype(self.dtype, copy=False)
+            _add_sparse_l1(X.indptr, X.indices, data, self.transposed, out)
+        else:
+            _l1_distances(np.ascontiguousarray(X, dtype=self.dtype), self.Z, out)
+        out *= self.dtype.type(-self.gamma)
+        return np.exp(out, out=out)
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _l1_distances(X: Array, Z: Array, out: Array) -> None:
+    """out[i, k] = sum_q |X[i, q] - Z[k, q]|."""
+    for i in range(X.shape[0]):
+        for k in range(Z.shape[0]):
+            total = X.dtype.type(0)
+            for q in range(X.shape[1]):
+                total += abs(X[i, q] - Z[k, q])
+            out[i, k] = total
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _add_sparse_l1(indptr: Array, indices: Array, data: Array, ZT: Array, out: Array) -> None:
+    """out[i] += sum over the nonzeros (q, x) of row i of |x - ZT[q]| - |ZT[q]|."""
+    for i in range(indptr.shape[0] - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            z = ZT[indices[p]]
+            x = data[p]
+            for k in range(out.shape[1]):
+                out[i, k] += abs(x - z[k]) - abs(z[k])

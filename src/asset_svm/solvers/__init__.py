@@ -1,0 +1,16 @@
+"""The loop of Algorithm 1: compiled (row form, blocked form), its state, its driver."""
+
+from asset_svm.solvers.average import Average, CountWindow, FractionWindow, NoWindow
+from asset_svm.solvers.driver import Driver, MappedRows
+from asset_svm.solvers.state import ModelAxis, SolverState
+
+__all__ = [
+    "Average",
+    "CountWindow",
+    "Driver",
+    "FractionWindow",
+    "MappedRows",
+    "ModelAxis",
+    "NoWindow",
+    "SolverState",
+]

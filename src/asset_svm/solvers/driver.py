@@ -1,0 +1,310 @@
+"""The driver: draws rows ahead of time, maps them a block at a time, hands them to a compiled loop.
+
+    advance(n):                         n more steps of every model
+      while steps are left:
+        block t = steps [t B, (t+1) B)  B fixed, so that rounding never depends on who asks when
+        rows    = order(block)          mapped once, by ``MappedRows``
+        run the row form or the blocked form up to the next of
+          the block's end, the end asked for, a boundary of the average
+
+Between two ``advance`` calls anybody may read ``model()``, the averaged model so far; the iterates
+do not notice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.data import Order, Targets
+from asset_svm.exceptions import NonFiniteError
+from asset_svm.solvers.average import NEVER, Average
+from asset_svm.solvers.blocked_form import run_block
+from asset_svm.solvers.row_form import run_rows
+from asset_svm.solvers.state import ModelAxis, SolverState
+
+Array = npt.NDArray[Any]
+Form = Literal["row", "blocked"]
+
+
+class MappedRows(Protocol):
+    """Rows of V, wherever they come from."""
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the rows of V."""
+
+    def fetch(self, rows: Array) -> tuple[Array, Array]:
+        """A matrix V and positions in it, such that V[positions] are phi of these rows."""
+
+
+@dataclass(eq=False)
+class Slopes:
+    """The average slope of every row at its visits: a point of the dual (see ``problem``)."""
+
+    total: Array
+    visits: Array
+
+    @classmethod
+    def zeros(cls, n_models: int, n_rows: int) -> Slopes:
+        """Nothing visited yet."""
+        return cls(
+            np.zeros((n_models, n_rows), dtype=np.float32), np.zeros(n_rows, dtype=np.float32)
+        )
+
+    def add(self, rows: Array, slopes: Array) -> None:
+        """One visit of each of these rows."""
+        np.add.at(self.visits, rows, np.float32(1))
+        for model in range(len(self.total)):
+            np.add.at(self.total[model], rows, slopes[model].astype(np.float32))
+
+    def mean(self, rows: Array) -> Array:
+        """The (K, len(rows)) averages; NaN where a row was never visited."""
+        visits = self.visits[rows]
+        seen = np.where(visits > 0, visits, np.nan).astype(np.float64)
+        return np.asarray(self.total[:, rows] / seen)
+
+
+@dataclass(eq=False)
+class Progress:
+    """Sums over the steps since the last ``take``: what progressive validation reports."""
+
+    steps: int
+    loss: Array
+    errors: Array
+    active: Array
+
+    @classmethod
+    def zeros(cls, n_models: int) -> Progress:
+        """No step yet."""
+        return cls(0, np.zeros(n_models), np.zeros(n_models), np.zeros(n_models))
+
+
+class Driver:
+    """One run of K models over mapped rows.
+
+    Parameters
+    ----------
+    rows, targets, order : where V, y and the order of visits come from
+    axis : ModelAxis
+    state : SolverState
+    average : Average
+    weight : array of shape (m,), optional
+        Multipliers of the slopes, mean 1; negative means that no model sees the row.
+    block_size : int
+    form : {"row", "blocked"}
+    pool : ThreadPoolExecutor, optional
+        Runs the models of a block side by side.
+    length : int, optional
+        The steps this run can have: the last block is not drawn beyond them.
+    """
+
+    def __init__(
+        self,
+        rows: MappedRows,
+        targets: Targets,
+        order: Order,
+        axis: ModelAxis,
+        state: SolverState,
+        average: Average,
+        *,
+        weight: Array | None = None,
+        block_size: int = 512,
+        form: Form = "row",
+        pool: ThreadPoolExecutor | None = None,
+        length: int | None = None,
+    ):
+        self.rows, self.targets, self.order = rows, targets, order
+        self.axis, self.state, self.average = axis, state, average
+        self.weight, self.block_size, self.form, self.pool = weight, block_size, form, pool
+        self.length = NEVER if length is None else length
+        self.position = 0
+        self.slopes: Slopes | None = None
+        self.progress = Progress.zeros(len(axis.lam))
+        self._block: tuple[int, Array, Array, Array, Array, Array] | None = None
+
+    def advance(self, steps: int, deadline: float = np.inf) -> int:
+        """Take ``steps`` more steps, or as many as end by ``deadline`` (time.perf_counter).
+
+        Returns the number of steps taken: a multiple of the block size away from the start when the
+        deadline cut it short.
+        """
+        begin, end = self.position, self.position + steps
+        while self.position < end:
+            first = self.position - self.position % self.block_size
+            stop = min(first + self.block_size, end)
+            stop = min(stop, self.position + self.average.steps_to_boundary(end - self.position))
+            self._run(first, stop)
+            self.position = stop
+            if self.average.averages and self.average.steps_to_boundary(end - stop) <= 0:
+                self.average.close_segment(self.state)
+            if stop == first + self.block_size:
+                self.state.fold()
+                self._check()
+                if time.perf_counter() > deadline:
+                    break
+        self._check()
+        return self.position - begin
+
+    def checkpoints(self, every: int, until: int) -> Iterator[tuple[int, Array, Array]]:
+        """Yield (steps, coef, intercept) of the averaged model every ``every`` steps."""
+        while self.position < until:
+            self.advance(min(every, until - self.position))
+            yield self.position, *self.model()
+
+    def model(self) -> tuple[Array, Array]:
+        """The averaged (K, d) coef and (K,) intercept so far."""
+        return self.average.result(self.state)
+
+    def take_progress(self) -> Progress:
+        """The sums since the last call."""
+        taken, self.progress = self.progress, Progress.zeros(len(self.axis.lam))
+        return taken
+
+    def _check(self) -> None:
+        if not self.state.is_finite():
+            raise NonFiniteError(
+                f"The iterates are no longer finite after step {int(self.state.steps.max())}; "
+                "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
+            )
+
+    def _fetch(self, first: int) -> tuple[int, Array, Array, Array, Array, Array]:
+        """The block that begins at step ``first``: V, positions, rows, targets, weights."""
+        if self._block is None or self._block[0] != first:
+            rows = self.order.rows(first, min(first + self.block_size, self.length))
+            V, positions = self.rows.fetch(rows)
+            weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
+            self._block = (first, V, positions, rows, self.targets.block(rows), weight)
+        return self._block
+
+    def _run(self, first: int, stop: int) -> None:
+        _, V, positions, rows, y, weight = self._fetch(first)
+        part = slice(self.position - first, stop - first)
+        y, weight, rows = y[:, part], weight[part], rows[part]
+        margins = np.empty(y.shape)
+        slopes = np.empty(y.shape)
+        run = self._run_row_form if self.form == "row" else self._run_blocked_form
+        run(V, positions[part], np.ascontiguousarray(y), weight, margins, slopes)
+        self.average.step += stop - self.position
+        if self.slopes is not None:
+            self.slopes.add(rows, slopes)
+        seen = ~np.isnan(margins)
+        self.progress.steps += y.shape[1]
+        self.progress.loss += np.where(seen, self.axis.loss.value(y, margins), 0.0).sum(axis=1)
+        self.progress.errors += (seen & (y * margins <= 0.0)).sum(axis=1)
+        self.progress.active += (slopes != 0.0).sum(axis=1)
+
+    def _each_model(self, run: Callable[[int], None]) -> None:
+        models = range(len(self.axis.lam))
+        if self.pool is None or len(models) == 1:
+            for model in models:
+                run(model)
+        else:
+            list(self.pool.map(run, models))
+
+    @property
+    def _average_from(self) -> int:
+        return 0 if self.average.averages else NEVER
+
+    def _run_row_form(
+        self, V: Array, positions: Array, y: Array, weight: Array, margins: Array, slopes: Array
+    ) -> None:
+        axis, state = self.axis, self.state
+
+        def run(k: int) -> None:
+            (
+                state.scale[k],
+                state.intercept[k],
+                state.steps[k],
+                state.pending_weight[k],
+                state.weight[k],
+                state.intercept_total[k],
+            ) = run_rows(
+                V,
+                positions,
+                y[k],
+                weight,
+                axis.loss.code,
+                axis.loss.epsilon,
+                axis.lam[k],
+                axis.radius[k],
+                axis.bound[k],
+                axis.eta[k],
+                axis.power,
+                self._average_from,
+                state.direction[k],
+                state.pending[k],
+                state.total[k],
+                state.scale[k],
+                state.intercept[k],
+                state.steps[k],
+                state.pending_weight[k],
+                state.weight[k],
+                state.intercept_total[k],
+                margins[k],
+                slopes[k],
+            )
+
+        self._each_model(run)
+
+    def _run_blocked_form(
+        self, V: Array, positions: Array, y: Array, weight: Array, margins: Array, slopes: Array
+    ) -> None:
+        axis, state = self.axis, self.state
+        state.unscale()
+        block = V[positions]
+        G = block @ block.T
+        U = (state.direction @ block.T).astype(np.float64)
+        norms = np.einsum("kd,kd->k", state.direction, state.direction, dtype=np.float64)
+        a, gained, before = (np.empty(y.shape) for _ in range(3))
+        scale, alive, head = (np.empty(len(y)) for _ in range(3))
+
+        def run(k: int) -> None:
+            (
+                scale[k],
+                alive[k],
+                head[k],
+                state.intercept[k],
+                state.steps[k],
+                state.weight[k],
+                state.intercept_total[k],
+            ) = run_block(
+                G,
+                U[k],
+                norms[k],
+                y[k],
+                weight,
+                axis.loss.code,
+                axis.loss.epsilon,
+                axis.lam[k],
+                axis.radius[k],
+                axis.bound[k],
+                axis.eta[k],
+                axis.power,
+                self._average_from,
+                state.intercept[k],
+                state.steps[k],
+                state.weight[k],
+                state.intercept_total[k],
+                a[k],
+                gained[k],
+                before[k],
+                margins[k],
+                slopes[k],
+            )
+
+        self._each_model(run)
+        if self.average.averages:
+            state.total += head[:, None] * state.direction + gained.astype(V.dtype) @ block
+        moved = alive[:, None] * state.direction + a.astype(V.dtype) @ block
+        state.direction[:] = scale[:, None] * moved

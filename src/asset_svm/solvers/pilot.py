@@ -1,0 +1,135 @@
+"""The pilot: a short run of every multiplier of the grid, to choose ``step_scale``.
+
+D_X is a bound on |x|, and a loose one: solutions have a tenth to a thirtieth of that norm, so that
+the paper's steps start too long. The multipliers train side by side, as models of one axis, on a
+small sample of the rows, and are compared by the objective of their averages on other rows.
+
+A short run favours short steps: the further a run goes, the longer the steps that pay. On eight
+data sets, with and without an intercept, the best multiplier of a run of N steps was the best of
+its first n = N/100 steps times about 3; hence the factor (N/n)^(1/4).
+
+Deterministic for a seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.data import Targets, UniformOrder
+from asset_svm.solvers.average import Average, FractionWindow
+from asset_svm.solvers.driver import Driver, MappedRows
+from asset_svm.solvers.state import ModelAxis, SolverState
+from asset_svm.steps import GRID
+
+Array = npt.NDArray[Any]
+
+SHARE = 0.01
+"""Steps of one multiplier's pilot, as a part of the run's."""
+FEWEST_STEPS = 500
+JUDGES = 4000
+"""Rows at most on which the multipliers are compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Repeated:
+    """The targets of K models once for each multiplier."""
+
+    targets: Targets
+    rows: Array
+    times: int
+
+    @property
+    def n_models(self) -> int:
+        return self.targets.n_models * self.times
+
+    def block(self, rows: Array) -> Array:
+        return np.tile(self.targets.block(self.rows[rows]), (self.times, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Subset:
+    """Some rows of mapped rows, mapped once."""
+
+    V: Array
+
+    @property
+    def dimension(self) -> int:
+        return int(self.V.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.V.dtype
+
+    def fetch(self, rows: Array) -> tuple[Array, Array]:
+        return self.V, rows
+
+
+def choose_step_scale(
+    mapped: MappedRows,
+    targets: Targets,
+    n_rows: int,
+    axis: Callable[[float], ModelAxis],
+    *,
+    total: int,
+    weight: Array,
+    seed: int,
+    block_size: int,
+    pool: ThreadPoolExecutor | None,
+    grid: tuple[float, ...] = GRID,
+) -> float:
+    """The multiplier whose short run ends in the lowest objective, carried to the whole run.
+
+    Parameters
+    ----------
+    axis : callable
+        The models with their steps multiplied by a given number.
+    total : int
+        The steps of the run that the multiplier is chosen for.
+    """
+    rng = np.random.default_rng([seed, 2])
+    steps = max(int(SHARE * total), FEWEST_STEPS)
+    shuffled = rng.permutation(n_rows)
+    n_judges = min(JUDGES, n_rows // 2) or n_rows
+    judge, fit = shuffled[:n_judges], shuffled[-min(steps, max(n_rows - n_judges, 1)) :]
+    parts = [axis(scale) for scale in grid]
+    joined = replace(
+        parts[0],
+        **{
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("lam", "radius", "bound", "eta")
+        },
+    )
+    K = targets.n_models
+    driver = Driver(
+        _Subset(_gather(mapped, fit, block_size)),
+        _Repeated(targets, fit, len(grid)),
+        UniformOrder(len(fit), seed, weight[fit]),
+        joined,
+        SolverState.zeros(K * len(grid), mapped.dimension, mapped.dtype),
+        Average(FractionWindow(0.5, steps)),
+        block_size=block_size,
+        pool=pool,
+    )
+    driver.advance(steps)
+    coef, intercept = driver.model()
+    V, y = _gather(mapped, judge, block_size), np.tile(targets.block(judge), (len(grid), 1))
+    f = (coef.astype(V.dtype) @ V.T).astype(np.float64) + intercept[:, None]
+    losses = joined.loss.value(y, f) @ weight[judge] / weight[judge].sum()
+    objective = losses + 0.5 * joined.lam * np.einsum("kd,kd->k", coef, coef)
+    sums = objective.reshape(len(grid), K).sum(axis=1)
+    best = grid[int(np.argmin(sums))]
+    return float(min(best * (max(total, steps) / steps) ** 0.25, max(grid)))
+
+
+def _gather(mapped: MappedRows, rows: Array, size: int) -> Array:
+    parts = []
+    for start in range(0, len(rows), size):
+        V, positions = mapped.fetch(rows[start : start + size])
+        parts.append(V[positions])
+    return np.concatenate(parts)

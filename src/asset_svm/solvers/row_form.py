@@ -1,0 +1,168 @@
+"""Algorithm 1, one row at a time, compiled.
+
+For one model, with coef = c u, per row v of target y and weight w:
+
+    f = c u.v + b;  g = slope(y, f)
+    j += 1;  eta = eta_1 / j^power
+    c *= 1 - eta lam                                  (if c = 0: u = 0, c = 1)
+    if g != 0:  u += -(eta w g / c) v
+    if |c u| > R:  c = sign(c) R / |u|                (the projection; on inactive steps too)
+    b = clip(b - eta w g, -B, B)
+    if j >= average_from:  average gains eta (c u, b)
+
+The average is Abel's sum. With A_t the sum of eta c up to t and u_T = u_0 + sum of a_t v_t,
+
+    sum_t eta_t c_t u_t = A_T u_T - P_T,   P_T = sum over active t of a_t A_(t-1) v_t,
+
+so that an inactive step costs nothing. It cancels once c has decayed: whenever |c| leaves
+[0.1, 10] the sum is folded into ``total``, and c into u.
+
+Conventions: w < 0 marks a row that this model must not see (no shrink, j stands still, the slope is
+reported as 0 and f as NaN). Vectors have the type of the rows, with accumulators of that type;
+scalars are float64. Compiled code sees arrays, scalars and integer codes only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Array = npt.NDArray[Any]
+FAST = {"reassoc", "contract"}
+"""Fused and reordered sums, but NaN and infinity stay what they are."""
+
+
+@njit(cache=True, nogil=True, inline="always")
+def scalar_slope(code: int, epsilon: float, y: float, f: float) -> float:
+    """The slope of ``losses.Hinge`` (code 0) or ``losses.EpsilonInsensitive`` (code 1)."""
+    if code == 0:
+        return -y if y * f < 1.0 else 0.0
+    if y > f + epsilon:
+        return -1.0
+    return 1.0 if y < f - epsilon else 0.0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def step_length(eta_1: float, power: float, j: int) -> float:
+    """eta_1 / j^power for the powers in use: 0, 1/2 and 1."""
+    if power == 0.5:
+        return eta_1 / np.sqrt(j)
+    if power == 1.0:
+        return eta_1 / j
+    return eta_1
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _dot(u: Array, v: Array) -> float:
+    total = u.dtype.type(0)
+    for q in range(u.shape[0]):
+        total += u[q] * v[q]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _add(u: Array, v: Array, a: float) -> float:
+    """u += a v; returns |u|^2."""
+    factor = u.dtype.type(a)
+    total = u.dtype.type(0)
+    for q in range(u.shape[0]):
+        moved = u[q] + factor * v[q]
+        u[q] = moved
+        total += moved * moved
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _add_both(u: Array, p: Array, v: Array, a: float, b: float) -> float:
+    """u += a v and p += b v; returns |u|^2."""
+    first, second = u.dtype.type(a), u.dtype.type(b)
+    total = u.dtype.type(0)
+    for q in range(u.shape[0]):
+        moved = u[q] + first * v[q]
+        u[q] = moved
+        p[q] += second * v[q]
+        total += moved * moved
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _fold(u: Array, p: Array, total: Array, A: float, c: float) -> float:
+    """total += A u - p; p = 0; u *= c; returns |u|^2."""
+    factor = u.dtype.type(c)
+    norm = u.dtype.type(0)
+    for q in range(u.shape[0]):
+        total[q] += A * u[q] - p[q]
+        p[q] = 0
+        u[q] *= factor
+        norm += u[q] * u[q]
+    return norm
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def run_rows(
+    V: Array,
+    index: Array,
+    target: Array,
+    weight: Array,
+    code: int,
+    epsilon: float,
+    lam: float,
+    radius: float,
+    bound: float,
+    eta_1: float,
+    power: float,
+    average_from: int,
+    u: Array,
+    p: Array,
+    total: Array,
+    c: float,
+    b: float,
+    j: int,
+    A: float,
+    eta_sum: float,
+    b_sum: float,
+    margins: Array,
+    slopes: Array,
+) -> tuple[float, float, int, float, float, float]:
+    """Run the rows V[index] through one model; u, p, total, margins, slopes change in place.
+
+    Returns
+    -------
+    c, b, j, A, eta_sum, b_sum
+        The scalars of the state after the last row.
+    """
+    norm = float(_dot(u, u))
+    for i in range(index.shape[0]):
+        w = weight[i]
+        if w < 0.0:
+            margins[i] = np.nan
+            slopes[i] = 0.0
+            continue
+        v = V[index[i]]
+        f = c * _dot(u, v) + b
+        g = scalar_slope(code, epsilon, target[i], f)
+        margins[i] = f
+        slopes[i] = g
+        j += 1
+        eta = step_length(eta_1, power, j)
+        c *= 1.0 - eta * lam
+        if c == 0.0:
+            _fold(u, p, total, A, 0.0)
+            A, c, norm = 0.0, 1.0, 0.0
+        if g != 0.0:
+            a = -eta * w * g / c
+            norm = _add_both(u, p, v, a, a * A) if A != 0.0 else _add(u, v, a)
+        if c * c * norm > radius * radius:
+            c = np.sign(c) * radius / np.sqrt(norm)
+        b = min(max(b - eta * w * g, -bound), bound)
+        if j >= average_from:
+            A += eta * c
+            eta_sum += eta
+            b_sum += eta * b
+        if abs(c) < 0.1 or abs(c) > 10.0:
+            norm = _fold(u, p, total, A, c)
+            A, c = 0.0, 1.0
+    return c, b, j, A, eta_sum, b_sum

@@ -1,0 +1,141 @@
+"""What a run is made of, over the model axis: constants (``ModelAxis``) and state (``SolverState``).
+
+An iterate is kept as coef = scale * direction, so that a step on a row whose loss is inactive, which
+only shrinks coef, touches one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.feasible import FeasibleSet
+from asset_svm.losses import Loss
+from asset_svm.steps import StepRule
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelAxis:
+    """The numbers of K models that compiled code needs; arrays of shape (K,).
+
+    ``bound`` is 0 where there is no intercept: b starts at 0 and is clipped to [0, 0].
+    """
+
+    loss: Loss
+    lam: Array
+    radius: Array
+    bound: Array
+    eta: Array
+    power: float
+    free_intercept: bool
+
+    @classmethod
+    def build(
+        cls,
+        loss: Loss,
+        lam: Sequence[float],
+        sets: Sequence[FeasibleSet],
+        rules: Sequence[StepRule],
+    ) -> ModelAxis:
+        """Line up the parts of K problems that share a loss and a power of j."""
+        powers = {rule.power for rule in rules}
+        if len(powers) != 1:
+            raise ValueError(f"Models that train together need one kind of step, not {powers}.")
+        return cls(
+            loss,
+            np.array(lam, dtype=np.float64),
+            np.array([s.radius for s in sets]),
+            np.array([s.bound or 0.0 for s in sets]),
+            np.array([rule.scale for rule in rules]),
+            powers.pop(),
+            sets[0].bound is not None,
+        )
+
+
+@dataclass(eq=False)
+class SolverState:
+    """The iterates of K models, the open segment of their average, and how far they are.
+
+    Parameters
+    ----------
+    direction : array of shape (K, d), the type of the rows
+    scale, intercept : arrays of shape (K,)
+        coef = scale * direction.
+    steps : int64 array of shape (K,)
+        j, the steps each model has taken.
+    total, weight, intercept_total : arrays of shape (K, d), (K,), (K,)
+        Sums of eta coef, eta, eta b over the open segment, less what is pending.
+    pending : array of shape (K, d), the type of the rows
+    pending_weight : array of shape (K,)
+        Abel's summation: the open segment also holds pending_weight * direction - pending.
+    """
+
+    direction: Array
+    scale: Array
+    intercept: Array
+    steps: Array
+    total: Array
+    weight: Array
+    intercept_total: Array
+    pending: Array
+    pending_weight: Array
+
+    @classmethod
+    def zeros(cls, n_models: int, dimension: int, dtype: npt.DTypeLike) -> SolverState:
+        """The first iterate (0, 0)."""
+        shape = (n_models, dimension)
+        return cls(
+            direction=np.zeros(shape, dtype=dtype),
+            scale=np.ones(n_models),
+            intercept=np.zeros(n_models),
+            steps=np.zeros(n_models, dtype=np.int64),
+            total=np.zeros(shape),
+            weight=np.zeros(n_models),
+            intercept_total=np.zeros(n_models),
+            pending=np.zeros(shape, dtype=dtype),
+            pending_weight=np.zeros(n_models),
+        )
+
+    @property
+    def coef(self) -> Array:
+        """The current iterates, (K, d) in float64."""
+        return self.direction.astype(np.float64) * self.scale[:, None]
+
+    def segment_total(self) -> Array:
+        """Sum of eta coef over the open segment, the pending part included; changes nothing."""
+        pending = self.pending_weight[:, None] * self.direction - self.pending
+        return np.asarray(self.total + pending)
+
+    def fold(self) -> None:
+        """Move the pending part of the open segment into its total; the sum stays the same."""
+        self.total = self.segment_total()
+        self.pending[:] = 0
+        self.pending_weight[:] = 0.0
+
+    def unscale(self) -> None:
+        """Multiply scale into direction; the iterate stays the same."""
+        self.fold()
+        self.direction *= self.scale[:, None].astype(self.direction.dtype)
+        self.scale[:] = 1.0
+
+    def clear_segment(self) -> None:
+        """Open a new segment of the average."""
+        for array in (
+            self.total,
+            self.weight,
+            self.intercept_total,
+            self.pending,
+            self.pending_weight,
+        ):
+            array[:] = 0
+
+    def is_finite(self) -> bool:
+        """Whether every number of the iterates is finite."""
+        parts = (self.direction, self.scale, self.intercept)
+        return all(bool(np.isfinite(part).all()) for part in parts)

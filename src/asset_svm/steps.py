@@ -1,0 +1,116 @@
+"""Step rules eta_j = scale / j^power and what they are made of: D_X, D_G and a metric.
+
+A rule carries its metric H: steps are x <- P(x - eta H^(-1) G). Both rules of the paper have H = I,
+written ``metric=None``.
+
+- ``RobustStep``: eta_j = step_scale D_X / (D_G sqrt j), for (PL) with or without an intercept.
+- ``StrongStep``: eta_j = 1 / (lam j), for (PL) without one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.losses import Loss
+
+Array = npt.NDArray[Any]
+
+GRID = (1.0, 0.3, 0.1, 0.03, 0.01)
+"""The multipliers of D_X that the pilot tries, largest first."""
+
+
+class StepRule(Protocol):
+    """A power law with a metric."""
+
+    @property
+    def scale(self) -> float:
+        """eta_1."""
+
+    @property
+    def power(self) -> float:
+        """The exponent of 1/j."""
+
+    @property
+    def metric(self) -> Array | None:
+        """The diagonal of H, or None for the identity."""
+
+    def eta(self, j: int) -> float:
+        """The length of step j = 1, 2, ..."""
+
+
+@dataclass(frozen=True)
+class RobustStep:
+    """eta_j = step_scale D_X / (D_G sqrt j).
+
+    Parameters
+    ----------
+    size : float
+        D_X, the radius of the feasible set.
+    gradient_bound : float
+        D_G, the root mean square norm of a stochastic subgradient.
+    step_scale : float
+        Multiplies D_X in the step, never in the feasible set; 1 is the paper's.
+    """
+
+    size: float
+    gradient_bound: float
+    step_scale: float = 1.0
+    power: ClassVar[float] = 0.5
+    metric: ClassVar[Array | None] = None
+
+    @property
+    def scale(self) -> float:
+        """eta_1 = step_scale D_X / D_G."""
+        return self.step_scale * self.size / self.gradient_bound
+
+    def eta(self, j: int) -> float:
+        """The length of step j."""
+        return self.scale / j**self.power
+
+
+@dataclass(frozen=True)
+class StrongStep:
+    """eta_j = 1 / (lam j)."""
+
+    lam: float
+    power: ClassVar[float] = 1.0
+    metric: ClassVar[Array | None] = None
+
+    @property
+    def scale(self) -> float:
+        """eta_1 = 1 / lam."""
+        return 1.0 / self.lam
+
+    def eta(self, j: int) -> float:
+        """The length of step j."""
+        return self.scale / j
+
+
+def estimate_gradient_bound(
+    loss: Loss, V: Array, y: Array, *, intercept: bool, weight: Array | None = None
+) -> float:
+    """D_G from a sample of rows, at the first iterate (0, 0).
+
+    D_G^2 = mean over the sample of d_l^2 (|v_l|^2 + 1), without the "+ 1" when there is no
+    intercept. Where every sampled slope is 0 (regression, all |y| <= epsilon) slopes of 1 are used.
+
+    Parameters
+    ----------
+    V, y : arrays of shape (M, d) and (M,)
+        The sampled rows and targets.
+    weight : array of shape (M,), optional
+        Multipliers of the slopes, where rows are weighted by their slope.
+    """
+    slope = loss.slope(y, np.zeros(len(y)))
+    if weight is not None:
+        slope = slope * weight
+    if not slope.any():
+        slope = np.ones(len(y)) if weight is None else weight
+    V = V.astype(np.float64, copy=False)
+    norms = np.einsum("ij,ij->i", V, V) + (1.0 if intercept else 0.0)
+    bound = float(np.sqrt(np.mean(slope**2 * norms)))
+    return bound if bound > 0.0 else 1.0
