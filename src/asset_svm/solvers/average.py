@@ -75,10 +75,11 @@ class CountWindow:
     def next_boundary(self, opened: int, step: int, end: int) -> int:
         """``count`` steps before an end; from then on every step, if asked."""
         ends = (end,) if self.total is None else (end, self.total)
-        ahead = [stop - self.count for stop in ends if step < stop - self.count]
+        begins = [stop - self.count for stop in ends]
+        ahead = [begin for begin in begins if opened < begin and step <= begin]
         if ahead:
             return min(ahead)
-        return step + 1 if self.every_step else NEVER
+        return max(opened + 1, step) if self.every_step else NEVER
 
     def start(self, step: int) -> int:
         """step - count."""

@@ -5,7 +5,7 @@ block is c (coef_0 + V_B^T a), so the steps need only u, G and scalars:
 
     f = c u_k + b;  g = slope(y_k, f)
     j += 1;  eta = eta_1 / j^power
-    c *= 1 - eta lam                                  (if c = 0: coef_0 = 0, a = 0, u = 0, c = 1)
+    c *= 1 - eta lam                                  (if c = 0: coef_0 = a = u = 0, c = 1)
     if g != 0:  a_k = -eta w g / c;  n2 += 2 a_k u_k + a_k^2 G_kk;  u += a_k G[:, k]
     if c^2 n2 > R^2:  c = sign(c) R / sqrt(n2)
     b = clip(b - eta w g, -B, B)
@@ -15,9 +15,9 @@ At the end coef = c (coef_0 + V_B^T a), and the average gains
 (sum omega) coef_0 + V_B^T (a * suffix sums of omega). K models share G, and their products are
 matrix products: V_B coef^T before, A V_B after.
 
-Conventions as in the row form. Where c = 0 restarts the iterate inside a block, the average keeps
-what came before: ``gained`` holds, for each row, a_k times the omega of the steps from k to the
-restart (or the end), and ``head`` the omega of the steps that still contained coef_0.
+Conventions as in the row form. Where |c| leaves [0.1, 10], or becomes 0, it is folded: multiplied
+into u, a and the factor ``alive`` of coef_0, after what the average has gained so far is put aside
+in ``gained`` and ``head``. Without it a_k would overflow where the shrink is strong.
 """
 
 from __future__ import annotations
@@ -65,9 +65,7 @@ def run_block(
     c, alive, head, b, j, eta_sum, b_sum
         coef = c (alive coef_0 + V_B^T a); the average gains head coef_0 + V_B^T gained.
     """
-    c, alive, head = 1.0, 1.0, 0.0
-    omega = 0.0  # since the last restart
-    first = 0
+    c, alive, head, omega = 1.0, 1.0, 0.0, 0.0
     for k in range(u.shape[0]):
         a[k] = 0.0
         gained[k] = 0.0
@@ -84,15 +82,17 @@ def run_block(
         j += 1
         eta = step_length(eta_1, power, j)
         c *= 1.0 - eta * lam
-        if c == 0.0:
-            for i in range(first, k):
-                gained[i] = a[i] * (omega - before[i])
-                a[i] = 0.0
-            if alive == 1.0:
-                head = omega
-            alive, omega, first, c, norm = 0.0, 0.0, k, 1.0, 0.0
-            before[k] = 0.0
-            u[:] = 0.0
+        if abs(c) < 0.1 or abs(c) > 10.0:
+            head += alive * omega
+            alive *= c
+            for i in range(k + 1):
+                gained[i] += a[i] * (omega - before[i])
+                a[i] *= c
+                before[i] = 0.0
+            for i in range(k, u.shape[0]):
+                u[i] *= c
+            norm *= c * c
+            omega, c = 0.0, 1.0
         if g != 0.0:
             step = -eta * w * g / c
             a[k] = step
@@ -106,8 +106,6 @@ def run_block(
             omega += eta * c
             eta_sum += eta
             b_sum += eta * b
-    for i in range(first, u.shape[0]):
-        gained[i] = a[i] * (omega - before[i])
-    if alive == 1.0:
-        head = omega
-    return c, alive, head, b, j, eta_sum, b_sum
+    for i in range(u.shape[0]):
+        gained[i] += a[i] * (omega - before[i])
+    return c, alive, head + alive * omega, b, j, eta_sum, b_sum

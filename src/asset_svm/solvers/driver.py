@@ -141,19 +141,18 @@ class Driver:
         """
         begin, end = self.position, self.position + steps
         while self.position < end:
+            room = self.average.steps_to_boundary(end - self.position)
+            if room <= 0:
+                self.average.close_segment(self.state)
+                continue
             first = self.position - self.position % self.block_size
-            stop = min(first + self.block_size, end)
-            stop = min(stop, self.position + self.average.steps_to_boundary(end - self.position))
+            stop = min(first + self.block_size, end, self.position + room)
             self._run(first, stop)
             self.position = stop
-            if self.average.averages and self.average.steps_to_boundary(end - stop) <= 0:
-                self.average.close_segment(self.state)
             if stop == first + self.block_size:
                 self.state.fold()
-                self._check()
                 if time.perf_counter() > deadline:
                     break
-        self._check()
         return self.position - begin
 
     def checkpoints(self, every: int, until: int) -> Iterator[tuple[int, Array, Array]]:
@@ -171,8 +170,9 @@ class Driver:
         taken, self.progress = self.progress, Progress.zeros(len(self.axis.lam))
         return taken
 
-    def _check(self) -> None:
-        if not self.state.is_finite():
+    def _check(self, margins: Array, seen: Array) -> None:
+        """Raise if a margin or an iterate is not finite: such a model is never returned."""
+        if not (np.isfinite(margins[:, seen]).all() and self.state.is_finite()):
             raise NonFiniteError(
                 f"The iterates are no longer finite after step {int(self.state.steps.max())}; "
                 "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
@@ -198,10 +198,12 @@ class Driver:
         self.average.step += stop - self.position
         if self.slopes is not None:
             self.slopes.add(rows, slopes)
-        seen = ~np.isnan(margins)
+        seen = weight >= 0.0
+        self._check(margins, seen)
+        values = self.axis.loss.value(y, margins)[:, seen]
         self.progress.steps += y.shape[1]
-        self.progress.loss += np.where(seen, self.axis.loss.value(y, margins), 0.0).sum(axis=1)
-        self.progress.errors += (seen & (y * margins <= 0.0)).sum(axis=1)
+        self.progress.loss += values.sum(axis=1)
+        self.progress.errors += (y * margins <= 0.0)[:, seen].sum(axis=1)
         self.progress.active += (slopes != 0.0).sum(axis=1)
 
     def _each_model(self, run: Callable[[int], None]) -> None:

@@ -4,7 +4,7 @@ For one model, with coef = c u, per row v of target y and weight w:
 
     f = c u.v + b;  g = slope(y, f)
     j += 1;  eta = eta_1 / j^power
-    c *= 1 - eta lam                                  (if c = 0: u = 0, c = 1)
+    c *= 1 - eta lam                                  (if it leaves [0.1, 10]: u *= c, c = 1)
     if g != 0:  u += -(eta w g / c) v
     if |c u| > R:  c = sign(c) R / |u|                (the projection; on inactive steps too)
     b = clip(b - eta w g, -B, B)
@@ -15,7 +15,7 @@ The average is Abel's sum. With A_t the sum of eta c up to t and u_T = u_0 + sum
     sum_t eta_t c_t u_t = A_T u_T - P_T,   P_T = sum over active t of a_t A_(t-1) v_t,
 
 so that an inactive step costs nothing. It cancels once c has decayed: whenever |c| leaves
-[0.1, 10] the sum is folded into ``total``, and c into u.
+[0.1, 10] the sum is folded into ``total`` together with c into u.
 
 Conventions: w < 0 marks a row that this model must not see (no shrink, j stands still, the slope is
 reported as 0 and f as NaN). Vectors have the type of the rows, with accumulators of that type;
@@ -149,9 +149,9 @@ def run_rows(
         j += 1
         eta = step_length(eta_1, power, j)
         c *= 1.0 - eta * lam
-        if c == 0.0:
-            _fold(u, p, total, A, 0.0)
-            A, c, norm = 0.0, 1.0, 0.0
+        if abs(c) < 0.1 or abs(c) > 10.0:  # before the division by c: it may be 0, or rounding noise
+            norm = _fold(u, p, total, A, c)
+            A, c = 0.0, 1.0
         if g != 0.0:
             a = -eta * w * g / c
             norm = _add_both(u, p, v, a, a * A) if A != 0.0 else _add(u, v, a)
@@ -162,7 +162,4 @@ def run_rows(
             A += eta * c
             eta_sum += eta
             b_sum += eta * b
-        if abs(c) < 0.1 or abs(c) > 10.0:
-            norm = _fold(u, p, total, A, c)
-            A, c = 0.0, 1.0
     return c, b, j, A, eta_sum, b_sum

@@ -1,0 +1,44 @@
+"""Fixtures: small problems, and the data sets of ASSET_DATA where there are any."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+settings.register_profile("suite", deadline=None, max_examples=50, derandomize=True)
+settings.load_profile("suite")
+
+
+def pytest_collection_modifyitems(items):
+    skip = pytest.mark.skip(reason="needs the data sets: set ASSET_DATA to their folder")
+    for item in items:
+        if "data" in item.keywords and "ASSET_DATA" not in os.environ:
+            item.add_marker(skip)
+
+
+def frozen(array):
+    array.setflags(write=False)
+    return array
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """600 rows of 2 overlapping classes in the plane: X, y in {-1, 1}."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(600) < 0.5, 1, -1)
+    X = rng.normal(size=(600, 2)) + y[:, None] * 0.8
+    return frozen(X), frozen(y)
+
+
+@pytest.fixture(scope="session")
+def waves():
+    """500 rows of a noisy wave: X, y real."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-3, 3, size=(500, 2))
+    return frozen(X), frozen(np.sin(X[:, 0]) * np.cos(X[:, 1]) + 0.1 * rng.normal(size=500))

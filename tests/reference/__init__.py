@@ -1,0 +1,1 @@
+"""The paper in plain numpy, sharing no code with the library."""

@@ -1,0 +1,79 @@
+"""Algorithm 1 of Lee & Wright, line by line, in float64; slow, and meant to be."""
+
+import numpy as np
+
+
+def subgradient_factor(task, y, f, epsilon):
+    """d_j of Table 1."""
+    if task == "classification":
+        return -y if y * f < 1 else 0.0
+    if y > f + epsilon:
+        return -1.0
+    if y < f - epsilon:
+        return 1.0
+    return 0.0
+
+
+def asset(
+    V,
+    y,
+    order,
+    *,
+    lam,
+    radius,
+    bound=None,
+    task="classification",
+    epsilon=0.0,
+    step="robust",
+    d_x=None,
+    d_g=None,
+    average_from=1,
+    weight=None,
+    start=None,
+):
+    """Run over the rows ``order``; returns every iterate and the running averages.
+
+    ``bound=None``: no intercept. ``weight``: multiplies d_j; a negative one skips the row.
+    """
+    d = V.shape[1]
+    gamma, b, j = (np.zeros(d), 0.0, 0) if start is None else start
+    average, b_average, eta_total = np.zeros(d), 0.0, 0.0
+    iterates, averages = [], []
+    for row in order:
+        w = 1.0 if weight is None else weight[row]
+        if w >= 0:
+            j += 1
+            eta = d_x / (d_g * np.sqrt(j)) if step == "robust" else 1.0 / (lam * j)
+            factor = w * subgradient_factor(task, y[row], V[row] @ gamma + b, epsilon)
+            gamma = gamma - eta * (lam * gamma + factor * V[row])
+            norm = np.sqrt(gamma @ gamma)
+            if norm > radius:
+                gamma = gamma * (radius / norm)
+            if bound is not None:
+                b = min(max(b - eta * factor, -bound), bound)
+            if j >= average_from:
+                average = eta_total / (eta_total + eta) * average + eta / (eta_total + eta) * gamma
+                b_average = (eta_total * b_average + eta * b) / (eta_total + eta)
+                eta_total += eta
+        iterates.append((gamma.copy(), b))
+        averages.append((average.copy(), b_average))
+    return iterates, averages
+
+
+def nystroem(X, landmarks, kernel, threshold):
+    """V = K_.S Q D^(-1/2) with eigenvalues of at least ``threshold`` kept."""
+    gram = np.array([[kernel(s, t) for t in landmarks] for s in landmarks])
+    D, Q = np.linalg.eigh(gram)
+    keep = threshold <= D
+    rows = np.array([[kernel(x, t) for t in landmarks] for x in X])
+    return rows @ Q[:, keep] / np.sqrt(D[keep])
+
+
+def primal(V, y, weight, lam, gamma, b, task="classification", epsilon=0.0):
+    """(PL), one row at a time."""
+    total = 0.0
+    for v, target, w in zip(V, y, weight, strict=True):
+        f = v @ gamma + b
+        loss = max(1 - target * f, 0) if task == "classification" else max(abs(target - f) - epsilon, 0)
+        total += w * loss
+    return lam / 2 * gamma @ gamma + total / np.sum(weight)
