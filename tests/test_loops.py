@@ -45,7 +45,9 @@ def problem(task, K, seed=0):
     return V, (V @ rng.normal(size=(D, K))).T + 0.1 * rng.normal(size=(K, M))
 
 
-def build(V, y, *, task, step, C, radius=None, bound=None, form="row", block=16, window, weight=None):
+def build(
+    V, y, *, task, step, C, radius=None, bound=None, form="row", block=16, window, weight=None
+):
     lam = 1.0 / (C * M)
     loss = Hinge() if task == "classification" else EpsilonInsensitive(0.05)
     radius = loss.radius(lam, float(np.abs(y).max())) if radius is None else radius
@@ -144,7 +146,13 @@ def test_block_size_never_changes_the_iterates(form, step):
     models = []
     for block in (1, 3, 16, 64, 500):
         driver, _ = build(
-            V, y, task="classification", step=step, C=10.0, form=form, block=block,
+            V,
+            y,
+            task="classification",
+            step=step,
+            C=10.0,
+            form=form,
+            block=block,
             window=FractionWindow(0.5, 400),
         )
         driver.advance(400)
@@ -179,14 +187,21 @@ def test_folded_averages_keep_their_digits(dtype, form, step, C):
     V, y = problem("classification", 1)
     N = 3000
     driver, options = build(
-        V.astype(dtype), y, task="classification", step=step, C=C, form=form,
+        V.astype(dtype),
+        y,
+        task="classification",
+        step=step,
+        C=C,
+        form=form,
         window=FractionWindow(1.0, N),
     )
     driver.advance(N)
     _, averages = asset(V, y[0], driver.order.rows(0, N), **options)
     tolerance = 1e-11 if dtype == np.float64 else 1e-4
     scale = np.abs(averages[-1][0]).max()
-    np.testing.assert_allclose(driver.model()[0][0], averages[-1][0], rtol=0, atol=tolerance * scale)
+    np.testing.assert_allclose(
+        driver.model()[0][0], averages[-1][0], rtol=0, atol=tolerance * scale
+    )
 
 
 @pytest.mark.parametrize("form", ["row", "blocked"])
@@ -194,7 +209,14 @@ def test_a_skipped_row_leaves_the_model_and_its_step_count_alone(form):
     V, y = problem("classification", 1)
     weight = np.where(np.arange(M) % 3 == 0, -1.0, np.where(np.arange(M) % 3 == 1, 1.0, 2.5))
     driver, options = build(
-        V, y, task="classification", step="robust", C=10.0, bound=1.0, form=form, weight=weight,
+        V,
+        y,
+        task="classification",
+        step="robust",
+        C=10.0,
+        bound=1.0,
+        form=form,
+        weight=weight,
         window=NoWindow(),
     )
     driver.advance(200)

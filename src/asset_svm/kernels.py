@@ -181,8 +181,9 @@ class _Gaussian:
             scaled = Z.astype(np.float64) * self.factor
             centred = scaled.toarray() if self.dense else scaled
         else:
+            # A shift that rows of this type can hold: X and Z must move by the same.
+            self.shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
             Z = np.asarray(Z, dtype=np.float64)
-            self.shift = Z.mean(axis=0)
             centred = (Z - self.shift) * self.factor
         # Round first, then take norms of what was rounded: |z' - z'| is then 0 to rounding.
         if self.dense:

@@ -114,12 +114,9 @@ def best_dual(lam: float, parts: Array, linear: Array, sums: Array, free_interce
             return 0.0 if not linear.any() else value(zero)
         balanced = np.array([sums.min() / sums[0], sums.min() / sums[1]])
         return value(along(zero, balanced))
-    candidates = [along(zero, np.array([1.0, 1.0]))]
-    for first in range(2):  # alternate from each side; exact on the edges of the square
-        point = candidates[0].copy()
-        for axis in (first, 1 - first) * 8:
-            start, direction = point.copy(), np.zeros(2)
-            start[axis], direction[axis] = 0.0, 1.0
-            point = along(start, direction)
-        candidates.append(point)
-    return max(value(point) for point in candidates)
+    inside = np.linalg.lstsq(gram, linear, rcond=None)[0]
+    if ((inside >= 0.0) & (inside <= 1.0)).all():
+        return value(inside)
+    corners, sides = (zero, np.ones(2)), np.eye(2)
+    edges = [along(corner, side) for corner in corners for side in sides * (1 - 2 * corner[0])]
+    return max(value(point) for point in edges)

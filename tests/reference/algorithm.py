@@ -74,6 +74,10 @@ def primal(V, y, weight, lam, gamma, b, task="classification", epsilon=0.0):
     total = 0.0
     for v, target, w in zip(V, y, weight, strict=True):
         f = v @ gamma + b
-        loss = max(1 - target * f, 0) if task == "classification" else max(abs(target - f) - epsilon, 0)
+        loss = (
+            max(1 - target * f, 0)
+            if task == "classification"
+            else max(abs(target - f) - epsilon, 0)
+        )
         total += w * loss
     return lam / 2 * gamma @ gamma + total / np.sum(weight)

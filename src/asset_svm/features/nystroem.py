@@ -145,7 +145,7 @@ class NystroemFeatures(KernelBasis):
             )
         values, vectors = la.eigh(gram, check_finite=False)
         values, vectors = values[::-1], vectors[:, ::-1]
-        if values[0] <= 0.0:
+        if values[0] <= default_threshold(np.float64) * np.abs(values).max():
             raise ValueError(
                 "The kernel matrix of the landmarks has no positive eigenvalue; the kernel is zero "
                 "or negative on this data: choose another kernel, gamma or coef0."

@@ -1,0 +1,138 @@
+"""objective_ and dual_gap_: the gap bounds the true suboptimality, against exact solvers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import exact
+from reference.algorithm import primal
+
+from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.problem import best_dual, certify, objective
+
+CASES = [
+    (intercept, C, epochs, seed)
+    for intercept in (True, False)
+    for C in (0.1, 10.0)
+    for epochs, seed in ((1, 0), (10, 1), (200, 2))
+]
+
+
+def optimum(V, y, lam, loss, intercept):
+    if not intercept:
+        return exact.without_intercept(V, y, lam, loss)[1]
+    if loss == "hinge":
+        return exact.classification(V, y, lam)[2]
+    return exact.regression(V, y, lam, loss)[2]
+
+
+@pytest.mark.parametrize(("intercept", "C", "epochs", "seed"), CASES)
+def test_the_gap_of_a_classifier_bounds_the_true_one(blobs, intercept, C, epochs, seed):
+    X, y = blobs
+    X, y = X[:200], y[:200]
+    model = AssetClassifier(
+        gamma=0.5,
+        C=C,
+        n_components=30,
+        fit_intercept=intercept,
+        step="robust",
+        max_iter=epochs,
+        random_state=seed,
+    ).fit(X, y)
+    V = model.feature_map_(X)
+    best = optimum(V, y, model.lam_, "hinge", intercept)
+    suboptimality = model.objective_ - best
+    assert -1e-9 <= suboptimality <= model.dual_gap_ + 1e-9
+    naive = primal(V, y, np.ones(200), model.lam_, model.coef_[0], model.intercept_[0])
+    assert model.objective_ == pytest.approx(naive, rel=1e-9)
+
+
+@pytest.mark.parametrize(("intercept", "C", "epochs", "seed"), CASES)
+def test_the_gap_of_a_regressor_bounds_the_true_one(waves, intercept, C, epochs, seed):
+    X, y = waves
+    X, y = X[:200], y[:200]
+    model = AssetRegressor(
+        gamma=0.5,
+        C=C,
+        epsilon=0.05,
+        n_components=30,
+        fit_intercept=intercept,
+        step="robust",
+        max_iter=epochs,
+        random_state=seed,
+    ).fit(X, y)
+    V = model.feature_map_(X)
+    best = optimum(V, y, model.lam_, 0.05, intercept)
+    assert -1e-9 <= model.objective_ - best <= model.dual_gap_ + 1e-9
+    naive = primal(
+        V, y, np.ones(200), model.lam_, model.coef_[0], model.intercept_[0], "regression", 0.05
+    )
+    assert model.objective_ == pytest.approx(naive, rel=1e-9)
+
+
+def test_the_gap_closes_as_the_run_goes_on(blobs):
+    X, y = blobs
+    gaps = [
+        AssetClassifier(gamma=0.5, n_components=30, max_iter=n, random_state=0).fit(X, y)
+        for n in (2, 20, 400)
+    ]
+    relative = [model.dual_gap_ / model.objective_ for model in gaps]
+    assert relative[0] > 2 * relative[2]
+    assert relative[2] < 0.05
+
+
+def test_a_weight_of_k_has_the_optimum_of_k_copies():
+    """The exact optimum of the weighted (PL) equals that of the copies, to 1e-6."""
+    rng = np.random.default_rng(0)
+    V = rng.normal(size=(60, 4))
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    weight = rng.integers(1, 4, size=60)
+    copies = np.repeat(np.arange(60), weight)
+    lam = 1.0 / (2.0 * weight.sum())
+    coef, b, value = exact.classification(V, y, lam, weight)
+    copied, copied_b, copied_value = exact.classification(V[copies], y[copies], lam)
+    np.testing.assert_allclose(coef, copied, atol=1e-6)
+    assert b == pytest.approx(copied_b, abs=1e-6)
+    ours = objective(Hinge(), lam, coef, b, V, y, weight.astype(float))
+    assert ours == pytest.approx(value) == pytest.approx(copied_value, abs=1e-6)
+    target = V @ rng.normal(size=4)
+    one = exact.regression(V, target, lam, 0.1, weight)
+    two = exact.regression(V[copies], target[copies], lam, 0.1)
+    np.testing.assert_allclose(one[0], two[0], atol=1e-6)
+
+
+@given(seed=st.integers(0, 10_000), intercept=st.booleans(), regression=st.booleans())
+def test_any_slopes_give_a_lower_bound(seed, intercept, regression):
+    """Weak duality for arbitrary slopes in range, NaN among them, weights, K = 2."""
+    rng = np.random.default_rng(seed)
+    V = rng.normal(size=(30, 3))
+    weight = rng.uniform(0.1, 3, size=30)
+    lam = np.array([0.05, 0.5])
+    loss = EpsilonInsensitive(0.1) if regression else Hinge()
+    y = rng.normal(size=(2, 30)) if regression else np.sign(rng.normal(size=(2, 30)))
+    slopes = rng.uniform(-1, 1, size=(2, 30)) if regression else -y * rng.random((2, 30))
+    slopes[:, ::7] = np.nan
+    coef, b = rng.normal(size=(2, 3)), rng.normal(size=2) * intercept
+    found = certify(loss, lam, coef, b, [(V, y, weight, slopes)], free_intercept=intercept)
+    for k in range(2):
+        mine = objective(loss, lam[k], coef[k], b[k], V, y[k], weight)
+        assert found.objective[k] == pytest.approx(mine)
+        bound = mine - found.dual_gap[k]
+        for _ in range(30):
+            other = rng.normal(size=3) * rng.choice([0.01, 0.1, 1, 10])
+            value = objective(loss, lam[k], other, rng.normal() * intercept, V, y[k], weight)
+            assert value >= bound - 1e-9
+
+
+def test_the_best_factors_are_the_best_of_a_fine_grid():
+    rng = np.random.default_rng(0)
+    grid = np.linspace(0, 1, 101)
+    for _ in range(50):
+        parts, linear = rng.normal(size=(2, 5)), rng.uniform(0, 2, size=2)
+        sums = rng.uniform(0.1, 1, size=2)
+        values = [
+            linear @ p - 0.5 / 0.3 * np.sum((p @ parts) ** 2)
+            for p in (np.array([s, t]) for s in grid for t in grid)
+        ]
+        assert best_dual(0.3, parts, linear, sums, False) >= max(values) - 1e-9

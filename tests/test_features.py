@@ -1,0 +1,182 @@
+"""The maps: limit cases, the paper's formula, singular landmarks, unbiasedness."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from reference.algorithm import nystroem
+from sklearn.metrics import pairwise
+
+from asset_svm import load_adult
+from asset_svm.features import FourierFeatures, NystroemFeatures
+from asset_svm.features.landmarks import uniform_landmarks
+from asset_svm.kernels import Kernel
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def rows(m=80, n=4, seed=0):
+    return rng(seed).normal(size=(m, n))
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize("basis", ["auto", "eigen"])
+def test_all_rows_as_landmarks_reproduce_the_kernel(name, basis):
+    X = rows()
+    kernel = Kernel(name, 0.5, 2, 1.0)
+    phi = NystroemFeatures.sample(X, kernel, len(X), rng(), basis=basis)
+    V = phi(X)
+    np.testing.assert_allclose(V @ V.T, kernel(X, X), atol=1e-6 * np.abs(kernel(X, X)).max())
+
+
+def test_the_map_is_the_papers_formula_up_to_a_rotation():
+    X = rows()
+    phi = NystroemFeatures.sample(
+        X, Kernel("rbf", 0.5), 20, rng(), rule="absolute", threshold=1e-16
+    )
+    V = phi(X)
+    naive = nystroem(X, X[phi.indices], lambda s, t: np.exp(-0.5 * (s - t) @ (s - t)), 1e-16)
+    assert V.shape == naive.shape
+    np.testing.assert_allclose(V @ V.T, naive @ naive.T, atol=1e-9)
+
+
+def test_cholesky_and_eigenvectors_give_the_same_kernel_where_nothing_is_cut():
+    X = rows(200, 6)
+    one = NystroemFeatures.sample(X, Kernel("rbf", 1.0), 50, rng(), basis="cholesky")
+    two = NystroemFeatures.sample(X, Kernel("rbf", 1.0), 50, rng(), basis="eigen")
+    assert one.eigenvalues is None and two.eigenvalues is not None
+    assert one.dimension == two.dimension == 50
+    np.testing.assert_allclose(one(X) @ one(X).T, two(X) @ two(X).T, atol=1e-10)
+    assert (np.tril(one.projection, -1) == 0).all()
+
+
+def test_cholesky_is_refused_where_something_is_cut():
+    X = np.repeat(rows(20), 3, axis=0)
+    phi = NystroemFeatures.sample(X, Kernel("rbf", 1.0), 60, rng())
+    assert phi.eigenvalues is not None
+    assert phi.dimension == 20
+    with pytest.raises(ValueError, match="nothing is cut"):
+        NystroemFeatures.sample(X, Kernel("rbf", 1.0), 60, rng(), basis="cholesky")
+
+
+def test_a_rank_keeps_the_largest_eigenpairs():
+    X = rows()
+    kernel = Kernel("rbf", 0.5)
+    phi = NystroemFeatures.sample(X, kernel, 30, rng(), rank=5)
+    values = np.linalg.eigvalsh(kernel(phi.components, phi.components))[::-1]
+    np.testing.assert_allclose(phi.eigenvalues, values[:5])
+    assert phi.dimension == 5
+
+
+def test_thresholds_are_relative_by_default_and_absolute_on_request():
+    X = rows(m=300)
+    kernel = Kernel("rbf", 0.05)
+    relative = NystroemFeatures.sample(X, kernel, 100, rng(), threshold=1e-3)
+    values = np.linalg.eigvalsh(kernel(relative.components, relative.components))[::-1]
+    assert relative.dimension == np.count_nonzero(values >= 1e-3 * values[0])
+    absolute = NystroemFeatures.sample(X, kernel, 100, rng(), threshold=1e-3, rule="absolute")
+    assert absolute.dimension == np.count_nonzero(values >= 1e-3) > relative.dimension
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_singular_landmarks_of_adult_keep_rows_inside_the_unit_ball(dtype):
+    """sigma = 0.001, s = 1024, many duplicate rows: an absolute threshold would give |v|^2 = 50."""
+    X, _, _ = load_adult(dtype=dtype)
+    phi = NystroemFeatures.sample(X, Kernel("rbf", 0.001), 1024, rng())
+    V = phi(X[:8000]).astype(np.float64)
+    assert V.shape[1] < 1024
+    assert np.einsum("ij,ij->i", V, V).max() <= 1.001
+
+
+def test_landmarks_are_distinct_and_never_weightless():
+    weight = np.where(np.arange(50) % 5 == 0, 0.0, 1.0)
+    for seed in range(20):
+        chosen = uniform_landmarks(50, 40, rng(seed), weight)
+        assert len(np.unique(chosen)) == 40
+        assert (chosen % 5 != 0).all()
+    counts = np.bincount(
+        np.concatenate([uniform_landmarks(50, 10, rng(seed)) for seed in range(2000)]), minlength=50
+    )
+    # 400 expected for each row, standard deviation 18: five of those either way.
+    assert np.abs(counts - 400).max() < 90
+
+
+def test_sparse_rows_give_the_features_of_dense_ones():
+    X = sp.random(60, 30, density=0.2, random_state=0, format="csr")
+    for name in ("rbf", "laplacian", "poly"):
+        kernel = Kernel(name, 0.5, 2, 1.0)
+        sparse = NystroemFeatures.sample(X, kernel, 20, rng())
+        dense = NystroemFeatures.sample(X.toarray(), kernel, 20, rng())
+        assert sp.issparse(sparse.components)
+        np.testing.assert_allclose(sparse(X), dense(X.toarray()), atol=1e-9)
+    fourier = FourierFeatures.sample(Kernel("rbf", 0.5), 30, 10, rng())
+    np.testing.assert_allclose(fourier(X), fourier(X.toarray()), atol=1e-12)
+
+
+def test_float32_rows_stay_float32():
+    X = rows().astype(np.float32)
+    assert NystroemFeatures.sample(X, Kernel("rbf", 0.5), 20, rng())(X).dtype == np.float32
+    assert FourierFeatures.sample(Kernel("rbf", 0.5), 4, 10, rng())(X).dtype == np.float32
+
+
+def test_decision_weights_are_the_papers_alpha():
+    X = rows()
+    phi = NystroemFeatures.sample(X, Kernel("rbf", 0.5), 30, rng())
+    coef = rng(1).normal(size=(3, phi.dimension))
+    decisions = phi.kernel(X, phi.components) @ phi.decision_weights(coef).T
+    np.testing.assert_allclose(decisions, phi(X) @ coef.T, atol=1e-8)
+
+
+def test_compact_weights_use_d_landmarks_and_are_exact_on_a_low_rank_kernel():
+    X = rows(m=60, n=3)
+    phi = NystroemFeatures.sample(X, Kernel("linear"), 20, rng())
+    assert phi.dimension == 3
+    coef = rng(1).normal(size=(2, 3))
+    chosen, weights = phi.compact(coef)
+    assert weights.shape == (2, 3)
+    decisions = phi.kernel(X, phi.components[chosen]) @ weights.T
+    np.testing.assert_allclose(decisions, phi(X) @ coef.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+def test_fourier_features_are_unbiased(name):
+    """The mean over 4000 draws of phi(s).phi(t) is within four standard errors of k(s, t)."""
+    X = rows(m=6, n=3)
+    expected = getattr(pairwise, f"{name}_kernel")(X, X, gamma=0.4)
+    products = []
+    for seed in range(4000):
+        V = FourierFeatures.sample(Kernel(name, 0.4), 3, 2, rng(seed))(X)
+        products.append(V @ V.T)
+    mean = np.mean(products, axis=0)
+    error = np.std(products, axis=0) / np.sqrt(len(products))
+    assert (np.abs(mean - expected) <= 4 * error).all()
+
+
+def test_fourier_frequencies_follow_the_spectral_density():
+    phi = FourierFeatures.sample(Kernel("rbf", 0.7), 3, 20_000, rng())
+    # The variance 2 gamma = 1.4, whose estimate from 60 000 normals has standard error 0.008.
+    assert phi.frequencies.var() == pytest.approx(1.4, abs=0.04)
+    assert 0 <= phi.phases.min() < phi.phases.max() <= 2 * np.pi
+    assert phi.phases.mean() == pytest.approx(np.pi, abs=0.06)
+    cauchy = FourierFeatures.sample(Kernel("laplacian", 0.7), 3, 20_000, rng())
+    # Half of a Cauchy distribution's mass lies within its scale.
+    assert np.median(np.abs(cauchy.frequencies)) == pytest.approx(0.7, abs=0.03)
+
+
+@pytest.mark.parametrize("kernel", [Kernel("poly"), Kernel("linear"), Kernel(lambda X, Z: X @ Z.T)])
+def test_fourier_refuses_a_kernel_without_spectral_density(kernel):
+    with pytest.raises(ValueError, match="spectral density"):
+        FourierFeatures.sample(kernel, 3, 10, rng())
+
+
+def test_an_indefinite_kernel_works_on_its_positive_part():
+    X = rows()
+    phi = NystroemFeatures.sample(X, Kernel("sigmoid", 1.0, coef0=-1.0), 40, rng())
+    assert (phi.eigenvalues > 0).all()
+    assert np.isfinite(phi(X)).all()
+
+
+def test_a_kernel_without_positive_part_is_refused():
+    with pytest.raises(ValueError, match="no positive eigenvalue"):
+        NystroemFeatures.sample(rows(), Kernel(lambda X, Z: -X @ Z.T), 10, rng())

@@ -1,0 +1,102 @@
+"""Kernels against scikit-learn's, dense and CSR, in blocks."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import pairwise
+from sklearn.svm import SVC
+
+from asset_svm import kernels
+from asset_svm.kernels import Kernel, scale_gamma
+
+PEERS = {
+    "rbf": lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=0.3),
+    "laplacian": lambda X, Z: pairwise.laplacian_kernel(X, Z, gamma=0.3),
+    "poly": lambda X, Z: pairwise.polynomial_kernel(X, Z, gamma=0.3, degree=2, coef0=0.5),
+    "sigmoid": lambda X, Z: pairwise.sigmoid_kernel(X, Z, gamma=0.3, coef0=0.5),
+    "linear": pairwise.linear_kernel,
+}
+
+
+def sparse_rows(rows, columns, seed, index=np.int32):
+    X = sp.random(rows, columns, density=0.2, random_state=seed, format="csr")
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    return X
+
+
+@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["dense", "csr", "csr on dense", "dense on csr", "int64 csr"])
+def test_kernels_equal_those_of_scikit_learn(name, dtype, kind):
+    index = np.int64 if kind == "int64 csr" else np.int32
+    X, Z = sparse_rows(50, 30, 0, index), sparse_rows(20, 30, 1, index)
+    expected = PEERS[name](X.toarray(), Z.toarray())
+    diagonal = np.diag(PEERS[name](X.toarray(), X.toarray()))
+    if kind in ("dense", "dense on csr"):
+        X = X.toarray()
+    if kind in ("dense", "csr on dense"):
+        Z = Z.toarray()
+    kernel = Kernel(name, 0.3, 2, 0.5)
+    values = kernel.against(Z.astype(dtype), dtype)(X.astype(dtype))
+    assert values.dtype == dtype
+    np.testing.assert_allclose(values, expected, atol=1e-12 if dtype == np.float64 else 2e-6)
+    np.testing.assert_allclose(kernel.diagonal(X), diagonal, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly", "linear", "sigmoid"])
+def test_landmarks_too_large_to_be_dense_stay_sparse(name, monkeypatch):
+    X, Z = sparse_rows(50, 30, 0), sparse_rows(20, 30, 1)
+    monkeypatch.setattr(kernels, "DENSE_LANDMARK_BYTES", 0)
+    values = Kernel(name, 0.3, 2, 0.5).against(Z, np.float64)(X)
+    np.testing.assert_allclose(values, PEERS[name](X.toarray(), Z.toarray()), atol=1e-12)
+
+
+def test_a_large_offset_does_not_cancel_the_gaussian_away():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    expected = pairwise.rbf_kernel(X, X[:10], gamma=0.2)
+    moved = (X + 1e4).astype(np.float32)
+    exact = pairwise.rbf_kernel(moved.astype(np.float64), moved[:10].astype(np.float64), gamma=0.2)
+    values = Kernel("rbf", 0.2).against(moved[:10], np.float32)(moved)
+    np.testing.assert_allclose(values, exact, atol=1e-5)
+    np.testing.assert_allclose(exact, expected, atol=5e-3)
+
+
+def test_huge_columns_do_not_overflow_in_float32():
+    X = (np.random.default_rng(0).normal(size=(30, 3)) * 1e30).astype(np.float32)
+    gamma = scale_gamma(X)
+    values = Kernel("rbf", gamma).against(X, np.float32)(X)
+    assert np.isfinite(values).all()
+    wide = X.astype(np.float64) * np.sqrt(gamma)
+    np.testing.assert_allclose(values, pairwise.rbf_kernel(wide, gamma=1.0), atol=1e-5)
+
+
+def test_a_callable_sees_matrices_and_its_shape_is_checked():
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    good = Kernel(lambda A, B: A @ B.T)
+    np.testing.assert_allclose(good(X, X[:4]), X @ X[:4].T)
+    np.testing.assert_allclose(good.diagonal(X), np.einsum("ij,ij->i", X, X))
+    with pytest.raises(ValueError, match=r"returned shape \(12,\)"):
+        Kernel(lambda A, B: A[:, 0])(X, X[:4])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_gamma_scale_is_that_of_svc(make):
+    X = np.random.default_rng(0).normal(size=(60, 7)) * 3 + 1
+    y = np.arange(60) % 2
+    gamma = SVC(gamma="scale").fit(make(X), y)._gamma
+    assert scale_gamma(make(X)) == pytest.approx(gamma)
+    assert scale_gamma(make(X.astype(np.float32))) == pytest.approx(gamma, rel=1e-5)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_gamma_scale_counts_a_weight_of_three_as_three_copies(make):
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    weight = np.array([3.0, 1.0] * 10)
+    copies = np.repeat(X, weight.astype(int), axis=0)
+    assert scale_gamma(make(X), weight) == pytest.approx(scale_gamma(make(copies)))
+
+
+@pytest.mark.parametrize("X", [np.zeros((5, 2)), np.full((5, 2), 7.0)])
+def test_gamma_scale_of_constant_data_is_one(X):
+    assert scale_gamma(X) == 1.0

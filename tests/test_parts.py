@@ -1,0 +1,136 @@
+"""Losses, feasible sets, steps, orders: each definition as a property."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from asset_svm.data import ShuffledOrder, UniformOrder
+from asset_svm.feasible import FeasibleSet
+from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.solvers.row_form import scalar_slope
+from asset_svm.steps import RobustStep, StrongStep, estimate_gradient_bound
+
+reals = st.floats(-100, 100, allow_nan=False)
+LOSSES = [Hinge(), EpsilonInsensitive(0.0), EpsilonInsensitive(0.5)]
+
+
+def target(loss, y):
+    return float(np.where(y >= 0, 1.0, -1.0)) if isinstance(loss, Hinge) else y
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@given(y=reals, f=reals, other=reals)
+def test_slopes_satisfy_the_subgradient_inequality(loss, y, f, other):
+    y = target(loss, y)
+    rise = loss.slope(y, f) * (other - f)
+    assert loss.value(y, other) >= loss.value(y, f) + rise - 1e-9
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@given(y=reals, f=reals)
+def test_compiled_slopes_equal_those_of_the_losses(loss, y, f):
+    y = target(loss, y)
+    assert scalar_slope(loss.code, loss.epsilon, y, f) == loss.slope(y, f)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@given(y=reals, f=reals, fraction=st.floats(0, 1))
+def test_conjugates_satisfy_fenchel_and_young(loss, y, f, fraction):
+    y = target(loss, y)
+    slope = fraction * (-y if isinstance(loss, Hinge) else np.sign(y) or 1.0)
+    assert loss.value(y, f) + loss.conjugate(y, slope) >= slope * f - 1e-9
+    touching = loss.slope(y, f)
+    assert loss.value(y, f) + loss.conjugate(y, touching) == pytest.approx(touching * f, abs=1e-9)
+
+
+def test_kinks_by_name():
+    """The strict inequalities of the paper's Table 1: at a kink the slope is 0."""
+    hinge, tube = Hinge(), EpsilonInsensitive(0.5)
+    assert hinge.slope(1.0, 1.0) == 0 and hinge.slope(-1.0, -1.0) == 0
+    assert hinge.slope(1.0, np.nextafter(1, 0)) == -1 and hinge.slope(-1.0, -0.999) == 1
+    assert tube.slope(1.0, 0.5) == 0 and tube.slope(1.0, 1.5) == 0
+    assert tube.slope(1.0, 0.49) == -1 and tube.slope(1.0, 1.51) == 1
+    absolute = EpsilonInsensitive(0.0)
+    assert absolute.slope(2.0, 2.0) == 0
+    assert absolute.value(2.0, -1.0) == 3.0
+
+
+def test_radii_are_those_of_the_paper():
+    assert Hinge().radius(0.25, 1.0) == 2.0
+    assert EpsilonInsensitive(0.5).radius(0.5, 2.5) == pytest.approx(np.sqrt(8.0))
+    assert EpsilonInsensitive(0.5).radius(0.5, 0.5) == 0.0
+    assert EpsilonInsensitive(0.5).radius(0.5, 0.2) == 0.0
+    assert Hinge().intercept_bound(1.0, 3.0) == 4.0
+    assert EpsilonInsensitive(0.5).intercept_bound(2.0, 3.0) == 5.5
+
+
+vectors = arrays(np.float64, 4, elements=st.floats(-10, 10))
+
+
+@given(
+    x=vectors, z=vectors, b=reals, c=reals, radius=st.floats(0.01, 20), bound=st.floats(0.01, 50)
+)
+def test_projection_satisfies_the_variational_inequality(x, z, b, c, radius, bound):
+    """(x - P(x)).(z - P(x)) <= 0 for every feasible z, and P(x) is feasible."""
+    feasible = FeasibleSet(radius, bound)
+    px, pb = feasible.project(x, b)
+    assert np.linalg.norm(px) <= radius * (1 + 1e-12) and abs(pb) <= bound
+    pz, pc = feasible.project(z, c)
+    product = (x - px) @ (pz - px) + (b - pb) * (pc - pb)
+    assert product <= 1e-8 * max(1.0, np.abs(x).max() + abs(b)) * (radius + bound)
+
+
+def test_without_an_intercept_b_stays_zero_and_the_size_is_the_radius():
+    feasible = FeasibleSet(3.0)
+    assert feasible.size == 3.0
+    assert feasible.project(np.ones(2), 5.0)[1] == 0.0
+    assert FeasibleSet(3.0, 4.0).size == 5.0
+
+
+def test_steps_are_the_papers():
+    robust = RobustStep(size=6.0, gradient_bound=2.0)
+    assert [robust.eta(j) for j in (1, 4, 9)] == [3.0, 1.5, 1.0]
+    assert RobustStep(6.0, 2.0, step_scale=0.1).eta(4) == pytest.approx(0.15)
+    strong = StrongStep(lam=0.5)
+    assert [strong.eta(j) for j in (1, 2, 4)] == [2.0, 1.0, 0.5]
+    assert robust.metric is None and strong.metric is None
+
+
+def test_gradient_bound_is_the_papers_estimate():
+    V = np.array([[3.0, 4.0], [0.0, 0.0]])
+    y = np.array([1.0, -1.0])
+    assert estimate_gradient_bound(Hinge(), V, y, intercept=True) == pytest.approx(np.sqrt(27 / 2))
+    assert estimate_gradient_bound(Hinge(), V, y, intercept=False) == pytest.approx(np.sqrt(25 / 2))
+    tube = EpsilonInsensitive(2.0)
+    # No slope is active at (0, 0): slopes of 1 stand in.
+    assert estimate_gradient_bound(tube, V, y, intercept=True) == pytest.approx(np.sqrt(27 / 2))
+    half = EpsilonInsensitive(0.5)
+    only = estimate_gradient_bound(half, V, np.array([0.1, 1.0]), intercept=True)
+    assert only == pytest.approx(np.sqrt(1 / 2))
+    weighted = estimate_gradient_bound(Hinge(), V, y, intercept=True, weight=np.array([2.0, 0.0]))
+    assert weighted == pytest.approx(np.sqrt(4 * 26 / 2))
+
+
+@given(start=st.integers(0, 200_000), length=st.integers(0, 3000), cut=st.integers(0, 3000))
+def test_orders_are_functions_of_the_step_alone(start, length, cut):
+    for order in (UniformOrder(100, 7), ShuffledOrder(1000, 7), UniformOrder(3, 7, np.ones(3))):
+        cut = min(cut, length)
+        whole = order.rows(start, start + length)
+        parts = [order.rows(start, start + cut), order.rows(start + cut, start + length)]
+        np.testing.assert_array_equal(whole, np.concatenate(parts))
+        assert len(whole) == length
+
+
+def test_uniform_order_follows_the_weights_and_shuffling_visits_every_row():
+    drawn = UniformOrder(4, 0, np.array([1.0, 0.0, 2.0, 1.0])).rows(0, 40_000)
+    counts = np.bincount(drawn, minlength=4)
+    assert counts[1] == 0
+    # 20 000 expected, standard deviation 100.
+    assert abs(counts[2] - 20_000) < 500
+    shuffled = ShuffledOrder(50, 3)
+    for epoch in range(3):
+        rows = shuffled.rows(50 * epoch, 50 * (epoch + 1))
+        np.testing.assert_array_equal(np.sort(rows), np.arange(50))
+    assert (shuffled.rows(0, 50) != shuffled.rows(50, 100)).any()

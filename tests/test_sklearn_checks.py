@@ -1,0 +1,46 @@
+"""scikit-learn's own checks on every public estimator, in several configurations.
+
+Two checks are expected to fail, each with its reason below; any other failure is a bug. The
+array-API check skips itself unless SCIPY_ARRAY_API is set before scipy is imported.
+``max_iter`` is small because the checks' data are: a few dozen epochs fit them.
+"""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from asset_svm import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
+
+STOCHASTIC = (
+    "the method is stochastic: a weight of k and k copies of the row pose the same problem, and draw "
+    "other rows; equality is tested at the exact optimum and in the mean over seeds"
+)
+UP_TO_ROTATION = (
+    "a copy of a row can be drawn as a landmark of its own, and the features are defined up to a "
+    "rotation; the kernel that they approximate is the same"
+)
+ON_WEIGHTS = (
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+)
+
+ESTIMATORS = [
+    AssetClassifier(),
+    AssetClassifier(max_iter=30, step="strong"),
+    AssetClassifier(max_iter=30, approximation="fourier", n_components=50),
+    AssetRegressor(),
+    AssetRegressor(max_iter=30, approximation="fourier", n_components=50),
+    NystroemMap(),
+    FourierMap(n_components=50),
+]
+
+
+def expected_failures(estimator):
+    """The checks that cannot pass, with the reason."""
+    if isinstance(estimator, FourierMap):
+        return {}
+    reason = UP_TO_ROTATION if isinstance(estimator, NystroemMap) else STOCHASTIC
+    return dict.fromkeys(ON_WEIGHTS, reason)
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks_pass(estimator, check):
+    check(estimator)
