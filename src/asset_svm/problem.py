@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.features import Metric
 from asset_svm.losses import Loss
 
 Array = npt.NDArray[Any]
@@ -53,6 +54,7 @@ def certify(
     blocks: Iterable[tuple[Array, Array, Array, Array]],
     *,
     free_intercept: bool,
+    metric: Metric | None = None,
 ) -> Certificate:
     """Objective and gap of K models from one pass over the rows.
 
@@ -63,6 +65,8 @@ def certify(
     blocks : iterable of (V, y, weight, slope)
         Mapped rows (B, d), targets (K, B), weights (B,), average slopes (K, B); a slope of NaN (the
         row was never visited) is replaced by the slope at the given model.
+    metric : Metric, optional
+        The rows are those of V T and ``coef`` is coef' = T^(-1) coef.
     """
     K, d = coef.shape
     coef = coef.astype(np.float64)
@@ -81,6 +85,8 @@ def certify(
             parts[sign] += (weighted.astype(V.dtype) @ V).astype(np.float64)
             linear[sign] -= loss.conjugate(y, part) @ weight
             sums[sign] += np.abs(weighted).sum(axis=1)
+    if metric is not None:
+        coef, parts = metric.apply(coef), np.stack([metric.invert(part) for part in parts])
     primal = 0.5 * lam * np.einsum("kd,kd->k", coef, coef) + losses / total
     dual = np.array(
         [

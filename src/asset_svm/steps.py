@@ -1,10 +1,12 @@
-"""Step rules eta_j = scale / j^power and what they are made of: D_X, D_G and a metric.
+"""Step rules eta_j = scale / j^power, or decaying linearly to 0, and what they are made of.
 
 A rule carries its metric H: steps are x <- P(x - eta H^(-1) G). Both rules of the paper have H = I,
 written ``metric=None``.
 
 - ``RobustStep``: eta_j = step_scale D_X / (D_G sqrt j), for (PL) with or without an intercept.
 - ``StrongStep``: eta_j = 1 / (lam j), for (PL) without one.
+- ``MetricStep``: eta_j = step_scale D_X / (D_G sqrt N) (1 - (j - 1) / N) in the metric of the data,
+  where the number N of steps is known; else the robust step in that metric.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.features.metric import Metric
 from asset_svm.losses import Loss
 
 Array = npt.NDArray[Any]
@@ -35,8 +38,12 @@ class StepRule(Protocol):
         """The exponent of 1/j."""
 
     @property
-    def metric(self) -> Array | None:
-        """The diagonal of H, or None for the identity."""
+    def horizon(self) -> int:
+        """N, where steps decay linearly to 0 over N of them; 0 where they do not."""
+
+    @property
+    def metric(self) -> Metric | None:
+        """H, or None for the identity."""
 
     def eta(self, j: int) -> float:
         """The length of step j = 1, 2, ..."""
@@ -60,7 +67,8 @@ class RobustStep:
     gradient_bound: float
     step_scale: float = 1.0
     power: ClassVar[float] = 0.5
-    metric: ClassVar[Array | None] = None
+    horizon: ClassVar[int] = 0
+    metric: ClassVar[Metric | None] = None
 
     @property
     def scale(self) -> float:
@@ -78,7 +86,8 @@ class StrongStep:
 
     lam: float
     power: ClassVar[float] = 1.0
-    metric: ClassVar[Array | None] = None
+    horizon: ClassVar[int] = 0
+    metric: ClassVar[Metric | None] = None
 
     @property
     def scale(self) -> float:
@@ -88,6 +97,42 @@ class StrongStep:
     def eta(self, j: int) -> float:
         """The length of step j."""
         return self.scale / j
+
+
+@dataclass(frozen=True)
+class MetricStep:
+    """Steps in the metric of the data.
+
+    Parameters
+    ----------
+    size, gradient_bound, step_scale : float
+        As in ``RobustStep``, with norms taken in the metric.
+    metric : Metric
+    horizon : int
+        N, the number of steps; 0 where it is not known.
+    """
+
+    size: float
+    gradient_bound: float
+    metric: Metric
+    step_scale: float = 1.0
+    horizon: int = 0
+
+    @property
+    def power(self) -> float:
+        """0 with a horizon, else 1/2."""
+        return 0.0 if self.horizon else 0.5
+
+    @property
+    def scale(self) -> float:
+        """eta_1."""
+        return self.step_scale * self.size / self.gradient_bound / max(self.horizon, 1) ** 0.5
+
+    def eta(self, j: int) -> float:
+        """The length of step j."""
+        if self.horizon:
+            return self.scale * max(1.0 - (j - 1) / self.horizon, 0.0)
+        return self.scale / j**self.power
 
 
 def estimate_gradient_bound(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.features import FeatureMap
+from asset_svm.features import Evaluable
 from asset_svm.solvers import MappedRows
 
 Array = npt.NDArray[Any]
@@ -46,7 +46,7 @@ def available_memory() -> int:
 class ComputedRows:
     """phi of rows of X, mapped when they are asked for."""
 
-    def __init__(self, phi: FeatureMap, X: Matrix, block_size: int):
+    def __init__(self, phi: Evaluable, X: Matrix, block_size: int):
         self.X, self.block_size = X, block_size
         self.dimension, self.dtype = phi.dimension, np.dtype(X.dtype)
         self._phi = phi.evaluator(X.dtype)
@@ -95,7 +95,7 @@ class LocalEngine:
     memory_limit: int | None = None
     block_size: int = BLOCK_SIZE
 
-    def rows(self, phi: FeatureMap, X: Matrix) -> MappedRows:
+    def rows(self, phi: Evaluable, X: Matrix) -> MappedRows:
         """Map the rows of X: at once where V fits in memory, else whenever they are visited."""
         computed = ComputedRows(phi, X, min(self.block_size, max(X.shape[0], 1)))
         limit = available_memory() // 2 if self.memory_limit is None else self.memory_limit

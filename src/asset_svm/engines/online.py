@@ -1,8 +1,10 @@
 """Online learning: one pass over rows that come in batches, in constant memory.
 
-The map, lam, D_G and the step's multiplier are settled by the first batch; from then on a batch only
-moves the iterate and its average. Where the loss's radius follows |y| (regression), the feasible set
-grows with the largest |y| seen.
+The map, lam and the step's multiplier are settled by the first batch; from then on a batch moves the
+iterate and its average. Where the loss's radius follows |y| (regression), the feasible set grows with
+the largest |y| seen. D_G, and the metric where the steps have one, are estimated anew when the number
+of rows seen has doubled: between two such moments the run is one of fixed metric, and there are only
+logarithmically many.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ from asset_svm.engines.training import (
     Recipe,
     TrainingRows,
     certify_rows,
+    find_metric,
     pilot_scale,
     sample_gradients,
 )
-from asset_svm.features import FeatureMap
+from asset_svm.features import FeatureMap, Metric
+from asset_svm.features.metric import FEWEST_ROWS
 from asset_svm.problem import Certificate
 from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
 from asset_svm.solvers.driver import Slopes
@@ -31,7 +35,6 @@ from asset_svm.solvers.driver import Slopes
 Array = npt.NDArray[Any]
 Matrix = Any
 
-SMALL_BATCH = 100
 SMALL_BATCH_SCALE = 0.1
 """A first batch with fewer rows is too small for a pilot: take what the pilot finds most often."""
 HORIZON = 100
@@ -61,6 +64,9 @@ class OnlineSession:
     kappa: float = 0.0
     scale: float | None = None
     batches: int = 0
+    metric: Metric | None = None
+    rows_seen: int = 0
+    next_estimate: int = 0
 
     def __post_init__(self) -> None:
         self.average = Average(self.recipe.window(None, stream=True))
@@ -68,7 +74,20 @@ class OnlineSession:
     @property
     def model(self) -> tuple[Array, Array]:
         """The averaged (K, d) coef and (K,) intercept."""
-        return self.average.result(self.state)
+        coef, intercept = self.average.result(self.state)
+        return coef if self.metric is None else self.metric.apply(coef), intercept
+
+    def _estimate_metric(self, X: Matrix, weight: Array) -> None:
+        """The metric of this batch, the state carried over into it."""
+        new = find_metric(self.phi, X, weight, self.recipe.seed + self.batches)
+        old = self.metric or Metric.identity(self.phi.dimension)
+
+        def change(A: Array) -> Array:
+            return new.invert(old.apply(A))
+
+        self.state.change_basis(change)
+        self.average.change_basis(change)
+        self.metric = new
 
     def copy(self) -> OnlineSession:
         """A session that can be thrown away if its next batch fails."""
@@ -89,22 +108,29 @@ class OnlineSession:
         order: Order = ShuffledOrder(n, self.recipe.seed + self.batches) if shuffle else GivenOrder(n)
         slope_weight = weight / self.mean_weight
         self.y_max = max(self.y_max, y_max)
+        due = self.gradient_bounds is None or (
+            self.rows_seen >= self.next_estimate and n >= FEWEST_ROWS
+        )
+        if due and self.recipe.step == "metric":
+            self._estimate_metric(X, weight)
+        phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         rows = TrainingRows(
-            engine.rows(self.phi, X), targets, order, weight, slope_weight, self.y_max
+            engine.rows(phi, X), targets, order, weight, slope_weight, self.y_max, self.metric
         )
         with engine.pool(len(self.recipe.lam)) as pool:
-            if self.gradient_bounds is None:
+            if due or self.gradient_bounds is None:
                 self.gradient_bounds, self.kappa = sample_gradients(self.recipe, rows)
+                self.next_estimate = 2 * (self.rows_seen + n)
             sets = self.recipe.feasible_sets(self.y_max, self.kappa)
             if self.scale is None:
                 self.scale = self.recipe.step_scale
-                if self.scale is None and n >= SMALL_BATCH:
+                if self.scale is None and n >= FEWEST_ROWS:
                     self.scale = pilot_scale(
                         engine, self.recipe, rows, sets, self.gradient_bounds, HORIZON * n, pool
                     )
                 elif self.scale is None:
                     self.scale = SMALL_BATCH_SCALE
-            rules = self.recipe.rules(sets, self.gradient_bounds, self.scale)
+            rules = self.recipe.rules(sets, self.gradient_bounds, self.scale, 0, self.metric)
             driver = Driver(
                 rows.mapped,
                 targets,
@@ -120,5 +146,7 @@ class OnlineSession:
             )
             driver.slopes = Slopes.zeros(len(self.recipe.lam), n)
             driver.advance(n)
+            driver.settle()
             self.batches += 1
+            self.rows_seen += n
             return certify_rows(driver, rows, self.recipe)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from asset_svm.data import Order, Targets
 from asset_svm.engines.local import LocalEngine
 from asset_svm.feasible import FeasibleSet
-from asset_svm.features import FeatureMap
+from asset_svm.features import FeatureMap, Metric
 from asset_svm.losses import Loss
 from asset_svm.problem import Certificate, certify
 from asset_svm.solvers import (
@@ -35,11 +35,13 @@ from asset_svm.solvers import (
 from asset_svm.solvers.average import Window
 from asset_svm.solvers.driver import Form, Slopes
 from asset_svm.solvers.pilot import choose_step_scale
-from asset_svm.steps import RobustStep, StepRule, StrongStep, estimate_gradient_bound
+from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep, estimate_gradient_bound
 
 Array = npt.NDArray[Any]
 Matrix = Any
-StepKind = Literal["robust", "strong"]
+METRIC_SAMPLE = 4096
+"""Rows from which the metric is estimated."""
+StepKind = Literal["robust", "strong", "metric"]
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,11 @@ class Recipe:
     loss : Loss
     lam : tuple of float
         One a model.
-    step : {"robust", "strong"}
+    step : {"robust", "strong", "metric"}
     step_scale : float or None
         None: by a pilot.
-    average : float, int or None
+    average : float, int, None or "auto"
+        "auto": the last half; the last tenth where the steps decay to 0.
     free_intercept : bool
     intercept_bound : float or None
         None: the loss's own.
@@ -67,7 +70,7 @@ class Recipe:
     lam: tuple[float, ...]
     step: StepKind = "robust"
     step_scale: float | None = None
-    average: float | int | None = 0.5
+    average: float | int | None | Literal["auto"] = "auto"
     free_intercept: bool = True
     intercept_bound: float | None = None
     gradient_sample: int = 1000
@@ -86,21 +89,40 @@ class Recipe:
         return sets
 
     def rules(
-        self, sets: list[FeasibleSet], gradient_bounds: Array, scale: float
+        self,
+        sets: list[FeasibleSet],
+        gradient_bounds: Array,
+        scale: float,
+        horizon: int = 0,
+        metric: Metric | None = None,
     ) -> list[StepRule]:
-        """The step rule of each model."""
+        """The step rule of each model; ``horizon`` is the number of steps, 0 where not known."""
+        if metric is not None:
+            return [
+                MetricStep(s.size, float(g), metric, scale, horizon)
+                for s, g in zip(sets, gradient_bounds, strict=True)
+            ]
         if self.step == "strong":
             return [StrongStep(lam) for lam in self.lam]
         return [
             RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)
         ]
 
+    def usual_average(self, *, decaying: bool) -> float:
+        """The fraction that "auto" stands for."""
+        return 0.1 if self.step == "metric" and decaying else 0.5
+
     def window(self, total: int | None, *, stream: bool = False) -> Window:
-        """The averaging window of a run of ``total`` steps (None: not known)."""
+        """The averaging window of a run of ``total`` steps (None: not known).
+
+        ``stream`` says that the steps do not decay to 0 at its end.
+        """
         if self.average is None:
             return NoWindow()
+        if self.average == "auto":
+            return FractionWindow(self.usual_average(decaying=not stream), total)
         if isinstance(self.average, int):
-            return CountWindow(self.average, total, every_step=stream)
+            return CountWindow(self.average, total, every_step=total is None)
         return FractionWindow(self.average, total)
 
 
@@ -147,7 +169,8 @@ class Solution:
 class TrainingRows:
     """The rows of a run: mapped, with targets, weights of (PL), and the order of visits.
 
-    ``slope_weight`` multiplies slopes where the order itself does not follow the weights.
+    ``slope_weight`` multiplies slopes where the order itself does not follow the weights. With a
+    ``metric`` the mapped rows are those of V T.
     """
 
     mapped: MappedRows
@@ -156,6 +179,7 @@ class TrainingRows:
     weight: Array
     slope_weight: Array | None
     y_max: float
+    metric: Metric | None = None
 
 
 def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float]:
@@ -173,8 +197,18 @@ def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float]:
         )
         for k in range(len(y))
     ]
-    kappa = float(np.sqrt(np.max(np.einsum("ij,ij->i", V, V, dtype=np.float64))))
+    plain = V if rows.metric is None else rows.metric.invert(V)
+    kappa = float(np.sqrt(np.max(np.einsum("ij,ij->i", plain, plain, dtype=np.float64))))
     return np.array(bounds), kappa
+
+
+def find_metric(
+    phi: FeatureMap, X: Matrix, weight: Array, seed: int, count: int = METRIC_SAMPLE
+) -> Metric:
+    """The metric of the data from a random sample of rows."""
+    rng = np.random.default_rng([seed, 3])
+    chosen = np.sort(rng.choice(X.shape[0], size=min(count, X.shape[0]), replace=False))
+    return phi.find_metric(phi(X[chosen]), weight[chosen], rng)
 
 
 def _blocks(mapped: MappedRows, rows: Array, size: int = 512) -> Iterator[Array]:
@@ -205,9 +239,11 @@ def train(
         scale = recipe.step_scale
         if scale is None:
             scale = 1.0
-            if recipe.step == "robust":
+            if recipe.step != "strong":
                 scale = pilot_scale(engine, recipe, rows, sets, bounds, m * epochs, pool)
-        axis = ModelAxis.build(recipe.loss, recipe.lam, sets, recipe.rules(sets, bounds, scale))
+        horizon = m * epochs if stopping.deadline == float("inf") else 0
+        rules = recipe.rules(sets, bounds, scale, horizon, rows.metric)
+        axis = ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
         state = start or SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
         state.clear_segment()
         driver = Driver(
@@ -216,7 +252,7 @@ def train(
             rows.order,
             axis,
             state,
-            Average(recipe.window(m * epochs)),
+            Average(recipe.window(m * epochs, stream=not horizon)),
             weight=rows.slope_weight,
             block_size=engine.block_size,
             form=recipe.form,
@@ -253,10 +289,13 @@ def train(
         if timed_out and taken < m and isinstance(recipe.average, int) and recipe.average:
             driver.advance(recipe.average)  # its own end was not announced: average the next k
             certificate = None
+        driver.settle()
         chosen = stopping.chosen() if stopping.chosen is not None else None
         coef, intercept = chosen or driver.model()
         if certificate is None or chosen is not None:
             certificate = certify_rows(driver, rows, recipe, (coef, intercept))
+    if rows.metric is not None:
+        coef = rows.metric.apply(coef)
     return Solution(
         coef, intercept, certificate, done, scale, state, history, timed_out=timed_out
     )
@@ -306,6 +345,7 @@ def certify_rows(
         intercept,
         blocks(),
         free_intercept=recipe.free_intercept,
+        metric=rows.metric,
     )
 
 
@@ -320,8 +360,9 @@ def pilot_scale(
 ) -> float:
     """The multiplier of D_X for a run of ``total`` steps."""
 
-    def axis(scale: float) -> ModelAxis:
-        return ModelAxis.build(recipe.loss, recipe.lam, sets, recipe.rules(sets, bounds, scale))
+    def axis(scale: float, steps: int) -> ModelAxis:
+        rules = recipe.rules(sets, bounds, scale, steps, rows.metric)
+        return ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
 
     return choose_step_scale(
         rows.mapped,
@@ -333,6 +374,7 @@ def pilot_scale(
         seed=recipe.seed,
         block_size=engine.block_size,
         pool=pool,
+        average=recipe.usual_average(decaying=True),
     )
 
 

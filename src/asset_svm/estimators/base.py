@@ -24,7 +24,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from asset_svm.data import GivenOrder, ShuffledOrder, Targets, UniformOrder
 from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.online import OnlineSession
-from asset_svm.engines.training import Recipe, Solution, Stopping, TrainingRows, train
+from asset_svm.engines.training import (
+    Recipe,
+    Solution,
+    Stopping,
+    TrainingRows,
+    find_metric,
+    train,
+)
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.callbacks import CallbackSupportMixin, EpochCallbacks, with_callbacks
 from asset_svm.estimators.decision import Decision
@@ -160,7 +167,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             check.check_choice("approximation", self.approximation, ("nystroem", "fourier"))
         check.check_choice("rank_rule", self.rank_rule, ("relative", "absolute"))
         check_rank(self)
-        check.check_choice("step", self.step, ("robust", "strong"))
+        check.check_choice("step", self.step, ("auto", "metric", "robust", "strong"))
         if self.step_scale != "auto":
             check.check_positive("step_scale", self.step_scale)
         check.check_count("gradient_sample", self.gradient_sample)
@@ -172,7 +179,8 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
                 'step="robust".'
             )
         check.check_positive("intercept_bound", self.intercept_bound, optional=True)
-        check.check_average(self.average)
+        if self.average != "auto":
+            check.check_average(self.average)
         check.check_choice("sampling", self.sampling, ("auto", "uniform", "shuffle", "given"))
         check.check_count("max_iter", self.max_iter, optional=True)
         check.check_positive("tol", self.tol, optional=True)
@@ -185,7 +193,11 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _free_intercept(self) -> bool:
-        return self.step == "robust" if self.fit_intercept == "auto" else bool(self.fit_intercept)
+        return self.step != "strong" if self.fit_intercept == "auto" else bool(self.fit_intercept)
+
+    @property
+    def _step(self) -> str:
+        return "metric" if self.step == "auto" else self.step
 
     def _engine(self) -> LocalEngine:
         limit = None if self.memory_limit is None else int(self.memory_limit)
@@ -198,7 +210,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         return Recipe(
             loss=loss,
             lam=(lam,) * n_models,
-            step=self.step,
+            step=self._step,
             step_scale=None if self.step_scale == "auto" else float(self.step_scale),
             average=average,
             free_intercept=self._free_intercept,
@@ -214,7 +226,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             if self.approximation == "fourier":
                 return draw_fourier(self, X, weight, rng)
             what = "rows of the first batch" if batch else "rows of X"
-            return draw_nystroem(self, X, weight, rng, what)
+            return draw_nystroem(self, X, weight, rng, what, eigenbasis=self._step == "metric")
         given = getattr(self.approximation, "estimator", self.approximation)
         if not (hasattr(given, "fit") and hasattr(given, "transform")):
             raise ValueError(
@@ -233,7 +245,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
     def _map_key(self) -> tuple[Any, ...]:
         """The parameters that the map depends on."""
         names = ("kernel", "gamma", "degree", "coef0", "approximation", "n_components")
-        names += ("rank", "rank_threshold", "rank_rule")
+        names += ("rank", "rank_threshold", "rank_rule", "_step")
         return tuple(getattr(self, name) for name in names)
 
     # Training ---------------------------------------------------------------------------------
@@ -275,20 +287,29 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
                 X, y, weight = X[train_rows], y[train_rows], weight[train_rows]
                 encoded = self._encode(y, weight, encoded.labels)
             plain_weight = None if (weight == weight[0]).all() else weight
-            phi, start = self._warm_parts(X, encoded)
+            phi, metric, start = self._warm_parts(X, encoded)
+            weight = self._final_weights(y, weight)
             if phi is None:
                 phi = self._draw_map(X, plain_weight, seed, batch=False)
-            weight = self._final_weights(y, weight)
+                if self._step == "metric":
+                    metric = find_metric(phi, X, weight, seed)
+            train_map = phi if metric is None else phi.in_metric(metric)
             lam = float(self.lam) if self.lam is not None else 1.0 / (self.C * weight.sum())
             K = encoded.targets.n_models
             recipe = self._recipe(encoded.loss, lam, K, seed)
             engine = self._engine()
             order, slope_weight = self._order(X.shape[0], weight, seed)
             training = TrainingRows(
-                engine.rows(phi, X), encoded.targets, order, weight, slope_weight, encoded.y_max
+                engine.rows(train_map, X),
+                encoded.targets,
+                order,
+                weight,
+                slope_weight,
+                encoded.y_max,
+                metric,
             )
             epochs = self.max_iter or max(FEWEST_EPOCHS, -(-FEWEST_STEPS // X.shape[0]))
-            monitor = _Monitor(self, phi, encoded, held_out, epochs, X, y)
+            monitor = _Monitor(self, phi, metric, encoded, held_out, epochs, X, y)
             solution = train(
                 engine,
                 recipe,
@@ -303,9 +324,10 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
                 start=start,
             )
             self._store(solution.coef, solution.intercept, phi, encoded)
-            self._keep_state(solution, recipe, phi, weight, encoded)
+            taken = int(solution.state.steps.max())
+            self.t_ = taken + (self.t_ if start is not None and metric is not None else 0)
+            self._keep_state(solution, recipe, phi, metric, weight, encoded)
             self.n_iter_ = solution.epochs
-            self.t_ = int(solution.state.steps.max())
             self.history_ = solution.history
             self.lam_ = lam
             self.step_scale_ = solution.step_scale
@@ -323,16 +345,19 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         return self
 
     def _warm_parts(self, X, encoded):
-        """The map and the iterates of an earlier fit, where ``warm_start`` can use them."""
+        """The map, metric and iterates of an earlier fit, where ``warm_start`` can use them."""
         session = getattr(self, "_session", None)
         if not self.warm_start or session is None or self._map_key() != self._fitted_map_key:
-            return None, None
+            return None, None, None
         if session.phi.n_features_in != X.shape[1] or session.state.direction.dtype != X.dtype:
-            return None, None
+            return None, None, None
         if self._fitted_labels != encoded.labels:
-            return None, None
+            return None, None, None
         coef, intercept = self.coef_, self.intercept_ - encoded.offset
-        return session.phi, _state_at(coef, intercept, session.state)
+        # Steps that decay over this run count from its beginning; the paper's go on counting.
+        steps = session.state.steps if session.metric is None else 0
+        state = _state_at(coef, intercept, session.metric, X.dtype, steps)
+        return session.phi, session.metric, state
 
     def _final_weights(self, y, weight):
         """Weights of (PL); a classifier multiplies those of its classes in."""
@@ -341,21 +366,22 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
     def _order(self, m, weight, seed):
         """The order of visits, and the multipliers of slopes where it ignores the weights."""
         uneven = None if (weight == weight[0]).all() else weight
-        if self.sampling in ("auto", "uniform"):
+        sampling = self.sampling
+        if sampling == "auto":
+            sampling = "shuffle" if self._step == "metric" else "uniform"
+        if sampling == "uniform":
             return UniformOrder(m, seed, uneven), None
-        order = ShuffledOrder(m, seed) if self.sampling == "shuffle" else GivenOrder(m)
+        order = ShuffledOrder(m, seed) if sampling == "shuffle" else GivenOrder(m)
         return order, None if uneven is None else weight / weight.mean()
 
-    def _keep_state(self, solution: Solution, recipe, phi, weight, encoded) -> None:
+    def _keep_state(self, solution: Solution, recipe, phi, metric, weight, encoded) -> None:
         """What partial_fit and warm_start go on from: the averaged model, at its step count."""
-        intercept = solution.intercept
-        session = OnlineSession(
-            recipe,
-            phi,
-            float(weight.mean()),
-            _state_at(solution.coef, intercept, solution.state),
+        state = _state_at(
+            solution.coef, solution.intercept, metric, solution.state.direction.dtype, self.t_
         )
-        session.y_max, session.scale = encoded.y_max, solution.step_scale
+        session = OnlineSession(recipe, phi, float(weight.mean()), state)
+        session.y_max, session.scale, session.metric = encoded.y_max, solution.step_scale, metric
+        session.rows_seen = self.t_
         self._session, self._offset = session, encoded.offset
         self._fitted_map_key, self._fitted_labels = self._map_key(), encoded.labels
 
@@ -488,21 +514,21 @@ def _public_parts(coef, intercept, phi: FeatureMap, encoded: Encoded) -> dict[st
     return parts
 
 
-def _state_at(coef, intercept, like: SolverState) -> SolverState:
-    """A state whose iterate is this model, at the step counts of another."""
+def _state_at(coef, intercept, metric, dtype, steps) -> SolverState:
+    """A state whose iterate is this model, in the metric's basis, at these step counts."""
     K, d = coef.shape
-    state = SolverState.zeros(K, d, like.direction.dtype)
-    state.direction[:] = coef
+    state = SolverState.zeros(K, d, dtype)
+    state.direction[:] = coef if metric is None else metric.invert(coef)
     state.intercept[:] = intercept
-    state.steps[:] = like.steps
+    state.steps[:] = steps
     return state
 
 
 class _Monitor:
     """Looks on after every epoch: early stopping, callbacks, the log."""
 
-    def __init__(self, estimator, phi, encoded, held_out, epochs, X, y):
-        self.estimator, self.phi, self.encoded = estimator, phi, encoded
+    def __init__(self, estimator, phi, metric, encoded, held_out, epochs, X, y):
+        self.estimator, self.phi, self.metric, self.encoded = estimator, phi, metric, encoded
         self.callbacks = EpochCallbacks(estimator, epochs, X, y)
         self.held_out, self.best, self.waited = None, None, 0
         if held_out is not None:
@@ -513,6 +539,8 @@ class _Monitor:
 
     def __call__(self, epoch, model, record) -> bool:
         coef, intercept = model
+        if self.metric is not None:
+            coef = self.metric.apply(coef)
         stop = False
         if self.held_out is not None:
             V, y, weight = self.held_out

@@ -29,21 +29,23 @@ rank_threshold : float, default=None
     Drop smaller eigenvalues, relative to the largest; None suits the type of the rows.
 rank_rule : {"relative", "absolute"}, default="relative"
     "absolute" compares eigenvalues with ``rank_threshold`` itself (the paper: 1e-16).
-step : {"robust", "strong"}, default="robust"
-    ASSET's D_X / (D_G sqrt j), or ASSET*'s 1 / (lam j), which has no intercept.
+step : {"auto", "metric", "robust", "strong"}, default="auto"
+    "metric" (and "auto"): steps in the metric of the data, ten times fewer of them. "robust":
+    ASSET's D_X / (D_G sqrt j). "strong": ASSET*'s 1 / (lam j), which has no intercept.
 step_scale : "auto" or float, default="auto"
-    Multiplies D_X in the robust step. "auto" tries a few on a small sample; 1.0 is the paper's.
+    Multiplies D_X in the step. "auto" tries a few on a small sample; 1.0 is the paper's.
 gradient_sample : int, default=1000
     Rows from which D_G is estimated.
 fit_intercept : {"auto", True, False}, default="auto"
-    "auto": True for the robust step, False for the strong one.
+    "auto": False for the strong step, else True.
 intercept_bound : float, default=None
     B, the largest |b|. None: a bound that holds a solution.
-average : float, int or None, default=0.5
+average : "auto", float, int or None, default="auto"
     A float r averages the last r of the steps, an int k the last k, None takes the last iterate.
+    "auto": the last half; the last tenth where the steps decay to 0 (step="metric" in fit).
 sampling : {"auto", "uniform", "shuffle", "given"}, default="auto"
-    With replacement (the paper's), a new order every epoch, or as the rows stand. "auto" is
-    "uniform" in fit and "given" in partial_fit.
+    With replacement (the paper's), a new order every epoch, or as the rows stand. "auto": in fit
+    "shuffle" for step="metric" and "uniform" for the paper's steps; "given" in partial_fit.
 max_iter : int, default=None
     Epochs. None: 20, more on small data (at least 100 000 steps).
 tol : float, default=None

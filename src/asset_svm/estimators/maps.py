@@ -12,6 +12,8 @@ from asset_svm.features import FourierFeatures, NystroemFeatures
 from asset_svm.kernels import Kernel, scale_gamma
 
 DEFAULT_COMPONENTS = 2048
+LARGEST_EIGENBASIS = 2048
+"""Landmarks up to which the eigendecomposition of their kernel matrix is cheap beside the map."""
 
 
 def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> Kernel:
@@ -39,8 +41,10 @@ def draw_nystroem(
     weight: np.ndarray | None,
     rng: np.random.Generator,
     what: str = "rows of X",
+    *,
+    eigenbasis: bool = False,
 ) -> NystroemFeatures:
-    """Landmarks from the rows of X, and their factor."""
+    """Landmarks from the rows of X, and their factor; in an eigenbasis where asked and not dear."""
     allowed = X.shape[0] if weight is None else int(np.count_nonzero(weight))
     count = resolve_components(estimator.n_components, X.shape[0], X.dtype.itemsize)
     if estimator.n_components is None:
@@ -59,6 +63,7 @@ def draw_nystroem(
         rank=estimator.rank,
         threshold=estimator.rank_threshold,
         rule=estimator.rank_rule,
+        basis="eigen" if eigenbasis and count <= LARGEST_EIGENBASIS else "auto",
     )
 
 

@@ -1,7 +1,8 @@
 """phi: drawn once, then a pure function of X."""
 
-from asset_svm.features.base import FeatureMap
+from asset_svm.features.base import Evaluable, FeatureMap
 from asset_svm.features.fourier import FourierFeatures
+from asset_svm.features.metric import Metric
 from asset_svm.features.nystroem import NystroemFeatures
 
-__all__ = ["FeatureMap", "FourierFeatures", "NystroemFeatures"]
+__all__ = ["Evaluable", "FeatureMap", "FourierFeatures", "Metric", "NystroemFeatures"]

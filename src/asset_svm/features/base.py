@@ -13,25 +13,39 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.features.metric import Metric
+
 Array = npt.NDArray[Any]
 Matrix = Any
 BLOCK_ROWS = 1024
 """Rows mapped at a time where nothing else sets the number."""
 
 
-class FeatureMap(Protocol):
-    """phi, and the cheaper basis that decisions are made of."""
+class Evaluable(Protocol):
+    """Anything that turns rows into features: all that training needs of a map."""
 
     @property
     def dimension(self) -> int:
         """d, the length of phi(x)."""
 
+    def evaluator(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
+        """A function from a block of rows to its (rows, d) features in ``dtype``."""
+
+
+class FeatureMap(Evaluable, Protocol):
+    """phi, and the cheaper basis that decisions are made of."""
+
     @property
     def n_features_in(self) -> int:
         """n, the length of x."""
 
-    def evaluator(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """A function from a block of rows to its (rows, d) features in ``dtype``."""
+    def find_metric(
+        self, V: Array, weight: Array | None, rng: np.random.Generator
+    ) -> Metric:
+        """The metric of the data in this map's basis, from a sample V of its features."""
+
+    def in_metric(self, metric: Metric) -> Evaluable:
+        """x -> phi(x) T."""
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """A function from a block of rows to the values that decisions are linear in."""

@@ -15,7 +15,7 @@ bound is checked on a sample, and the threshold raised tenfold until it holds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +23,9 @@ import numpy.typing as npt
 import scipy.linalg as la
 
 from asset_svm.exceptions import NonFiniteError
+from asset_svm.features.threads import few_threads
 from asset_svm.features.base import map_in_blocks
+from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
 from asset_svm.features.landmarks import uniform_landmarks
 from asset_svm.kernels import Kernel
 
@@ -143,7 +145,8 @@ class NystroemFeatures(KernelBasis):
             raise ValueError(
                 'basis="cholesky" needs a kernel matrix from which nothing is cut; use basis="auto".'
             )
-        values, vectors = la.eigh(gram, check_finite=False)
+        with few_threads(len(gram)):
+            values, vectors = la.eigh(gram, driver="evd", check_finite=False)
         values, vectors = values[::-1], vectors[:, ::-1]
         if values[0] <= default_threshold(np.float64) * np.abs(values).max():
             raise ValueError(
@@ -185,6 +188,26 @@ class NystroemFeatures(KernelBasis):
         projection = np.ascontiguousarray(self.projection, dtype=dtype)
         return lambda X: np.asarray(basis(X) @ projection)
 
+    def find_metric(
+        self, V: Array, weight: Array | None, rng: np.random.Generator
+    ) -> Metric:
+        """Along the columns in the eigenbasis of K_SS, else along the sample's top directions.
+
+        Where the sample is too small, the eigenvalues tell: D_qq / s is the mean square of column q
+        over the landmarks themselves.
+        """
+        if self.eigenvalues is not None and len(V) < FEWEST_ROWS:
+            return Metric.of_mean_squares(self.eigenvalues)
+        if len(V) < FEWEST_ROWS:
+            return Metric.identity(self.dimension)
+        if self.eigenvalues is not None:
+            return Metric.of_columns(V, weight)
+        return Metric.of_directions(V, METRIC_DIRECTIONS, rng, weight)
+
+    def in_metric(self, metric: Metric) -> NystroemFeatures:
+        """x -> phi(x) T: T folds into the projection, at no cost a row."""
+        return replace(self, projection=metric.apply(self.projection))
+
     def decision_weights(self, coef: Array) -> Array:
         """alpha_S = P coef = Q D^(-1/2) coef, in float64 (the paper's "Efficient Prediction")."""
         return np.asarray(coef, dtype=np.float64) @ self.projection.T
@@ -219,14 +242,15 @@ def _inverse_cholesky(gram: Array, threshold: float) -> Array | None:
     1/cond_1 <= lambda_min / lambda_max for a symmetric matrix; LAPACK's estimate of cond_1 can be
     low by a small factor, hence the margin of 10.
     """
-    factor, failed = la.lapack.dpotrf(gram, lower=1, clean=1)
-    if failed:
-        return None
-    norm = float(np.abs(gram).sum(axis=0).max())
-    reciprocal, failed = la.lapack.dpocon(factor, norm, uplo="L")
-    if failed or reciprocal < 10.0 * threshold:
-        return None
-    inverse, failed = la.lapack.dtrtri(factor, lower=1)
+    with few_threads(len(gram)):
+        factor, failed = la.lapack.dpotrf(gram, lower=1, clean=1)
+        if failed:
+            return None
+        norm = float(np.abs(gram).sum(axis=0).max())
+        reciprocal, failed = la.lapack.dpocon(factor, norm, uplo="L")
+        if failed or reciprocal < 10.0 * threshold:
+            return None
+        inverse, failed = la.lapack.dtrtri(factor, lower=1)
     return None if failed else np.ascontiguousarray(inverse.T)
 
 

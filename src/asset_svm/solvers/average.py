@@ -17,6 +17,7 @@ Steps here are counted over the whole run, 0 before the first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -145,6 +146,11 @@ class Average:
         self.opened = self.step
         reach = self.window.start(self.step)
         self.segments = [segment for segment in self.segments if segment.end > reach]
+
+    def change_basis(self, change: Callable[[Array], Array]) -> None:
+        """Put the closed segments into another basis of feature space."""
+        for segment in self.segments:
+            segment.total = change(segment.total)
 
     def result(self, state: SolverState) -> tuple[Array, Array]:
         """The averaged (K, d) coef and (K,) intercept at this step; changes nothing."""

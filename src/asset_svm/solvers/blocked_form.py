@@ -4,7 +4,7 @@ With coef_0 the iterate before the block, u = V_B coef_0 and G = V_B V_B^T, ever
 block is c (coef_0 + V_B^T a), so the steps need only u, G and scalars:
 
     f = c u_k + b;  g = slope(y_k, f)
-    j += 1;  eta = eta_1 / j^power
+    j += 1;  eta = eta_1 / j^power              (or linearly to 0 over a horizon)
     c *= 1 - eta lam                                  (if c = 0: coef_0 = a = u = 0, c = 1)
     if g != 0:  a_k = -eta w g / c;  n2 += 2 a_k u_k + a_k^2 G_kk;  u += a_k G[:, k]
     if c^2 n2 > R^2:  c = sign(c) R / sqrt(n2)
@@ -47,6 +47,7 @@ def run_block(
     bound: float,
     eta_1: float,
     power: float,
+    horizon: int,
     average_from: int,
     b: float,
     j: int,
@@ -57,14 +58,15 @@ def run_block(
     before: Array,
     margins: Array,
     slopes: Array,
-) -> tuple[float, float, float, float, int, float, float]:
+) -> tuple[float, float, float, float, int, float, float, float]:
     """Run one model through a block; u, a, gained, before, margins, slopes change in place.
 
     Returns
     -------
-    c, alive, head, b, j, eta_sum, b_sum
+    c, alive, head, b, j, eta_sum, b_sum, travelled
         coef = c (alive coef_0 + V_B^T a); the average gains head coef_0 + V_B^T gained.
     """
+    travelled = 0.0
     c, alive, head, omega = 1.0, 1.0, 0.0, 0.0
     for k in range(u.shape[0]):
         a[k] = 0.0
@@ -80,7 +82,8 @@ def run_block(
         margins[k] = f
         slopes[k] = g
         j += 1
-        eta = step_length(eta_1, power, j)
+        eta = step_length(eta_1, power, horizon, j)
+        travelled += eta
         c *= 1.0 - eta * lam
         if abs(c) < 0.1 or abs(c) > 10.0:
             head += alive * omega
@@ -108,4 +111,4 @@ def run_block(
             b_sum += eta * b
     for i in range(u.shape[0]):
         gained[i] += a[i] * (omega - before[i])
-    return c, alive, head + alive * omega, b, j, eta_sum, b_sum
+    return c, alive, head + alive * omega, b, j, eta_sum, b_sum, travelled

@@ -5,7 +5,7 @@
         block t = steps [t B, (t+1) B)  B fixed, so that rounding never depends on who asks when
         rows    = order(block)          mapped once, by ``MappedRows``
         run the row form or the blocked form up to the next of
-          the block's end, the end asked for, a boundary of the average
+          the block's end, the end asked for, a boundary of the average, a shrink that is due
 
 Between two ``advance`` calls anybody may read ``model()``, the averaged model so far; the iterates
 do not notice.
@@ -128,6 +128,7 @@ class Driver:
         self.axis, self.state, self.average = axis, state, average
         self.weight, self.block_size, self.form, self.pool = weight, block_size, form, pool
         self.length = NEVER if length is None else length
+        self.shrink_interval = axis.shrink_interval(block_size)
         self.position = 0
         self.slopes: Slopes | None = None
         self.progress = Progress.zeros(len(axis.lam))
@@ -146,14 +147,26 @@ class Driver:
                 self.average.close_segment(self.state)
                 continue
             first = self.position - self.position % self.block_size
-            stop = min(first + self.block_size, end, self.position + room)
+            turn = self.position - self.position % self.shrink_interval + self.shrink_interval
+            stop = min(first + self.block_size, end, self.position + room, turn)
             self._run(first, stop)
             self.position = stop
+            if stop == turn:
+                self.settle()
             if stop == first + self.block_size:
                 self.state.fold()
                 if time.perf_counter() > deadline:
                     break
         return self.position - begin
+
+    def settle(self) -> None:
+        """Shrink by what is due, where a metric leaves that to the driver."""
+        metric, state = self.axis.metric, self.state
+        if metric is None or not state.shrink_due.any():
+            return
+        state.unscale()
+        state.direction[:] = metric.shrink(state.direction, self.axis.lam * state.shrink_due)
+        state.shrink_due[:] = 0.0
 
     def checkpoints(self, every: int, until: int) -> Iterator[tuple[int, Array, Array]]:
         """Yield (steps, coef, intercept) of the averaged model every ``every`` steps."""
@@ -221,7 +234,8 @@ class Driver:
     def _run_row_form(
         self, V: Array, positions: Array, y: Array, weight: Array, margins: Array, slopes: Array
     ) -> None:
-        axis, state = self.axis, self.state
+        axis, state, lam = self.axis, self.state, self.axis.loop_lam
+        travelled = np.zeros(len(lam))
 
         def run(k: int) -> None:
             (
@@ -231,6 +245,7 @@ class Driver:
                 state.pending_weight[k],
                 state.weight[k],
                 state.intercept_total[k],
+                travelled[k],
             ) = run_rows(
                 V,
                 positions,
@@ -238,11 +253,12 @@ class Driver:
                 weight,
                 axis.loss.code,
                 axis.loss.epsilon,
-                axis.lam[k],
+                lam[k],
                 axis.radius[k],
                 axis.bound[k],
                 axis.eta[k],
                 axis.power,
+                axis.horizon[k],
                 self._average_from,
                 state.direction[k],
                 state.pending[k],
@@ -258,11 +274,13 @@ class Driver:
             )
 
         self._each_model(run)
+        state.shrink_due += travelled
 
     def _run_blocked_form(
         self, V: Array, positions: Array, y: Array, weight: Array, margins: Array, slopes: Array
     ) -> None:
-        axis, state = self.axis, self.state
+        axis, state, lam = self.axis, self.state, self.axis.loop_lam
+        travelled = np.zeros(len(lam))
         state.unscale()
         block = V[positions]
         G = block @ block.T
@@ -280,6 +298,7 @@ class Driver:
                 state.steps[k],
                 state.weight[k],
                 state.intercept_total[k],
+                travelled[k],
             ) = run_block(
                 G,
                 U[k],
@@ -288,11 +307,12 @@ class Driver:
                 weight,
                 axis.loss.code,
                 axis.loss.epsilon,
-                axis.lam[k],
+                lam[k],
                 axis.radius[k],
                 axis.bound[k],
                 axis.eta[k],
                 axis.power,
+                axis.horizon[k],
                 self._average_from,
                 state.intercept[k],
                 state.steps[k],
@@ -306,6 +326,7 @@ class Driver:
             )
 
         self._each_model(run)
+        state.shrink_due += travelled
         if self.average.averages:
             state.total += head[:, None] * state.direction + gained.astype(V.dtype) @ block
         moved = alive[:, None] * state.direction + a.astype(V.dtype) @ block

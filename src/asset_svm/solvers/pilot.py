@@ -74,13 +74,14 @@ def choose_step_scale(
     mapped: MappedRows,
     targets: Targets,
     n_rows: int,
-    axis: Callable[[float], ModelAxis],
+    axis: Callable[[float, int], ModelAxis],
     *,
     total: int,
     weight: Array,
     seed: int,
     block_size: int,
     pool: ThreadPoolExecutor | None,
+    average: float,
     grid: tuple[float, ...] = GRID,
 ) -> float:
     """The multiplier whose short run ends in the lowest objective, carried to the whole run.
@@ -88,21 +89,23 @@ def choose_step_scale(
     Parameters
     ----------
     axis : callable
-        The models with their steps multiplied by a given number.
+        The models with their steps multiplied by a number, for a run of so many steps.
     total : int
         The steps of the run that the multiplier is chosen for.
+    average : float
+        The fraction of its steps that a run averages.
     """
     rng = np.random.default_rng([seed, 2])
     steps = max(int(SHARE * total), FEWEST_STEPS)
     shuffled = rng.permutation(n_rows)
     n_judges = min(JUDGES, n_rows // 2) or n_rows
     judge, fit = shuffled[:n_judges], shuffled[-min(steps, max(n_rows - n_judges, 1)) :]
-    parts = [axis(scale) for scale in grid]
+    parts = [axis(scale, steps) for scale in grid]
     joined = replace(
         parts[0],
         **{
             name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("lam", "radius", "bound", "eta")
+            for name in ("lam", "radius", "bound", "eta", "horizon")
         },
     )
     K = targets.n_models
@@ -112,16 +115,18 @@ def choose_step_scale(
         UniformOrder(len(fit), seed, weight[fit]),
         joined,
         SolverState.zeros(K * len(grid), mapped.dimension, mapped.dtype),
-        Average(FractionWindow(0.5, steps)),
+        Average(FractionWindow(average, steps)),
         block_size=block_size,
         pool=pool,
     )
     driver.advance(steps)
+    driver.settle()
     coef, intercept = driver.model()
     V, y = _gather(mapped, judge, block_size), np.tile(targets.block(judge), (len(grid), 1))
     f = (coef.astype(V.dtype) @ V.T).astype(np.float64) + intercept[:, None]
     losses = joined.loss.value(y, f) @ weight[judge] / weight[judge].sum()
-    objective = losses + 0.5 * joined.lam * np.einsum("kd,kd->k", coef, coef)
+    plain = coef if joined.metric is None else joined.metric.apply(coef)
+    objective = losses + 0.5 * joined.lam * np.einsum("kd,kd->k", plain, plain)
     sums = objective.reshape(len(grid), K).sum(axis=1)
     best = grid[int(np.argmin(sums))]
     return float(min(best * (max(total, steps) / steps) ** 0.25, max(grid)))

@@ -3,7 +3,7 @@
 For one model, with coef = c u, per row v of target y and weight w:
 
     f = c u.v + b;  g = slope(y, f)
-    j += 1;  eta = eta_1 / j^power
+    j += 1;  eta = eta_1 / j^power              (or linearly to 0 over a horizon)
     c *= 1 - eta lam                                  (if it leaves [0.1, 10]: u *= c, c = 1)
     if g != 0:  u += -(eta w g / c) v
     if |c u| > R:  c = sign(c) R / |u|                (the projection; on inactive steps too)
@@ -46,8 +46,10 @@ def scalar_slope(code: int, epsilon: float, y: float, f: float) -> float:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def step_length(eta_1: float, power: float, j: int) -> float:
-    """eta_1 / j^power for the powers in use: 0, 1/2 and 1."""
+def step_length(eta_1: float, power: float, horizon: int, j: int) -> float:
+    """eta_1 / j^power for the powers 1/2 and 1, or eta_1 (1 - (j - 1) / horizon)."""
+    if horizon > 0:
+        return eta_1 * max(1.0 - (j - 1) / horizon, 0.0)
     if power == 0.5:
         return eta_1 / np.sqrt(j)
     if power == 1.0:
@@ -114,6 +116,7 @@ def run_rows(
     bound: float,
     eta_1: float,
     power: float,
+    horizon: int,
     average_from: int,
     u: Array,
     p: Array,
@@ -126,14 +129,17 @@ def run_rows(
     b_sum: float,
     margins: Array,
     slopes: Array,
-) -> tuple[float, float, int, float, float, float]:
+) -> tuple[float, float, int, float, float, float, float]:
     """Run the rows V[index] through one model; u, p, total, margins, slopes change in place.
 
     Returns
     -------
     c, b, j, A, eta_sum, b_sum
         The scalars of the state after the last row.
+    travelled
+        The sum of eta over these rows.
     """
+    travelled = 0.0
     norm = float(_dot(u, u))
     for i in range(index.shape[0]):
         w = weight[i]
@@ -147,7 +153,8 @@ def run_rows(
         margins[i] = f
         slopes[i] = g
         j += 1
-        eta = step_length(eta_1, power, j)
+        eta = step_length(eta_1, power, horizon, j)
+        travelled += eta
         c *= 1.0 - eta * lam
         if abs(c) < 0.1 or abs(c) > 10.0:  # before the division by c: it may be 0, or rounding noise
             norm = _fold(u, p, total, A, c)
@@ -162,4 +169,4 @@ def run_rows(
             A += eta * c
             eta_sum += eta
             b_sum += eta * b
-    return c, b, j, A, eta_sum, b_sum
+    return c, b, j, A, eta_sum, b_sum, travelled

@@ -6,7 +6,7 @@ only shrinks coef, touches one number.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,17 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.feasible import FeasibleSet
+from asset_svm.features import Metric
 from asset_svm.losses import Loss
 from asset_svm.steps import StepRule
 
 Array = npt.NDArray[Any]
+FEWEST_STEPS = 64
+"""Between two shrinks that the driver does."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelAxis:
     """The numbers of K models that compiled code needs; arrays of shape (K,).
 
-    ``bound`` is 0 where there is no intercept: b starts at 0 and is clipped to [0, 0].
+    ``bound`` is 0 where there is no intercept: b starts at 0 and is clipped to [0, 0]. With a
+    ``metric`` the rows are those of V T, and the loop leaves the shrink to the driver.
     """
 
     loss: Loss
@@ -33,7 +37,9 @@ class ModelAxis:
     bound: Array
     eta: Array
     power: float
+    horizon: Array
     free_intercept: bool
+    metric: Metric | None = None
 
     @classmethod
     def build(
@@ -54,8 +60,32 @@ class ModelAxis:
             np.array([s.bound or 0.0 for s in sets]),
             np.array([rule.scale for rule in rules]),
             powers.pop(),
+            np.array([rule.horizon for rule in rules], dtype=np.int64),
             sets[0].bound is not None,
+            rules[0].metric,
         )
+
+    @property
+    def loop_lam(self) -> Array:
+        """lam as the compiled loop sees it."""
+        return self.lam if self.metric is None else np.zeros(len(self.lam))
+
+    def shrink_interval(self, block_size: int) -> int:
+        """After how many steps the driver shrinks.
+
+        Done once for n steps instead of n times, the shrink of a coordinate by exp(-a) has an error
+        of a^2 / 12 in the average: n is halved until a <= 1/2 along the steepest direction, or n is
+        64. Beyond, only directions that the regulariser holds near 0 are concerned: with n = 1 the
+        objective was the same to 4 digits on every set tried.
+        """
+        if self.metric is None:
+            return block_size
+        steepest = max(float(self.metric.scale.max()), self.metric.rest) ** 2
+        rate = float((self.lam * self.eta).max()) * steepest
+        interval = block_size
+        while interval > FEWEST_STEPS and interval * rate > 0.5:
+            interval //= 2
+        return interval
 
 
 @dataclass(eq=False)
@@ -74,6 +104,8 @@ class SolverState:
     pending : array of shape (K, d), the type of the rows
     pending_weight : array of shape (K,)
         Abel's summation: the open segment also holds pending_weight * direction - pending.
+    shrink_due : array of shape (K,)
+        The sum of eta since the last shrink, where the driver does it.
     """
 
     direction: Array
@@ -85,6 +117,7 @@ class SolverState:
     intercept_total: Array
     pending: Array
     pending_weight: Array
+    shrink_due: Array
 
     @classmethod
     def zeros(cls, n_models: int, dimension: int, dtype: npt.DTypeLike) -> SolverState:
@@ -100,6 +133,7 @@ class SolverState:
             intercept_total=np.zeros(n_models),
             pending=np.zeros(shape, dtype=dtype),
             pending_weight=np.zeros(n_models),
+            shrink_due=np.zeros(n_models),
         )
 
     @property
@@ -123,6 +157,12 @@ class SolverState:
         self.fold()
         self.direction *= self.scale[:, None].astype(self.direction.dtype)
         self.scale[:] = 1.0
+
+    def change_basis(self, change: Callable[[Array], Array]) -> None:
+        """Put the iterates and the open segment into another basis of feature space."""
+        self.unscale()
+        self.direction[:] = change(self.direction)
+        self.total = change(self.total)
 
     def clear_segment(self) -> None:
         """Open a new segment of the average."""
