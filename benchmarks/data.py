@@ -61,9 +61,7 @@ def load(name: str) -> tuple[Any, np.ndarray]:
                 images.append(np.frombuffer(stream.read(), np.uint8, offset=16).reshape(-1, 784))
             with gzip.open(folder() / f"{part}-labels-idx1-ubyte.gz") as stream:
                 labels.append(np.frombuffer(stream.read(), np.uint8, offset=8))
-        return np.vstack(images).astype(np.float32) / 255, np.where(
-            np.concatenate(labels) < 5, 1, -1
-        )
+        return np.vstack(images).astype(np.float32) / 255, np.where(np.concatenate(labels) < 5, 1, -1)
     if name == "covtype":
         with np.load(folder() / "covtype.npz") as file:
             X, y = file["X"].astype(np.float32), file["y"]

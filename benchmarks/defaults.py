@@ -12,7 +12,6 @@ import argparse
 import time
 from typing import Any
 
-import data
 import numpy as np
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
@@ -23,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
+import data
 from asset_svm import AssetClassifier, AssetRegressor
 
 BUNDLED = {
@@ -76,9 +76,7 @@ def main() -> None:
             results.append(evaluate(pipeline, X, y, folds))
         (score, seconds), (reference, peer) = results
         ratio = f"{peer:.1f} s / {seconds:.1f} s = {peer / seconds:.1f}"
-        print(
-            f"{name:14}{score:8.4f}{reference:8.4f}{score - reference:+8.4f}{ratio:>24}", flush=True
-        )
+        print(f"{name:14}{score:8.4f}{reference:8.4f}{score - reference:+8.4f}{ratio:>24}", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import exact
-from reference.algorithm import primal
 
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.problem import best_dual, certify, objective
+from reference import exact
+from reference.algorithm import primal
 
 CASES = [
     (intercept, C, epochs, seed)

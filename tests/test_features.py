@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from reference.algorithm import nystroem
 from sklearn.metrics import pairwise
 
 from asset_svm import load_adult
 from asset_svm.features import FourierFeatures, NystroemFeatures
 from asset_svm.features.landmarks import uniform_landmarks
 from asset_svm.kernels import Kernel
+from reference.algorithm import nystroem
 
 
 def rng(seed=0):
@@ -32,9 +32,7 @@ def test_all_rows_as_landmarks_reproduce_the_kernel(name, basis):
 
 def test_the_map_is_the_papers_formula_up_to_a_rotation():
     X = rows()
-    phi = NystroemFeatures.sample(
-        X, Kernel("rbf", 0.5), 20, rng(), rule="absolute", threshold=1e-16
-    )
+    phi = NystroemFeatures.sample(X, Kernel("rbf", 0.5), 20, rng(), rule="absolute", threshold=1e-16)
     V = phi(X)
     naive = nystroem(X, X[phi.indices], lambda s, t: np.exp(-0.5 * (s - t) @ (s - t)), 1e-16)
     assert V.shape == naive.shape

@@ -4,7 +4,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from reference.algorithm import asset
 
 from asset_svm.data import GivenOrder, OneVsRestTargets, RealTargets, UniformOrder
 from asset_svm.exceptions import NonFiniteError
@@ -13,6 +12,7 @@ from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers import Average, CountWindow, Driver, FractionWindow, ModelAxis, NoWindow
 from asset_svm.solvers.state import SolverState
 from asset_svm.steps import RobustStep, StrongStep
+from reference.algorithm import asset
 
 M, D = 40, 7
 
@@ -45,9 +45,7 @@ def problem(task, K, seed=0):
     return V, (V @ rng.normal(size=(D, K))).T + 0.1 * rng.normal(size=(K, M))
 
 
-def build(
-    V, y, *, task, step, C, radius=None, bound=None, form="row", block=16, window, weight=None
-):
+def build(V, y, *, task, step, C, radius=None, bound=None, form="row", block=16, window, weight=None):
     lam = 1.0 / (C * M)
     loss = Hinge() if task == "classification" else EpsilonInsensitive(0.05)
     radius = loss.radius(lam, float(np.abs(y).max())) if radius is None else radius
@@ -199,9 +197,7 @@ def test_folded_averages_keep_their_digits(dtype, form, step, C):
     _, averages = asset(V, y[0], driver.order.rows(0, N), **options)
     tolerance = 1e-11 if dtype == np.float64 else 1e-4
     scale = np.abs(averages[-1][0]).max()
-    np.testing.assert_allclose(
-        driver.model()[0][0], averages[-1][0], rtol=0, atol=tolerance * scale
-    )
+    np.testing.assert_allclose(driver.model()[0][0], averages[-1][0], rtol=0, atol=tolerance * scale)
 
 
 @pytest.mark.parametrize("form", ["row", "blocked"])
@@ -240,9 +236,7 @@ def test_yielding_models_never_changes_the_iterates():
 
 def test_checkpoints_average_exactly_the_last_k_iterates():
     V, y = problem("classification", 1)
-    driver, options = build(
-        V, y, task="classification", step="robust", C=10.0, window=CountWindow(10)
-    )
+    driver, options = build(V, y, task="classification", step="robust", C=10.0, window=CountWindow(10))
     order = driver.order.rows(0, 120)
     for steps, coef, _ in driver.checkpoints(every=40, until=120):
         _, averages = asset(V, y[0], order[:steps], average_from=steps - 9, **options)

@@ -69,9 +69,7 @@ def test_radii_are_those_of_the_paper():
 vectors = arrays(np.float64, 4, elements=st.floats(-10, 10))
 
 
-@given(
-    x=vectors, z=vectors, b=reals, c=reals, radius=st.floats(0.01, 20), bound=st.floats(0.01, 50)
-)
+@given(x=vectors, z=vectors, b=reals, c=reals, radius=st.floats(0.01, 20), bound=st.floats(0.01, 50))
 def test_projection_satisfies_the_variational_inequality(x, z, b, c, radius, bound):
     """(x - P(x)).(z - P(x)) <= 0 for every feasible z, and P(x) is feasible."""
     feasible = FeasibleSet(radius, bound)

@@ -23,6 +23,7 @@ ON_WEIGHTS = (
 
 ESTIMATORS = [
     AssetClassifier(max_iter=30),
+    AssetClassifier(max_iter=30, step="robust"),
     AssetClassifier(max_iter=30, step="strong"),
     AssetClassifier(max_iter=30, approximation="fourier", n_components=50),
     AssetRegressor(max_iter=30),

@@ -1,8 +1,8 @@
 """The errors that are ours alone.
 
-    ArithmeticError
-     └─ NonFiniteError        an iterate or a feature became NaN or infinite
-    ValueError                every bad parameter or bad input (scikit-learn's convention)
+ArithmeticError
+ └─ NonFiniteError        an iterate or a feature became NaN or infinite
+ValueError                every bad parameter or bad input (scikit-learn's convention)
 """
 
 from __future__ import annotations

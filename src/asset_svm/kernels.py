@@ -195,6 +195,11 @@ class _Gaussian:
             self.transposed = sp.csr_matrix(centred.T, dtype=dtype)
 
     def __call__(self, X: Matrix) -> Array:
+        # A row far away overflows to a squared distance of infinity: a kernel value of 0, as it is.
+        with np.errstate(over="ignore"):
+            return self._values(X)
+
+    def _values(self, X: Matrix) -> Array:
         if sp.issparse(X):
             scaled = X.astype(self.dtype) * self.dtype.type(self.factor)
             offset = self.shift * self.factor

@@ -74,10 +74,50 @@ def primal(V, y, weight, lam, gamma, b, task="classification", epsilon=0.0):
     total = 0.0
     for v, target, w in zip(V, y, weight, strict=True):
         f = v @ gamma + b
-        loss = (
-            max(1 - target * f, 0)
-            if task == "classification"
-            else max(abs(target - f) - epsilon, 0)
-        )
+        loss = max(1 - target * f, 0) if task == "classification" else max(abs(target - f) - epsilon, 0)
         total += w * loss
     return lam / 2 * gamma @ gamma + total / np.sum(weight)
+
+
+def asset_in_metric(
+    V,
+    y,
+    order,
+    *,
+    lam,
+    radius,
+    H,
+    d_x,
+    d_g,
+    bound=None,
+    task="classification",
+    epsilon=0.0,
+    horizon=None,
+    every=64,
+):
+    """Robust stochastic approximation in the norm |x|_H, in the basis of V; every iterate.
+
+    The loss's subgradient is followed at every step, the regulariser's flow once in ``every`` steps.
+    ``horizon``: steps decay linearly to 0 over so many, from d_x / (d_g sqrt horizon).
+    """
+    values, vectors = np.linalg.eigh(H)
+    inverse = vectors / values @ vectors.T
+    gamma, b, due = np.zeros(V.shape[1]), 0.0, 0.0
+    iterates = []
+    for j, row in enumerate(order, start=1):
+        eta = d_x / (d_g * np.sqrt(j))
+        if horizon is not None:
+            eta = d_x / (d_g * np.sqrt(horizon)) * (1 - (j - 1) / horizon)
+        factor = subgradient_factor(task, y[row], V[row] @ gamma + b, epsilon)
+        gamma = gamma - eta * factor * inverse @ V[row]
+        norm = np.sqrt(gamma @ H @ gamma)
+        if norm > radius:
+            gamma = gamma * (radius / norm)
+        if bound is not None:
+            b = min(max(b - eta * factor, -bound), bound)
+        due += eta
+        if j % every == 0:
+            gamma = vectors * np.exp(-lam * due / values) @ vectors.T @ gamma
+            due = 0.0
+        iterates.append((gamma.copy(), b))
+    return iterates

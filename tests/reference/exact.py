@@ -30,7 +30,7 @@ def regression(V, y, lam, epsilon, weight=None):
 def without_intercept(V, y, lam, loss):
     """(coef, objective) of (PL) without b, by LIBLINEAR; ``loss`` is "hinge" or an epsilon."""
     C = 1.0 / (lam * len(y))
-    options = dict(C=C, fit_intercept=False, tol=1e-9, max_iter=10_000_000, random_state=0)
+    options = dict(C=C, fit_intercept=False, tol=1e-8, max_iter=1_000_000, random_state=0)
     if loss == "hinge":
         coef = LinearSVC(loss="hinge", **options).fit(V, y).coef_[0]
         losses = np.maximum(1 - y * (V @ coef), 0)

@@ -13,7 +13,6 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from asset_svm.data import GivenOrder, Order, ShuffledOrder, Targets
@@ -22,6 +21,7 @@ from asset_svm.engines.training import (
     Recipe,
     TrainingRows,
     certify_rows,
+    check_finite,
     find_metric,
     pilot_scale,
     sample_gradients,
@@ -30,7 +30,7 @@ from asset_svm.features import FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS
 from asset_svm.problem import Certificate
 from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
-from asset_svm.solvers.driver import Slopes
+from asset_svm.solvers.driver import Progress, Slopes
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -67,6 +67,7 @@ class OnlineSession:
     metric: Metric | None = None
     rows_seen: int = 0
     next_estimate: int = 0
+    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         self.average = Average(self.recipe.window(None, stream=True))
@@ -149,4 +150,7 @@ class OnlineSession:
             driver.settle()
             self.batches += 1
             self.rows_seen += n
-            return certify_rows(driver, rows, self.recipe)
+            certificate = certify_rows(driver, rows, self.recipe)
+            self.progress = driver.take_progress()
+        check_finite(*self.model, certificate)
+        return certificate

@@ -1,8 +1,8 @@
 """A whole training run, from the paper's objects to a solution with its certificate.
 
-    set up     feasible sets, D_G from a sample, step rules (by a pilot if the scale is "auto")
-    epochs     ``Driver.advance`` an epoch at a time; after each, the stopping rules
-    certify    objective and duality gap of the averaged model, from one more pass
+set up     feasible sets, D_G from a sample, step rules (by a pilot if the scale is "auto")
+epochs     ``Driver.advance`` an epoch at a time; after each, the stopping rules
+certify    objective and duality gap of the averaged model, from one more pass
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from asset_svm.data import Order, Targets
 from asset_svm.engines.local import LocalEngine
+from asset_svm.exceptions import NonFiniteError
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.losses import Loss
@@ -70,7 +71,7 @@ class Recipe:
     lam: tuple[float, ...]
     step: StepKind = "robust"
     step_scale: float | None = None
-    average: float | int | None | Literal["auto"] = "auto"
+    average: float | int | Literal["auto"] | None = "auto"
     free_intercept: bool = True
     intercept_bound: float | None = None
     gradient_sample: int = 1000
@@ -104,9 +105,7 @@ class Recipe:
             ]
         if self.step == "strong":
             return [StrongStep(lam) for lam in self.lam]
-        return [
-            RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)
-        ]
+        return [RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)]
 
     def usual_average(self, *, decaying: bool) -> float:
         """The fraction that "auto" stands for."""
@@ -192,9 +191,7 @@ def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float]:
     weight = None if rows.slope_weight is None else rows.slope_weight[chosen]
     V = np.concatenate([block for block in _blocks(rows.mapped, chosen)])
     bounds = [
-        estimate_gradient_bound(
-            recipe.loss, V, y[k], intercept=recipe.free_intercept, weight=weight
-        )
+        estimate_gradient_bound(recipe.loss, V, y[k], intercept=recipe.free_intercept, weight=weight)
         for k in range(len(y))
     ]
     plain = V if rows.metric is None else rows.metric.invert(V)
@@ -271,7 +268,7 @@ def train(
             timed_out = time.perf_counter() > stopping.deadline
             record = _record(driver, epoch, time.perf_counter() - begun)
             history.append(record)
-            if stopping.tol is not None and (epoch == next_check or epoch == epochs or timed_out):
+            if stopping.tol is not None and (epoch in (next_check, epochs) or timed_out):
                 next_check *= 2
                 certificate = certify_rows(driver, rows, recipe)
                 record["objective"] = float(certificate.objective.sum())
@@ -296,9 +293,17 @@ def train(
             certificate = certify_rows(driver, rows, recipe, (coef, intercept))
     if rows.metric is not None:
         coef = rows.metric.apply(coef)
-    return Solution(
-        coef, intercept, certificate, done, scale, state, history, timed_out=timed_out
-    )
+    check_finite(coef, intercept, certificate)
+    return Solution(coef, intercept, certificate, done, scale, state, history, timed_out=timed_out)
+
+
+def check_finite(coef: Array, intercept: Array, certificate: Certificate) -> None:
+    """Raise unless a model and its objective are finite: sums can overflow where iterates do not."""
+    if not all(np.isfinite(part).all() for part in (coef, intercept, certificate.objective)):
+        raise NonFiniteError(
+            "The averaged model is not finite; scale the columns of X, and the targets of a "
+            "regression, to moderate size (StandardScaler)."
+        )
 
 
 def _record(driver: Driver, epoch: int, seconds: float) -> dict[str, Any]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+WRAPPER_FRAMES = 1
+"""Frames that ``with_callbacks`` puts between fit and its caller."""
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn before 1.9
+    WRAPPER_FRAMES = 0
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
@@ -17,7 +21,7 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "EpochCallbacks", "with_callbacks"]
+__all__ = ["WRAPPER_FRAMES", "CallbackSupportMixin", "EpochCallbacks", "with_callbacks"]
 
 
 class EpochCallbacks:
@@ -25,13 +29,15 @@ class EpochCallbacks:
 
     def __init__(self, estimator: Any, epochs: int, X: Any, y: Any):
         self.estimator, self.X, self.y = estimator, X, y
-        self.present = bool(getattr(estimator, "_skl_callbacks", None))
+        self.left = epochs
+        self.present = hasattr(estimator, "_init_callback_context")
         if self.present:
             self.context = estimator._init_callback_context(max_subtasks=epochs)
             self.context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
             self._begin()
 
     def _begin(self) -> None:
+        self.left -= 1
         self.task = self.context.subcontext(task_name="epoch")
         self.task.call_on_fit_task_begin(estimator=self.estimator, X=self.X, y=self.y)
 
@@ -42,11 +48,13 @@ class EpochCallbacks:
         stop = self.task.call_on_fit_task_end(
             estimator=self.estimator, X=self.X, y=self.y, reconstruction_attributes=parts
         )
-        if len(self.context._children_map) < self.context.max_subtasks and not stop:
+        if self.left and not stop:
             self._begin()
         return bool(stop)
 
-    def fit_end(self) -> None:
-        """Tell that the fit has ended."""
+    def fit_end(self, parts: Callable[[], dict[str, Any]]) -> None:
+        """Tell that the fit has ended; ``parts`` makes the model."""
         if self.present:
-            self.context.call_on_fit_task_end(estimator=self.estimator, X=self.X, y=self.y)
+            self.context.call_on_fit_task_end(
+                estimator=self.estimator, X=self.X, y=self.y, reconstruction_attributes=parts
+            )

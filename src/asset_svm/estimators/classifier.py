@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import train_test_split
-from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.data import OneVsRestTargets
-from asset_svm.estimators.base import AssetEstimator, Encoded
+from asset_svm.estimators import parameters as check
+from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.estimators.documentation import document
+from asset_svm.estimators.learning import Learner
 from asset_svm.losses import Hinge
 
 
 @document
-class AssetClassifier(ClassifierMixin, AssetEstimator):
+class AssetClassifier(ClassifierMixin, Learner):
     """Kernel support vector classification by approximate stochastic subgradients.
 
     Solves lam/2 |coef|^2 + (1/W) sum_i w_i max(1 - y_i (phi(x_i).coef + b), 0), with phi a Nystroem
@@ -125,7 +126,7 @@ class AssetClassifier(ClassifierMixin, AssetEstimator):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, y_numeric=False)
+        return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn from one batch, in constant memory.
@@ -159,7 +160,7 @@ class AssetClassifier(ClassifierMixin, AssetEstimator):
                 "classes=None at the first call to partial_fit, which cannot know them all from one "
                 "batch; pass classes=np.unique(y) of all targets."
             )
-        return self._partial_fit(X, y, sample_weight, known, y_numeric=False)
+        return self._partial_fit(X, y, sample_weight, known)
 
     def decision_function(self, X):
         """phi(x).coef + b.
@@ -194,29 +195,51 @@ class AssetClassifier(ClassifierMixin, AssetEstimator):
         classes = np.unique(y) if known is None else np.asarray(known)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class ({classes[0]!r}); a classifier needs rows of at least 2 classes."
+                f"y has one class ({classes.tolist()[0]!r}); a classifier needs rows of at least "
+                "2 classes."
             )
         unseen = np.setdiff1d(y, classes)
         if len(unseen):
             raise ValueError(
-                f"y has the class {unseen[0]!r}, which is not among the announced "
+                f"y has the class {unseen.tolist()[0]!r}, which is not among the announced "
                 f"{classes.tolist()}; pass all classes to the first call of partial_fit."
             )
         self.classes_ = classes
         targets = OneVsRestTargets(np.searchsorted(classes, y), len(classes))
         return Encoded(targets, Hinge(), 1.0, labels=tuple(classes.tolist()))
 
-    def _final_weights(self, y, weight):
-        if self.class_weight is None:
-            return weight
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.class_weight, dict):
+            for label, value in self.class_weight.items():
+                check.check_not_negative(f"class_weight[{label!r}]", value)
+        elif self.class_weight is not None:
+            check.check_choice("class_weight", self.class_weight, (None, "balanced"))
+
+    def _check_stream(self) -> None:
+        super()._check_stream()
         if self.class_weight == "balanced":
-            # Of the weighted rows, so that a weight of k counts as k rows.
-            codes = np.searchsorted(self.classes_, y)
-            totals = np.bincount(codes, weights=weight, minlength=len(self.classes_))
-            present = np.maximum(totals, np.finfo(float).tiny)
-            return weight * (weight.sum() / (np.count_nonzero(totals) * present))[codes]
-        per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        return weight * per_class[np.searchsorted(self.classes_, y)]
+            raise ValueError(
+                'class_weight="balanced" needs the numbers of rows of all classes, and partial_fit '
+                "sees one batch at a time; pass a dict of weights."
+            )
+
+    def _class_weights(self, y, weight):
+        if self.class_weight is None:
+            return None
+        codes = np.searchsorted(self.classes_, y)
+        if isinstance(self.class_weight, dict):
+            unknown = [label for label in self.class_weight if label not in self.classes_.tolist()]
+            if unknown:
+                raise ValueError(
+                    f"class_weight={self.class_weight} names {unknown[0]!r}, which is not among the "
+                    f"classes {self.classes_.tolist()}; leave it out."
+                )
+            per_class = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
+            return np.array(per_class, dtype=np.float64)[codes]
+        # Of the weighted rows, so that a weight of k counts as k rows.
+        totals = np.bincount(codes, weights=weight, minlength=len(self.classes_))
+        return weight.sum() / (np.count_nonzero(totals) * totals[codes])
 
     def _validation_score(self, decisions, y, weight) -> float:
         predicted = self.classes_[_winner(decisions)]

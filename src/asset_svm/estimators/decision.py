@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.base import BLOCK_ROWS
 
 
@@ -34,6 +35,12 @@ class Decision:
             basis = self._prepared[X.dtype] = self.source.basis(X.dtype)
         out = np.empty((X.shape[0], len(self.weights)), dtype=X.dtype)
         for start in range(0, X.shape[0], BLOCK_ROWS):
-            block = basis(X[start : start + BLOCK_ROWS])
-            out[start : start + BLOCK_ROWS] = block @ self.weights.T + self.intercept
+            with np.errstate(over="ignore", invalid="ignore"):  # found and told below
+                block = basis(X[start : start + BLOCK_ROWS])
+                out[start : start + BLOCK_ROWS] = block @ self.weights.T + self.intercept
+        if not np.isfinite(out).all():
+            raise NonFiniteError(
+                f"The decision of row {int(np.argmin(np.isfinite(out).all(axis=1)))} is not finite: "
+                "its values are too large for the kernel; scale the columns as in training."
+            )
         return out

@@ -100,7 +100,7 @@ n_iter_ : int
 t_ : int
     Steps.
 history_ : list of dict
-    A record an epoch.
+    A record an epoch; in a stream, of each of the last 32 batches.
 n_features_in_ : int
 feature_names_in_ : ndarray of str"""
 

@@ -72,9 +72,7 @@ def draw_fourier(
 ) -> FourierFeatures:
     """Frequencies from the kernel's spectral density."""
     count = resolve_components(estimator.n_components, X.shape[0], X.dtype.itemsize)
-    return FourierFeatures.sample(
-        resolve_kernel(estimator, X, weight), X.shape[1], count, rng
-    )
+    return FourierFeatures.sample(resolve_kernel(estimator, X, weight), X.shape[1], count, rng)
 
 
 def check_rank(estimator: Any) -> None:

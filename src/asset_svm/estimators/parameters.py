@@ -1,6 +1,6 @@
 """Checks of parameters, in one sentence shape: name=value, why it cannot be, what to do.
 
-    C=-1 is not a positive number; set C to a number above 0.
+C=-1 is not a positive number; set C to a number above 0.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from asset_svm import kernels
 
@@ -55,14 +57,15 @@ def check_count(name: str, value: Any, *, optional: bool = False) -> None:
 def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
     """One of a few values."""
     choices = tuple(choices)
-    if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
+    value = value.item() if isinstance(value, np.generic) else value  # a grid made with numpy
+    if not any(type(value) is type(c) and value == c for c in choices):
         listed = ", ".join(f'"{c}"' if isinstance(c, str) else repr(c) for c in choices)
         _refuse(name, value, "is not a known choice", f"choose one of {listed}")
 
 
 def check_flag(name: str, value: Any) -> None:
     """True or False."""
-    if not (isinstance(value, bool) or type(value).__name__ == "bool_"):
+    if not isinstance(value, bool | np.bool_):
         _refuse(name, value, "is not a truth value", f"set {name} to True or False")
 
 
@@ -70,6 +73,18 @@ def check_fraction(name: str, value: Any) -> None:
     """A number strictly between 0 and 1."""
     if not is_number(value) or not 0 < value < 1:
         _refuse(name, value, "is not between 0 and 1", f"set {name} to a fraction such as 0.1")
+
+
+def check_jobs(value: Any) -> None:
+    """None or an integer other than 0."""
+    if value is not None and (not is_integer(value) or value == 0):
+        _refuse("n_jobs", value, "is not a number of threads", "set n_jobs to an integer or None")
+
+
+def check_level(name: str, value: Any) -> None:
+    """An integer of at least 0, or a truth value."""
+    if not (isinstance(value, bool | np.bool_) or (is_integer(value) and value >= 0)):
+        _refuse(name, value, "is not a level", f"set {name} to 0 or a positive integer")
 
 
 def check_average(value: Any) -> None:

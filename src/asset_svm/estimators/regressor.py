@@ -9,14 +9,15 @@ from sklearn.model_selection import train_test_split
 
 from asset_svm.data import RealTargets
 from asset_svm.estimators import parameters as check
-from asset_svm.estimators.base import AssetEstimator, Encoded
+from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.estimators.documentation import document
+from asset_svm.estimators.learning import Learner
 from asset_svm.losses import EpsilonInsensitive
 
 
 @document
-class AssetRegressor(RegressorMixin, AssetEstimator):
+class AssetRegressor(RegressorMixin, Learner):
     """Kernel support vector regression by approximate stochastic subgradients.
 
     Solves lam/2 |coef|^2 + (1/W) sum_i w_i max(|y_i - phi(x_i).coef - b| - epsilon, 0), with phi a
@@ -42,6 +43,8 @@ class AssetRegressor(RegressorMixin, AssetEstimator):
     >>> AssetRegressor(C=10, epsilon=0.01, random_state=0).fit(X, y).score(X, y) > 0.99
     True
     """
+
+    _y_numeric = True
 
     def __init__(
         self,
@@ -124,7 +127,7 @@ class AssetRegressor(RegressorMixin, AssetEstimator):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, y_numeric=True)
+        return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X, y, sample_weight=None):
         """Learn from one batch, in constant memory.
@@ -143,7 +146,7 @@ class AssetRegressor(RegressorMixin, AssetEstimator):
         -------
         self
         """
-        return self._partial_fit(X, y, sample_weight, y_numeric=True)
+        return self._partial_fit(X, y, sample_weight)
 
     def predict(self, X):
         """phi(x).coef + b.

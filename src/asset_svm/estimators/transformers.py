@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from asset_svm.estimators.fitting import FLOATS, all_or_nothing, check_weight
 from asset_svm.estimators.maps import check_rank, draw_fourier, draw_nystroem
 from asset_svm.estimators.parameters import check_choice, check_count, check_kernel
-
-FLOATS = [np.float64, np.float32]
 
 
 class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -44,11 +43,12 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         -------
         self
         """
-        self._check_parameters()
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        self.features_ = self._draw(X, weight, np.random.default_rng(seed))
+        with all_or_nothing(self):
+            self._check_parameters()
+            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+            weight = None if sample_weight is None else check_weight(sample_weight, X)
+            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+            self.features_ = self._draw(X, weight, np.random.default_rng(seed))
         return self
 
     def transform(self, X):

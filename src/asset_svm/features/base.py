@@ -39,9 +39,7 @@ class FeatureMap(Evaluable, Protocol):
     def n_features_in(self) -> int:
         """n, the length of x."""
 
-    def find_metric(
-        self, V: Array, weight: Array | None, rng: np.random.Generator
-    ) -> Metric:
+    def find_metric(self, V: Array, weight: Array | None, rng: np.random.Generator) -> Metric:
         """The metric of the data in this map's basis, from a sample V of its features."""
 
     def in_metric(self, metric: Metric) -> Evaluable:

@@ -50,9 +50,8 @@ class FourierFeatures:
             frequencies = kernel.gamma * rng.standard_cauchy(size=shape)
         else:
             raise ValueError(
-                f'approximation="fourier" needs a kernel with a spectral density, and '
-                f"kernel={kernel.name!r} has none; use kernel='rbf' or 'laplacian', or "
-                'approximation="nystroem".'
+                f"kernel={kernel.name!r} has no spectral density to draw Fourier features from; use "
+                "kernel='rbf' or 'laplacian', or the Nystroem approximation."
             )
         return cls(frequencies, rng.uniform(0.0, 2.0 * np.pi, size=dimension))
 
@@ -81,9 +80,7 @@ class FourierFeatures:
 
         return phi
 
-    def find_metric(
-        self, V: Array, weight: Array | None, rng: np.random.Generator
-    ) -> Metric:
+    def find_metric(self, V: Array, weight: Array | None, rng: np.random.Generator) -> Metric:
         """Along the sample's top directions: the columns are alike."""
         if len(V) < FEWEST_ROWS:
             return Metric.identity(self.dimension)

@@ -107,9 +107,7 @@ class Metric:
         ``amount`` has shape (K,).
         """
         amount = amount[:, None]
-        return self._multiply(
-            coef, np.exp(-amount * self.scale**2), np.exp(-amount * self.rest**2)
-        )
+        return self._multiply(coef, np.exp(-amount * self.scale**2), np.exp(-amount * self.rest**2))
 
     def _multiply(self, A: Array, scale: Array, rest: Any) -> Array:
         dtype = A.dtype

@@ -23,10 +23,10 @@ import numpy.typing as npt
 import scipy.linalg as la
 
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.features.threads import few_threads
 from asset_svm.features.base import map_in_blocks
-from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
 from asset_svm.features.landmarks import uniform_landmarks
+from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
+from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
 
 Array = npt.NDArray[Any]
@@ -148,6 +148,8 @@ class NystroemFeatures(KernelBasis):
         with few_threads(len(gram)):
             values, vectors = la.eigh(gram, driver="evd", check_finite=False)
         values, vectors = values[::-1], vectors[:, ::-1]
+        if not gram.any():  # every landmark is 0, and so is every feature
+            return cls(kernel, components, np.zeros((len(gram), 1)), indices, np.ones(1), used)
         if values[0] <= default_threshold(np.float64) * np.abs(values).max():
             raise ValueError(
                 "The kernel matrix of the landmarks has no positive eigenvalue; the kernel is zero "
@@ -188,9 +190,7 @@ class NystroemFeatures(KernelBasis):
         projection = np.ascontiguousarray(self.projection, dtype=dtype)
         return lambda X: np.asarray(basis(X) @ projection)
 
-    def find_metric(
-        self, V: Array, weight: Array | None, rng: np.random.Generator
-    ) -> Metric:
+    def find_metric(self, V: Array, weight: Array | None, rng: np.random.Generator) -> Metric:
         """Along the columns in the eigenbasis of K_SS, else along the sample's top directions.
 
         Where the sample is too small, the eigenvalues tell: D_qq / s is the mean square of column q
@@ -252,5 +252,3 @@ def _inverse_cholesky(gram: Array, threshold: float) -> Array | None:
             return None
         inverse, failed = la.lapack.dtrtri(factor, lower=1)
     return None if failed else np.ascontiguousarray(inverse.T)
-
-

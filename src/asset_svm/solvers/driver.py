@@ -58,9 +58,7 @@ class Slopes:
     @classmethod
     def zeros(cls, n_models: int, n_rows: int) -> Slopes:
         """Nothing visited yet."""
-        return cls(
-            np.zeros((n_models, n_rows), dtype=np.float32), np.zeros(n_rows, dtype=np.float32)
-        )
+        return cls(np.zeros((n_models, n_rows), dtype=np.float32), np.zeros(n_rows, dtype=np.float32))
 
     def add(self, rows: Array, slopes: Array) -> None:
         """One visit of each of these rows."""

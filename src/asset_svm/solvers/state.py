@@ -7,7 +7,7 @@ only shrinks coef, touches one number.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,22 @@ class ModelAxis:
             np.array([rule.horizon for rule in rules], dtype=np.int64),
             sets[0].bound is not None,
             rules[0].metric,
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[ModelAxis]) -> ModelAxis:
+        """The models of all parts on one axis; they share loss, power, intercept and metric."""
+
+        def line_up(name: str) -> Array:
+            return np.concatenate([getattr(part, name) for part in parts])
+
+        return replace(
+            parts[0],
+            lam=line_up("lam"),
+            radius=line_up("radius"),
+            bound=line_up("bound"),
+            eta=line_up("eta"),
+            horizon=line_up("horizon"),
         )
 
     @property

@@ -1,0 +1,330 @@
+"""fit and partial_fit: from checked rows through the engines to stored attributes."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
+from asset_svm.engines.online import OnlineSession
+from asset_svm.engines.training import Solution, Stopping, TrainingRows, find_metric, train
+from asset_svm.estimators.base import AssetEstimator, Encoded
+from asset_svm.estimators.callbacks import WRAPPER_FRAMES
+from asset_svm.estimators.fitting import (
+    FLOATS,
+    FROM_VALIDATION,
+    all_or_nothing,
+    check_weight,
+    forget,
+)
+from asset_svm.estimators.monitor import Monitor, logger, shown
+from asset_svm.features import FeatureMap, Metric
+from asset_svm.solvers import SolverState
+
+FEWEST_EPOCHS = 20
+FEWEST_STEPS = 100_000
+STREAM_HISTORY = 32
+"""Batches that the history of a stream reaches back."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows to learn from.
+
+    ``weight`` is that of (PL), ``sample_weight`` without the class weights, ``index`` the place of
+    each row in what the user passed.
+    """
+
+    X: Any
+    y: np.ndarray
+    sample_weight: np.ndarray
+    weight: np.ndarray
+    index: np.ndarray
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Some of the rows; all of them costs nothing."""
+        if len(rows) == len(self.y):
+            return self
+        return Rows(*(part[rows] for part in (self.X, *self.columns)))
+
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """Everything but X."""
+        return self.y, self.sample_weight, self.weight, self.index
+
+    @property
+    def uneven(self) -> np.ndarray | None:
+        """The sample weights, or None where they are all alike."""
+        w = self.sample_weight
+        return None if (w == w[0]).all() else w
+
+
+class Learner(AssetEstimator):
+    """An estimator that learns; subclasses supply the targets."""
+
+    _y_numeric = False
+    t_: int
+    step_scale_: float | None
+
+    def _encode(self, y, weight, known=None, *, first=True) -> Encoded:
+        raise NotImplementedError
+
+    def _class_weights(self, y, weight) -> np.ndarray | None:
+        """The factor of each row's weight that its class brings."""
+        return None
+
+    def _validation_score(self, decisions, y, weight) -> float:
+        raise NotImplementedError
+
+    def _split(self, y, seed) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
+    # Rows -------------------------------------------------------------------------------------
+
+    def _rows(self, X, y, sample_weight, known=None, *, first: bool) -> tuple[Rows, Encoded] | None:
+        """Checked rows of positive weight, and their targets; None where there are none."""
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=FLOATS, reset=first, y_numeric=self._y_numeric
+        )
+        weight = check_weight(sample_weight, X)
+        rows = Rows(X, y, weight, weight, np.arange(len(y)))
+        rows = rows.take(np.flatnonzero(weight))
+        if len(rows.y) == 0:
+            return None
+        encoded = self._encode(rows.y, rows.weight, known, first=first)
+        factor = self._class_weights(rows.y, rows.weight)
+        if factor is not None:
+            rows = replace(rows, weight=rows.weight * factor)
+            rows = rows.take(np.flatnonzero(rows.weight))
+            if len(rows.y) == 0:
+                return None
+            encoded = self._encode(rows.y, rows.weight, encoded.labels, first=first)
+        return rows, encoded
+
+    def _order(self, rows: Rows, seed: int):
+        """The order of visits, and the multipliers of slopes where it ignores the weights."""
+        m, w = len(rows.y), rows.weight
+        even = bool((w == w[0]).all())
+        sampling = self.sampling
+        if sampling == "auto":
+            # Slopes of unequal weight would be taken whole once an epoch; drawing evens them out.
+            sampling = "shuffle" if self._step == "metric" and even else "uniform"
+        if sampling == "uniform":
+            return UniformOrder(m, seed, None if even else w), None
+        order = ShuffledOrder(m, seed) if sampling == "shuffle" else GivenOrder(m)
+        return order, None if even else w / w.mean()
+
+    def _lam(self, rows: Rows) -> float:
+        return float(self.lam) if self.lam is not None else 1.0 / (self.C * rows.weight.sum())
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    # Batch ------------------------------------------------------------------------------------
+
+    def _fit(self, X, y, sample_weight):
+        begun = time.perf_counter()
+        with all_or_nothing(self), shown(self.verbose):
+            self._check_parameters()
+            found = self._rows(X, y, sample_weight, first=True)
+            if found is None:
+                raise ValueError("Every row has weight 0; give some row a positive weight.")
+            rows, encoded = found
+            seed, held_out = self._seed(), None
+            if self.early_stopping:
+                kept, out = self._split(rows.y, seed)
+                held_out = (rows.X[out], rows.y[out], rows.weight[out])
+                rows = rows.take(kept)
+                encoded = self._encode(rows.y, rows.weight, encoded.labels)
+            phi, metric, start = self._warm_parts(rows.X, encoded)
+            if phi is None:
+                phi = self._draw_map(rows.X, rows.uneven, seed, batch=False)
+                if self._step == "metric":
+                    metric = find_metric(phi, rows.X, rows.weight, seed)
+            lam = self._lam(rows)
+            recipe = self._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
+            engine = self._engine()
+            order, slope_weight = self._order(rows, seed)
+            training = TrainingRows(
+                engine.rows(phi if metric is None else phi.in_metric(metric), rows.X),
+                encoded.targets,
+                order,
+                rows.weight,
+                slope_weight,
+                encoded.y_max,
+                metric,
+            )
+            epochs = self.max_iter or max(FEWEST_EPOCHS, -(-FEWEST_STEPS // len(rows.y)))
+            monitor = Monitor(self, phi, metric, encoded, held_out, epochs, rows.X, rows.y)
+            stopping = Stopping(
+                epochs,
+                tol=self.tol,
+                deadline=begun + self.time_limit if self.time_limit else float("inf"),
+                after_epoch=monitor,
+                chosen=monitor.chosen,
+            )
+            solution = train(engine, recipe, training, stopping, start=start)
+            taken = int(solution.state.steps.max())
+            steps = taken + (self.t_ if start is not None and metric is not None else 0)
+            forget(self, keep=FROM_VALIDATION)
+            self._store(solution.coef, solution.intercept, phi, encoded)
+            self._point_to(rows, start is None)
+            self._keep_session(solution, recipe, phi, metric, rows, encoded, steps)
+            self.n_iter_, self.t_, self.lam_ = solution.epochs, steps, lam
+            self.history_ = solution.history
+            self.step_scale_ = solution.step_scale
+            self.objective_ = float(solution.certificate.objective.sum())
+            self.dual_gap_ = float(solution.certificate.dual_gap.sum())
+            monitor.finish(solution.coef, solution.intercept)
+        if self.tol is not None and self.dual_gap_ > self.tol * self.objective_:
+            warnings.warn(
+                f"The duality gap is {self.dual_gap_ / max(self.objective_, 1e-300):.2g} of the "
+                f"objective after {self.n_iter_} epochs, above tol={self.tol:g}; raise max_iter "
+                "or tol.",
+                ConvergenceWarning,
+                stacklevel=3 + WRAPPER_FRAMES,
+            )
+        return self
+
+    def _point_to(self, rows: Rows, drawn: bool) -> None:
+        """Let ``component_indices_`` mean rows of what the user passed, if the map is from there."""
+        indices = getattr(self, "component_indices_", None)
+        if indices is None:
+            return
+        ours = drawn and not hasattr(self.approximation, "features_")
+        self.component_indices_ = rows.index[indices] if ours else indices
+
+    def _warm_parts(self, X, encoded):
+        """The map, metric and iterates of an earlier fit, where ``warm_start`` can use them."""
+        session = getattr(self, "_session", None)
+        if not self.warm_start or session is None or self._map_key() != self._fitted_map_key:
+            return None, None, None
+        if session.phi.n_features_in != X.shape[1] or session.state.direction.dtype != X.dtype:
+            return None, None, None
+        if self._fitted_labels != encoded.labels:
+            return None, None, None
+        coef, intercept = self.coef_, self.intercept_ - encoded.offset
+        # Steps that decay over this run count from its beginning; the paper's go on counting.
+        steps = session.state.steps if session.metric is None else 0
+        state = _state_at(coef, intercept, session.metric, X.dtype, steps)
+        return session.phi, session.metric, state
+
+    def _keep_session(
+        self,
+        solution: Solution,
+        recipe,
+        phi: FeatureMap,
+        metric: Metric | None,
+        rows: Rows,
+        encoded: Encoded,
+        steps: int,
+    ) -> None:
+        """What partial_fit and warm_start go on from: the averaged model, at its step count."""
+        dtype = solution.state.direction.dtype
+        state = _state_at(solution.coef, solution.intercept, metric, dtype, steps)
+        session = OnlineSession(recipe, phi, float(rows.weight.mean()), state)
+        session.y_max, session.scale, session.metric = encoded.y_max, solution.step_scale, metric
+        session.rows_seen = steps
+        self._session, self._offset = session, encoded.offset
+        self._fitted_map_key, self._fitted_labels = self._map_key(), encoded.labels
+
+    # Stream -----------------------------------------------------------------------------------
+
+    def _check_stream(self) -> None:
+        """Parameters that make no sense where rows come one batch after the other."""
+        if self.sampling == "uniform":
+            raise ValueError(
+                'sampling="uniform" draws from all rows at any time, and partial_fit sees a '
+                'stream; set sampling to "auto", "given" or "shuffle" (within each batch).'
+            )
+        if self.early_stopping:
+            raise ValueError(
+                "early_stopping=True holds rows out of a whole training set, and partial_fit sees "
+                "a stream; set early_stopping=False."
+            )
+
+    def _partial_fit(self, X, y, sample_weight, known=None):
+        first = not hasattr(self, "coef_")
+        with all_or_nothing(self), shown(self.verbose):
+            self._check_parameters()
+            self._check_stream()
+            if not first and self._session is None:
+                raise ValueError(
+                    "This model has no feature map to go on learning with (it was compacted); call "
+                    "partial_fit on the model that it was made from."
+                )
+            found = self._rows(X, y, sample_weight, known, first=first)
+            if found is None and first:
+                raise ValueError("Every row has weight 0; give some row a positive weight.")
+            if found is None:
+                return self
+            rows, encoded = found
+            session = self._new_session(rows, encoded) if first else self._session.copy()
+            certificate = session.update(
+                self._engine(),
+                rows.X.astype(session.state.direction.dtype, copy=False),
+                encoded.targets,
+                rows.weight,
+                encoded.y_max,
+                shuffle=self.sampling == "shuffle",
+            )
+            coef, intercept = session.model
+            indices = getattr(self, "component_indices_", None)
+            self._store(coef, intercept, session.phi, encoded)
+            if first:
+                self._point_to(rows, True)
+            elif indices is not None:
+                self.component_indices_ = indices
+            self._session = session
+            self.n_iter_, self.t_ = session.batches, int(session.state.steps.max())
+            self.step_scale_ = session.scale
+            self.objective_ = float(certificate.objective.sum())
+            self.dual_gap_ = float(certificate.dual_gap.sum())
+            self.history_ = [*self.history_, self._batch_record(session)][-STREAM_HISTORY:]
+        return self
+
+    def _new_session(self, rows: Rows, encoded: Encoded) -> OnlineSession:
+        """What the first batch settles."""
+        seed, lam = self._seed(), self._lam(rows)
+        if self.lam is None:
+            logger.info("lam=%g = 1 / (C * weight of the first batch) from now on", lam)
+        phi = self._draw_map(rows.X, rows.uneven, seed, batch=True)
+        K = encoded.targets.n_models
+        self._offset, self.lam_, self.history_ = encoded.offset, lam, []
+        self._fitted_map_key, self._fitted_labels = self._map_key(), encoded.labels
+        return OnlineSession(
+            self._recipe(encoded.loss, lam, K, seed),
+            phi,
+            float(rows.weight.mean()),
+            SolverState.zeros(K, phi.dimension, rows.X.dtype),
+        )
+
+    def _batch_record(self, session: OnlineSession) -> dict[str, Any]:
+        """One line of the history: what the loop saw of the batch before it learnt from it."""
+        progress = session.progress
+        assert progress is not None
+        return {
+            "batch": session.batches,
+            "steps": self.t_,
+            "progressive_loss": float(progress.loss.sum()) / progress.steps,
+            "active": float(progress.active.mean()) / progress.steps,
+            "objective": self.objective_,
+            "dual_gap": self.dual_gap_,
+        }
+
+
+def _state_at(coef, intercept, metric: Metric | None, dtype, steps) -> SolverState:
+    """A state whose iterate is this model, in the metric's basis, at these step counts."""
+    K, d = coef.shape
+    state = SolverState.zeros(K, d, dtype)
+    state.direction[:] = coef if metric is None else metric.invert(coef)
+    state.intercept[:] = intercept
+    state.steps[:] = steps
+    return state
