@@ -136,3 +136,59 @@ def test_the_best_factors_are_the_best_of_a_fine_grid():
             for p in (np.array([s, t]) for s in grid for t in grid)
         ]
         assert best_dual(0.3, parts, linear, sums, False) >= max(values) - 1e-9
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("C", [0.1, 10.0, 100.0])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_certify_is_tight_where_average_slopes_say_little(blobs, waves, intercept, C, task):
+    """The bound lies below the exact optimum, and within 1 % of it."""
+    X, y = blobs if task == "classification" else waves
+    X, y = X[:300], y[:300]
+    kind = AssetClassifier if task == "classification" else AssetRegressor
+    model = kind(
+        gamma=0.5, C=C, n_components=20, fit_intercept=intercept, max_iter=30, random_state=0
+    ).fit(X, y)
+    loss = "hinge" if task == "classification" else 0.1
+    best = optimum(model.feature_map_(X), y, model.lam_, loss, intercept)
+    value, gap = model.certify(X, y)
+    assert value == pytest.approx(model.objective_, rel=1e-6)
+    assert -1e-9 <= value - best <= gap + 1e-9
+    assert gap <= value - best + 0.01 * best
+
+
+def test_certify_takes_weights_and_several_classes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    weight = rng.integers(1, 4, size=400)
+    model = AssetClassifier(gamma=0.5, n_components=20, random_state=0, sampling="uniform")
+    model.fit(X, y, sample_weight=weight)
+    value, gap = model.certify(X, y, sample_weight=weight)
+    assert value == pytest.approx(model.objective_, rel=1e-6)
+    V = model.feature_map_(X)
+    best = sum(
+        exact.classification(V, np.where(y == k, 1.0, -1.0), model.lam_, weight)[2] for k in range(3)
+    )
+    assert -1e-9 <= value - best <= gap + 1e-9
+    assert gap <= value - best + 0.01 * best
+    copies = np.repeat(np.arange(400), weight)
+    np.testing.assert_allclose(model.certify(X[copies], y[copies]), (value, gap), rtol=1e-4, atol=1e-3)
+
+
+def test_the_bound_is_computed_unasked_where_it_is_cheap(blobs):
+    X, y = np.tile(blobs[0], (20, 1)), np.tile(blobs[1], 20)
+    model = AssetClassifier(gamma=0.5, C=100.0, n_components=10, max_iter=10, random_state=0).fit(X, y)
+    assert model.dual_gap_ == pytest.approx(model.certify(X, y)[1], rel=0.2, abs=1e-4)
+    assert model.dual_gap_ < 0.05 * model.objective_
+
+
+def test_tol_stops_by_the_tight_bound(blobs):
+    X, y = blobs
+    model = AssetClassifier(
+        gamma=0.5, C=100.0, n_components=30, tol=0.02, max_iter=200, random_state=0
+    ).fit(X, y)
+    assert model.n_iter_ < 200
+    assert model.dual_gap_ <= 0.02 * model.objective_
+    best = exact.classification(model.feature_map_(X), y, model.lam_)[2]
+    assert model.objective_ <= 1.02 * best

@@ -58,8 +58,10 @@ class ComputedRows:
         return self._phi(self.X[filled])[: len(rows)]
 
     def fetch(self, rows: Array) -> tuple[Array, Array]:
-        """The mapped block, in order."""
-        return self.map(rows), np.arange(len(rows))
+        """The mapped rows, in order."""
+        size = self.block_size
+        parts = [self.map(rows[start : start + size]) for start in range(0, len(rows), size)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts), np.arange(len(rows))
 
 
 class CachedRows:

@@ -16,16 +16,10 @@ from typing import Any
 import numpy.typing as npt
 
 from asset_svm.data import GivenOrder, Order, ShuffledOrder, Targets
+from asset_svm.engines.certification import certify_rows
 from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.training import (
-    Recipe,
-    TrainingRows,
-    certify_rows,
-    check_finite,
-    find_metric,
-    pilot_scale,
-    sample_gradients,
-)
+from asset_svm.engines.task import Recipe, TrainingRows
+from asset_svm.engines.training import check_finite, find_metric, pilot_scale, sample_gradients
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS
 from asset_svm.problem import Certificate
@@ -150,7 +144,9 @@ class OnlineSession:
             driver.settle()
             self.batches += 1
             self.rows_seen += n
-            certificate = certify_rows(driver, rows, self.recipe)
+            certificate = certify_rows(
+                rows, self.recipe, self.average.result(self.state), driver.slopes, tight=False
+            )
             self.progress = driver.take_progress()
         check_finite(*self.model, certificate)
         return certificate

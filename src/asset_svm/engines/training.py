@@ -8,177 +8,28 @@ certify    objective and duality gap of the averaged model, from one more pass
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.data import Order, Targets
+from asset_svm.engines.certification import certify_rows
 from asset_svm.engines.local import LocalEngine
+from asset_svm.engines.task import BLOCK, Recipe, Solution, Stopping, TrainingRows
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FeatureMap, Metric
-from asset_svm.losses import Loss
-from asset_svm.problem import Certificate, certify
-from asset_svm.solvers import (
-    Average,
-    CountWindow,
-    Driver,
-    FractionWindow,
-    MappedRows,
-    ModelAxis,
-    NoWindow,
-    SolverState,
-)
-from asset_svm.solvers.average import Window
-from asset_svm.solvers.driver import Form, Slopes
+from asset_svm.problem import Certificate
+from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
+from asset_svm.solvers.driver import Slopes
 from asset_svm.solvers.pilot import choose_step_scale
-from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep, estimate_gradient_bound
+from asset_svm.steps import estimate_gradient_bound
 
 Array = npt.NDArray[Any]
 Matrix = Any
-METRIC_SAMPLE = 4096
+METRIC_SAMPLE = 2048
 """Rows from which the metric is estimated."""
-StepKind = Literal["robust", "strong", "metric"]
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to solve K problems (PL): everything but the rows.
-
-    Parameters
-    ----------
-    loss : Loss
-    lam : tuple of float
-        One a model.
-    step : {"robust", "strong", "metric"}
-    step_scale : float or None
-        None: by a pilot.
-    average : float, int, None or "auto"
-        "auto": the last half; the last tenth where the steps decay to 0.
-    free_intercept : bool
-    intercept_bound : float or None
-        None: the loss's own.
-    gradient_sample : int
-    form : {"row", "blocked"}
-    seed : int
-    """
-
-    loss: Loss
-    lam: tuple[float, ...]
-    step: StepKind = "robust"
-    step_scale: float | None = None
-    average: float | int | Literal["auto"] | None = "auto"
-    free_intercept: bool = True
-    intercept_bound: float | None = None
-    gradient_sample: int = 1000
-    form: Form = "row"
-    seed: int = 0
-
-    def feasible_sets(self, y_max: float, kappa: float) -> list[FeasibleSet]:
-        """X of each model; ``kappa`` is the largest |v|."""
-        sets = []
-        for lam in self.lam:
-            radius = self.loss.radius(lam, y_max)
-            bound = self.intercept_bound
-            if bound is None:
-                bound = self.loss.intercept_bound(y_max, kappa * radius)
-            sets.append(FeasibleSet(radius, bound if self.free_intercept else None))
-        return sets
-
-    def rules(
-        self,
-        sets: list[FeasibleSet],
-        gradient_bounds: Array,
-        scale: float,
-        horizon: int = 0,
-        metric: Metric | None = None,
-    ) -> list[StepRule]:
-        """The step rule of each model; ``horizon`` is the number of steps, 0 where not known."""
-        if metric is not None:
-            return [
-                MetricStep(s.size, float(g), metric, scale, horizon)
-                for s, g in zip(sets, gradient_bounds, strict=True)
-            ]
-        if self.step == "strong":
-            return [StrongStep(lam) for lam in self.lam]
-        return [RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)]
-
-    def usual_average(self, *, decaying: bool) -> float:
-        """The fraction that "auto" stands for."""
-        return 0.1 if self.step == "metric" and decaying else 0.5
-
-    def window(self, total: int | None, *, stream: bool = False) -> Window:
-        """The averaging window of a run of ``total`` steps (None: not known).
-
-        ``stream`` says that the steps do not decay to 0 at its end.
-        """
-        if self.average is None:
-            return NoWindow()
-        if self.average == "auto":
-            return FractionWindow(self.usual_average(decaying=not stream), total)
-        if isinstance(self.average, int):
-            return CountWindow(self.average, total, every_step=total is None)
-        return FractionWindow(self.average, total)
-
-
-@dataclass(frozen=True)
-class Stopping:
-    """When to stop.
-
-    Parameters
-    ----------
-    epochs : int
-        At most this many.
-    tol : float or None
-        Stop when gap / objective is below it; checked after 1, 2, 4, 8, ... epochs.
-    deadline : float
-        On ``time.perf_counter``'s clock.
-    after_epoch : callable, optional
-        Called with (epoch, model, record); returns True to stop.
-    chosen : callable, optional
-        Gives the model to return instead of the last one, or None.
-    """
-
-    epochs: int
-    tol: float | None = None
-    deadline: float = float("inf")
-    after_epoch: Callable[[int, tuple[Array, Array], dict[str, Any]], bool] | None = None
-    chosen: Callable[[], tuple[Array, Array] | None] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """The averaged model of a run and what is known of it."""
-
-    coef: Array
-    intercept: Array
-    certificate: Certificate
-    epochs: int
-    step_scale: float
-    state: SolverState
-    history: list[dict[str, Any]] = field(default_factory=list)
-    timed_out: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingRows:
-    """The rows of a run: mapped, with targets, weights of (PL), and the order of visits.
-
-    ``slope_weight`` multiplies slopes where the order itself does not follow the weights. With a
-    ``metric`` the mapped rows are those of V T.
-    """
-
-    mapped: MappedRows
-    targets: Targets
-    order: Order
-    weight: Array
-    slope_weight: Array | None
-    y_max: float
-    metric: Metric | None = None
 
 
 def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float]:
@@ -189,7 +40,7 @@ def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float]:
     chosen = rng.choice(m, size=min(recipe.gradient_sample, m), replace=False, p=p)
     y = rows.targets.block(chosen)
     weight = None if rows.slope_weight is None else rows.slope_weight[chosen]
-    V = np.concatenate([block for block in _blocks(rows.mapped, chosen)])
+    V = np.concatenate([rows.take(chosen[i : i + BLOCK]) for i in range(0, len(chosen), BLOCK)])
     bounds = [
         estimate_gradient_bound(recipe.loss, V, y[k], intercept=recipe.free_intercept, weight=weight)
         for k in range(len(y))
@@ -206,12 +57,6 @@ def find_metric(
     rng = np.random.default_rng([seed, 3])
     chosen = np.sort(rng.choice(X.shape[0], size=min(count, X.shape[0]), replace=False))
     return phi.find_metric(phi(X[chosen]), weight[chosen], rng)
-
-
-def _blocks(mapped: MappedRows, rows: Array, size: int = 512) -> Iterator[Array]:
-    for start in range(0, len(rows), size):
-        V, positions = mapped.fetch(rows[start : start + size])
-        yield V[positions]
 
 
 def train(
@@ -270,7 +115,7 @@ def train(
             history.append(record)
             if stopping.tol is not None and (epoch in (next_check, epochs) or timed_out):
                 next_check *= 2
-                certificate = certify_rows(driver, rows, recipe)
+                certificate = certify_rows(rows, recipe, driver.model(), driver.slopes, tight=True)
                 record["objective"] = float(certificate.objective.sum())
                 record["dual_gap"] = float(certificate.dual_gap.sum())
             halt = stopping.after_epoch is not None and stopping.after_epoch(
@@ -290,7 +135,7 @@ def train(
         chosen = stopping.chosen() if stopping.chosen is not None else None
         coef, intercept = chosen or driver.model()
         if certificate is None or chosen is not None:
-            certificate = certify_rows(driver, rows, recipe, (coef, intercept))
+            certificate = certify_rows(rows, recipe, (coef, intercept), driver.slopes)
     if rows.metric is not None:
         coef = rows.metric.apply(coef)
     check_finite(coef, intercept, certificate)
@@ -320,38 +165,6 @@ def _record(driver: Driver, epoch: int, seconds: float) -> dict[str, Any]:
         "progressive_objective": float((progress.loss / steps + regulariser).sum()),
         "active": float(progress.active.mean()) / steps,
     }
-
-
-def certify_rows(
-    driver: Driver,
-    rows: TrainingRows,
-    recipe: Recipe,
-    model: tuple[Array, Array] | None = None,
-) -> Certificate:
-    """Objective and gap of a model (the driver's own by default) on all rows."""
-    slopes = driver.slopes
-    m = rows.order.n_rows
-
-    def blocks() -> Iterator[tuple[Array, Array, Array, Array]]:
-        for start in range(0, m, driver.block_size):
-            index = np.arange(start, min(start + driver.block_size, m))
-            y = rows.targets.block(index)
-            V, positions = rows.mapped.fetch(index)
-            mean = np.full(y.shape, np.nan) if slopes is None else slopes.mean(index)
-            contiguous = positions[-1] - positions[0] == len(positions) - 1
-            part = V[positions[0] : positions[-1] + 1] if contiguous else V[positions]
-            yield part, y, rows.weight[index], mean
-
-    coef, intercept = model or driver.model()
-    return certify(
-        recipe.loss,
-        driver.axis.lam,
-        coef,
-        intercept,
-        blocks(),
-        free_intercept=recipe.free_intercept,
-        metric=rows.metric,
-    )
 
 
 def pilot_scale(

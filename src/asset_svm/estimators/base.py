@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from asset_svm.data import Targets
 from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.training import Recipe, StepKind
+from asset_svm.engines.task import Recipe, StepKind
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.callbacks import CallbackSupportMixin
 from asset_svm.estimators.decision import Decision

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
+from asset_svm.engines.certification import certify_rows
 from asset_svm.engines.online import OnlineSession
-from asset_svm.engines.training import Solution, Stopping, TrainingRows, find_metric, train
+from asset_svm.engines.task import Solution, Stopping, TrainingRows
+from asset_svm.engines.training import find_metric, train
 from asset_svm.estimators.base import AssetEstimator, Encoded
 from asset_svm.estimators.callbacks import WRAPPER_FRAMES
 from asset_svm.estimators.fitting import (
@@ -234,6 +236,52 @@ class Learner(AssetEstimator):
         session.rows_seen = steps
         self._session, self._offset = session, encoded.offset
         self._fitted_map_key, self._fitted_labels = self._map_key(), encoded.labels
+
+    def certify(self, X, y, sample_weight=None) -> tuple[float, float]:
+        """How far this model is from the optimum of (PL) on given rows.
+
+        Solves a smoothed dual near the model: a tight bound, where ``dual_gap_`` after a fit on few
+        rows, with small lam, or in a stream can be a loose one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        objective : float
+            (PL) at this model with ``lam_``, summed over models.
+        gap : float
+            An upper bound of objective minus optimum.
+        """
+        check_is_fitted(self)
+        if self._session is None:
+            raise ValueError("A compacted model has no feature map; certify the one it came from.")
+        known = getattr(self, "classes_", None)
+        found = self._rows(X, y, sample_weight, known, first=False)
+        if found is None:
+            raise ValueError("Every row has weight 0; give some row a positive weight.")
+        rows, encoded = found
+        phi, metric = self._session.phi, self._session.metric
+        dtype = self._session.state.direction.dtype
+        training = TrainingRows(
+            self._engine().rows(
+                phi if metric is None else phi.in_metric(metric), rows.X.astype(dtype, copy=False)
+            ),
+            encoded.targets,
+            GivenOrder(len(rows.y)),
+            rows.weight,
+            None,
+            encoded.y_max,
+            metric,
+        )
+        recipe = self._recipe(encoded.loss, self.lam_, encoded.targets.n_models, 0)
+        coef = self.coef_ if metric is None else metric.invert(self.coef_)
+        model = (coef, self.intercept_ - encoded.offset)
+        certificate = certify_rows(training, recipe, model, tight=True)
+        return float(certificate.objective.sum()), float(certificate.dual_gap.sum())
 
     # Stream -----------------------------------------------------------------------------------
 

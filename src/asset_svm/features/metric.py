@@ -24,6 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm.features.threads import few_threads
+
 Array = npt.NDArray[Any]
 
 
@@ -83,13 +85,13 @@ class Metric:
         scaled = V * np.sqrt(w / w.sum()).astype(V.dtype)[:, None]
         count = min(count, *V.shape)
         basis = rng.normal(size=(V.shape[1], min(count + OVERSAMPLING, V.shape[1])))
-        for _ in range(SUBSPACE_PASSES):
-            basis = la.qr(basis, mode="economic", check_finite=False)[0].astype(V.dtype)
-            basis = (scaled.T @ (scaled @ basis)).astype(np.float64)
-        basis = la.qr(basis, mode="economic", check_finite=False)[0]
-        _, singular, right = la.svd(
-            (scaled @ basis.astype(V.dtype)).astype(np.float64), full_matrices=False
-        )
+        with few_threads(count):
+            for _ in range(SUBSPACE_PASSES):
+                basis = la.qr(basis, mode="economic", check_finite=False)[0].astype(V.dtype)
+                basis = (scaled.T @ (scaled @ basis)).astype(np.float64)
+            basis = la.qr(basis, mode="economic", check_finite=False)[0]
+            along = (scaled @ basis.astype(V.dtype)).astype(np.float64)
+            _, singular, right = la.svd(along, full_matrices=False)
         scale = _evened(singular[:count] ** 2)
         return cls(scale, basis @ right[:count].T, float(scale[-1]))
 

@@ -1,0 +1,243 @@
+"""A tight lower bound of (PL), from a model that is nearly optimal.
+
+The average slopes of a run (``problem``) are noisy, and the dual punishes noise by 1/lam: for small
+lam their bound says little. Here the loss is smoothed over a width delta at its kink, and the smoothed
+(PL) is solved by Newton's method from the given model. At its solution the slopes
+
+    p_i = clip(1/2 + t_i / (2 delta), 0, 1),   t_i: how far row i is beyond its kink,
+
+are a point of the dual that is stationary to rounding, and their bound is off by at most
+(delta / 4) times the share of rows inside the width. delta is divided by 3 until that, too, is small.
+
+Where the rows are too many for memory, Newton's method runs on a zone of those nearest to their kinks,
+and all others keep the slope they have at the given model. Whatever the slopes, the bound is valid; it is
+computed from them, not from the smoothed problem.
+
+Cost: some 50 passes over the zone and 30 times d^3 operations; seconds for 10^5 rows and d = 1000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg as la
+
+from asset_svm.features import Metric
+from asset_svm.losses import Loss
+from asset_svm.problem import best_dual
+
+Array = npt.NDArray[Any]
+Blocks = Callable[[], Iterable[tuple[Array, Array, Array]]]
+"""Each call walks over all rows: (V, y of this model, weight) of a block at a time."""
+
+ZONE_BYTES = 1 << 29
+"""The zone: all rows where they fit into this, else as many of the nearest."""
+WIDTH_FLOPS = 1e10
+"""Rows inside the first delta: a fifth of all, unless their d x d matrix costs more than this (then
+8 d). A wide start is the safe one: Newton's method sees all rows that may cross their kinks."""
+ROUNDS = 3
+"""The zone is drawn anew around the smoothed solution while that still helps."""
+NEWTON_STEPS = 40
+PRECISION = 0.004
+"""The smoothing's part of the objective at which delta is small enough."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Zone:
+    """The rows nearest to their kinks, with what all other rows contribute.
+
+    ``V`` has a last column of ones where the intercept is free; ``side`` is the sign by which a
+    margin moves a row towards its kink; ``outside`` holds the sums of w side v over the other rows
+    beyond their kinks, those of side -1 and of side +1, and ``linear`` their loss at margin 0.
+    """
+
+    V: Array
+    side: Array
+    kink: Array
+    weight: Array
+    outside: Array
+    linear: Array
+    sums: Array
+
+
+def tight_bound(
+    loss: Loss,
+    lam: float,
+    coef: Array,
+    intercept: float,
+    blocks: Blocks,
+    *,
+    free_intercept: bool,
+    metric: Metric | None = None,
+) -> tuple[float, float]:
+    """(objective, lower bound) of (PL) for one model.
+
+    Parameters
+    ----------
+    coef : array of shape (d,)
+        With a ``metric``, coef' = T^(-1) coef, and the rows are those of V T.
+    """
+    metric = metric or Metric.identity(len(coef))
+    curvature = lam * metric.apply(metric.apply(np.eye(len(coef))))
+    point = coef.astype(np.float64)
+    if free_intercept:
+        point = np.append(point, intercept)
+        curvature = np.pad(curvature, (0, 1))
+    objective, best = np.inf, -np.inf
+    for round_ in range(ROUNDS):
+        here, b = (point[:-1], float(point[-1])) if free_intercept else (point, 0.0)
+        distance, total, losses = _distances(loss, here, b, blocks)
+        plain = metric.apply(here[None])[0]
+        if round_ == 0:
+            objective = 0.5 * lam * float(plain @ plain) + losses / total
+        m, d = len(distance), len(point)
+        near = min(m, max(ZONE_BYTES // (4 * d), 4 * d))
+        inside = min(near, max(4 * d, min(m // 5, max(8 * d, int(WIDTH_FLOPS / d**2)))))
+        zone = _gather(loss, here, b, blocks, _nearest(distance, near), free_intercept)
+        found, point = _descend(
+            zone, point, curvature, total, _nearest(distance, inside), objective,
+            lambda p, zone=zone, total=total: _bound(zone, p, lam, total, metric, free_intercept),
+        )  # fmt: skip
+        gained, best = found - best, max(best, found)
+        if near == m or objective - best <= 0.01 * objective or gained <= 0.002 * objective:
+            break
+    return objective, best
+
+
+def _nearest(distance: Array, count: int) -> float:
+    """The width that holds the ``count`` rows nearest to their kinks."""
+    return max(float(np.partition(np.abs(distance), count - 1)[count - 1]), 1e-6)
+
+
+def _descend(
+    zone: _Zone,
+    point: Array,
+    curvature: Array,
+    total: float,
+    delta: float,
+    objective: float,
+    bound: Callable[[Array], float],
+) -> tuple[float, Array]:
+    """Solve for smaller and smaller delta; the best bound, and the last solution."""
+    best = -np.inf
+    for _ in range(12):
+        point, slopes, smoothed = _newton(zone, point, curvature, total, delta)
+        found = bound(slopes)
+        gained, best = found - best, max(best, found)
+        if smoothed <= PRECISION * objective or gained <= 0.001 * objective:
+            break
+        delta /= 3.0
+    return best, point
+
+
+def _kinks(loss: Loss, y: Array, f: Array) -> tuple[Array, Array]:
+    """(side, t): the loss is max(t, 0) and t falls by ``side`` times what the margin gains."""
+    if loss.code == 0:
+        return y, 1.0 - y * f
+    side = np.where(y >= f, 1.0, -1.0)
+    return side, side * (y - f) - loss.epsilon
+
+
+def _distances(loss: Loss, coef: Array, intercept: float, blocks: Blocks) -> tuple[Array, float, float]:
+    """t of all rows, the sum of the weights, the weighted sum of the losses."""
+    parts, total, losses = [], 0.0, 0.0
+    for V, y, weight in blocks():
+        f = (V @ coef.astype(V.dtype)).astype(np.float64) + intercept
+        parts.append(_kinks(loss, y, f)[1])
+        total += float(weight.sum())
+        losses += float(weight @ loss.value(y, f))
+    return np.concatenate(parts), total, losses
+
+
+def _gather(
+    loss: Loss, coef: Array, intercept: float, blocks: Blocks, limit: float, free_intercept: bool
+) -> _Zone:
+    """The rows with |t| <= limit, and the sums over the others."""
+    kept: list[tuple[Array, ...]] = []
+    width = len(coef) + free_intercept
+    outside, linear, sums = np.zeros((2, width)), np.zeros(2), np.zeros(2)
+    for V, y, weight in blocks():
+        if free_intercept:
+            V = np.column_stack([V, np.ones(len(V), dtype=V.dtype)])
+        f = (V[:, : len(coef)] @ coef.astype(V.dtype)).astype(np.float64) + intercept
+        side, t = _kinks(loss, y, f)
+        kink = t + side * f  # the loss at margin 0, before it is cut at 0
+        near = np.abs(t) <= limit
+        kept.append((V[near], side[near], kink[near], weight[near]))
+        for sign, chosen in enumerate(((side < 0) & (t > 0), (side > 0) & (t > 0))):
+            w = np.where(chosen & ~near, weight, 0.0)
+            outside[sign] += (w * side).astype(V.dtype) @ V
+            linear[sign] += w @ kink
+            sums[sign] += w.sum()
+    V, side, kink, weight = (np.concatenate(part) for part in zip(*kept, strict=True))
+    return _Zone(V, side, kink, weight, outside, linear, sums)
+
+
+def _newton(
+    zone: _Zone, point: Array, curvature: Array, total: float, delta: float
+) -> tuple[Array, Array, float]:
+    """Minimise the smoothed problem on the zone; also p there, and the smoothing's share."""
+    pull = zone.outside.sum(axis=0) / total
+    w = zone.weight / total
+
+    def look(x: Array) -> tuple[float, Array, Array]:
+        t = zone.kink - zone.side * (zone.V @ x.astype(zone.V.dtype)).astype(np.float64)
+        p = np.clip(0.5 + t / (2.0 * delta), 0.0, 1.0)
+        smooth = np.where(p < 1.0, delta * p * p, t)
+        return float(0.5 * x @ curvature @ x - pull @ x + w @ smooth), p, t
+
+    value, p, _ = look(point)
+    for _ in range(NEWTON_STEPS):
+        push = ((w * p * zone.side).astype(zone.V.dtype) @ zone.V).astype(np.float64)
+        gradient = curvature @ point - pull - push
+        bent = np.flatnonzero((p > 0.0) & (p < 1.0))
+        rows = zone.V[bent]
+        scaled = rows * (w[bent] / (2.0 * delta)).astype(rows.dtype)[:, None]
+        hessian = curvature + (rows.T @ scaled).astype(np.float64)
+        step = -_solve(hessian, gradient)
+        expected = float(-gradient @ step)
+        length = 1.0
+        while True:
+            moved, q, _ = look(point + length * step)
+            if moved <= value - 0.25 * length * expected or length < 1e-4:
+                break
+            length *= 0.5
+        if moved >= value:
+            break
+        done = value - moved <= 1e-6 * max(value, 1e-12)
+        point, value, p = point + length * step, moved, q
+        if done:
+            break
+    smoothing = float(w @ (delta * p * (1.0 - p)))
+    return point, p, smoothing
+
+
+def _solve(hessian: Array, gradient: Array) -> Array:
+    """A positive definite system, with as much ridge as rounding has made necessary."""
+    ridge = 1e-8 * float(np.trace(hessian)) / len(hessian)
+    diagonal = np.diag_indices_from(hessian)
+    while True:
+        hessian[diagonal] += ridge
+        try:
+            return np.asarray(la.cho_solve(la.cho_factor(hessian, check_finite=False), gradient))
+        except la.LinAlgError:
+            ridge *= 100.0
+
+
+def _bound(
+    zone: _Zone, p: Array, lam: float, total: float, metric: Metric, free_intercept: bool
+) -> float:
+    """The dual value of these slopes."""
+    parts, linear, sums = zone.outside.copy(), zone.linear.copy(), zone.sums.copy()
+    for sign, chosen in enumerate((zone.side < 0, zone.side > 0)):
+        w = np.where(chosen, zone.weight * p, 0.0)
+        parts[sign] += ((w * zone.side).astype(zone.V.dtype) @ zone.V).astype(np.float64)
+        linear[sign] += w @ zone.kink
+        sums[sign] += w.sum()
+    if free_intercept:
+        parts = parts[:, :-1]
+    return best_dual(lam, metric.invert(parts) / total, linear / total, sums, free_intercept)

@@ -1,0 +1,79 @@
+"""Objective and duality gap of a model on the rows of a run.
+
+Two bounds, the better of which counts: that of the run's average slopes, from the pass that gives the
+objective anyway; and the tight one of ``dual``, on request and where it is cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.dual import tight_bound
+from asset_svm.engines.task import Recipe, TrainingRows
+from asset_svm.problem import Certificate, certify
+from asset_svm.solvers.driver import Slopes
+
+Array = npt.NDArray[Any]
+AFFORDABLE = 1e9
+"""Operations below which the tight bound is computed unasked: a fraction of a second."""
+
+
+def affordable(rows: TrainingRows, recipe: Recipe) -> bool:
+    """Whether the tight bound is cheap: some 100 m d + 60 d^3 operations a model."""
+    d, m = rows.mapped.dimension, rows.order.n_rows
+    return len(recipe.lam) * (100.0 * m * d + 60.0 * d**3) <= AFFORDABLE
+
+
+def certify_rows(
+    rows: TrainingRows,
+    recipe: Recipe,
+    model: tuple[Array, Array],
+    slopes: Slopes | None = None,
+    *,
+    tight: bool | None = None,
+) -> Certificate:
+    """The certificate of a model; ``tight=None`` decides by what it costs."""
+    coef, intercept = model
+    lam = np.array(recipe.lam)
+
+    def blocks() -> Iterator[tuple[Array, Array, Array, Array]]:
+        for V, y, weight, index in rows.blocks():
+            mean = np.full(y.shape, np.nan) if slopes is None else slopes.mean(index)
+            yield V, y, weight, mean
+
+    found = certify(
+        recipe.loss,
+        lam,
+        coef,
+        intercept,
+        blocks(),
+        free_intercept=recipe.free_intercept,
+        metric=rows.metric,
+    )
+    if not np.isfinite(found.objective).all():
+        return found
+    if tight if tight is not None else affordable(rows, recipe):
+        for k in range(len(lam)):
+            found.dual_gap[k] = min(found.dual_gap[k], _tight_gap(rows, recipe, model, k))
+    return found
+
+
+def _tight_gap(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], k: int) -> float:
+    def blocks() -> Iterator[tuple[Array, Array, Array]]:
+        for V, y, weight, _ in rows.blocks():
+            yield V, y[k], weight
+
+    objective, bound = tight_bound(
+        recipe.loss,
+        recipe.lam[k],
+        model[0][k],
+        float(model[1][k]),
+        blocks,
+        free_intercept=recipe.free_intercept,
+        metric=rows.metric,
+    )
+    return max(objective - bound, 0.0)

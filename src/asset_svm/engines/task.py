@@ -1,0 +1,175 @@
+"""What a run is made of: how to solve, on what rows, when to stop, and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.data import Order, Targets
+from asset_svm.feasible import FeasibleSet
+from asset_svm.features import Metric
+from asset_svm.losses import Loss
+from asset_svm.problem import Certificate
+from asset_svm.solvers import CountWindow, FractionWindow, MappedRows, NoWindow, SolverState
+from asset_svm.solvers.average import Window
+from asset_svm.solvers.driver import Form
+from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep
+
+Array = npt.NDArray[Any]
+StepKind = Literal["robust", "strong", "metric"]
+BLOCK = 1024
+"""Rows at a time, where all of them are looked at once."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to solve K problems (PL): everything but the rows.
+
+    Parameters
+    ----------
+    loss : Loss
+    lam : tuple of float
+        One a model.
+    step : {"robust", "strong", "metric"}
+    step_scale : float or None
+        None: by a pilot.
+    average : float, int, None or "auto"
+        "auto": the last half; the last tenth where the steps decay to 0.
+    free_intercept : bool
+    intercept_bound : float or None
+        None: the loss's own.
+    gradient_sample : int
+    form : {"row", "blocked"}
+    seed : int
+    """
+
+    loss: Loss
+    lam: tuple[float, ...]
+    step: StepKind = "robust"
+    step_scale: float | None = None
+    average: float | int | Literal["auto"] | None = "auto"
+    free_intercept: bool = True
+    intercept_bound: float | None = None
+    gradient_sample: int = 1000
+    form: Form = "row"
+    seed: int = 0
+
+    def feasible_sets(self, y_max: float, kappa: float) -> list[FeasibleSet]:
+        """X of each model; ``kappa`` is the largest |v|."""
+        sets = []
+        for lam in self.lam:
+            radius = self.loss.radius(lam, y_max)
+            bound = self.intercept_bound
+            if bound is None:
+                bound = self.loss.intercept_bound(y_max, kappa * radius)
+            sets.append(FeasibleSet(radius, bound if self.free_intercept else None))
+        return sets
+
+    def rules(
+        self,
+        sets: list[FeasibleSet],
+        gradient_bounds: Array,
+        scale: float,
+        horizon: int = 0,
+        metric: Metric | None = None,
+    ) -> list[StepRule]:
+        """The step rule of each model; ``horizon`` is the number of steps, 0 where not known."""
+        if metric is not None:
+            return [
+                MetricStep(s.size, float(g), metric, scale, horizon)
+                for s, g in zip(sets, gradient_bounds, strict=True)
+            ]
+        if self.step == "strong":
+            return [StrongStep(lam) for lam in self.lam]
+        return [RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)]
+
+    def usual_average(self, *, decaying: bool) -> float:
+        """The fraction that "auto" stands for."""
+        return 0.1 if self.step == "metric" and decaying else 0.5
+
+    def window(self, total: int | None, *, stream: bool = False) -> Window:
+        """The averaging window of a run of ``total`` steps (None: not known).
+
+        ``stream`` says that the steps do not decay to 0 at its end.
+        """
+        if self.average is None:
+            return NoWindow()
+        if self.average == "auto":
+            return FractionWindow(self.usual_average(decaying=not stream), total)
+        if isinstance(self.average, int):
+            return CountWindow(self.average, total, every_step=total is None)
+        return FractionWindow(self.average, total)
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop.
+
+    Parameters
+    ----------
+    epochs : int
+        At most this many.
+    tol : float or None
+        Stop when gap / objective is below it; checked after 1, 2, 4, 8, ... epochs.
+    deadline : float
+        On ``time.perf_counter``'s clock.
+    after_epoch : callable, optional
+        Called with (epoch, model, record); returns True to stop.
+    chosen : callable, optional
+        Gives the model to return instead of the last one, or None.
+    """
+
+    epochs: int
+    tol: float | None = None
+    deadline: float = float("inf")
+    after_epoch: Callable[[int, tuple[Array, Array], dict[str, Any]], bool] | None = None
+    chosen: Callable[[], tuple[Array, Array] | None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The averaged model of a run and what is known of it."""
+
+    coef: Array
+    intercept: Array
+    certificate: Certificate
+    epochs: int
+    step_scale: float
+    state: SolverState
+    history: list[dict[str, Any]] = field(default_factory=list)
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """The rows of a run: mapped, with targets, weights of (PL), and the order of visits.
+
+    ``slope_weight`` multiplies slopes where the order itself does not follow the weights. With a
+    ``metric`` the mapped rows are those of V T.
+    """
+
+    mapped: MappedRows
+    targets: Targets
+    order: Order
+    weight: Array
+    slope_weight: Array | None
+    y_max: float
+    metric: Metric | None = None
+
+    def blocks(self) -> Iterator[tuple[Array, Array, Array, Array]]:
+        """All rows in their order: (V, y of K models, weight, row numbers), a block at a time."""
+        for start in range(0, self.order.n_rows, BLOCK):
+            index = np.arange(start, min(start + BLOCK, self.order.n_rows))
+            V = self.take(index)
+            yield V, self.targets.block(index), self.weight[index], index
+
+    def take(self, index: Array) -> Array:
+        """The mapped rows of these numbers."""
+        V, positions = self.mapped.fetch(index)
+        first, last = int(positions[0]), int(positions[-1])
+        in_order = last - first == len(positions) - 1 and bool((np.diff(positions) == 1).all())
+        return V[first : last + 1] if in_order else V[positions]
