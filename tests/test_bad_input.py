@@ -15,6 +15,11 @@ from sklearn.preprocessing import StandardScaler
 
 from asset_svm import AssetClassifier, AssetRegressor, FourierMap, NonFiniteError, NystroemMap
 
+# Extreme numbers and three epochs: a model far from its optimum is told of, and is not the point.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The objective .* is far above:sklearn.exceptions.ConvergenceWarning"
+)
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
 LABELS = (X[:, 0] > 0).astype(int)

@@ -174,7 +174,8 @@ def test_a_new_metric_between_batches_leaves_the_model_as_it_was():
     session = model._session
     coef, intercept = session.model
     before = session.metric
-    session._estimate_metric(X[200:] * 1.5, np.ones(200))
+    session.recent = session.recent.joined(X[200:] * 1.5, np.ones((1, 200)), np.ones(200))
+    session._estimate_metric()
     assert np.abs(session.metric.scale - before.scale).max() > 0.01
     np.testing.assert_allclose(session.model[0], coef, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(session.model[1], intercept)

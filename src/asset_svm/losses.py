@@ -36,6 +36,9 @@ class Loss(Protocol):
     def conjugate(self, y: Array, slope: Array) -> Array:
         """sup_f slope f - loss(y, f), for a slope inside the subdifferential's range."""
 
+    def kink(self, y: Array, f: Array) -> tuple[Array, Array]:
+        """(side, t): the loss is max(t, 0), and t falls by ``side`` times what f gains."""
+
     def radius(self, lam: float, y_max: float) -> float:
         """R such that every solution of (PL) has |coef| <= R."""
 
@@ -61,6 +64,10 @@ class Hinge:
     def conjugate(self, y: Array, slope: Array) -> Array:
         """slope y, for slope y in [-1, 0]."""
         return slope * y
+
+    def kink(self, y: Array, f: Array) -> tuple[Array, Array]:
+        """(y, 1 - y f)."""
+        return y, 1.0 - y * f
 
     def radius(self, lam: float, y_max: float) -> float:
         """1 / sqrt(lam), by strong duality."""
@@ -89,6 +96,11 @@ class EpsilonInsensitive:
     def conjugate(self, y: Array, slope: Array) -> Array:
         """slope y + epsilon |slope|, for slope in [-1, 1]."""
         return slope * y + self.epsilon * np.abs(slope)
+
+    def kink(self, y: Array, f: Array) -> tuple[Array, Array]:
+        """(sign(y - f), |y - f| - epsilon): the kink on the side where f is."""
+        side = np.where(y >= f, 1.0, -1.0)
+        return side, side * (y - f) - self.epsilon
 
     def radius(self, lam: float, y_max: float) -> float:
         """sqrt(2 (y_max - epsilon) / lam) (Theorem 1); 0 in the trivial case epsilon >= y_max."""

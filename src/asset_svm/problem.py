@@ -117,12 +117,12 @@ def best_dual(lam: float, parts: Array, linear: Array, sums: Array, free_interce
     zero = np.zeros(2)
     if free_intercept:
         if sums.min() <= 0.0:
-            return 0.0 if not linear.any() else value(zero)
+            return 0.0
         balanced = np.array([sums.min() / sums[0], sums.min() / sums[1]])
         return value(along(zero, balanced))
     inside = np.linalg.lstsq(gram, linear, rcond=None)[0]
-    if ((inside >= 0.0) & (inside <= 1.0)).all():
-        return value(inside)
     corners, sides = (zero, np.ones(2)), np.eye(2)
-    edges = [along(corner, side) for corner in corners for side in sides * (1 - 2 * corner[0])]
-    return max(value(point) for point in edges)
+    points = [along(corner, side) for corner in corners for side in sides * (1 - 2 * corner[0])]
+    if ((inside >= 0.0) & (inside <= 1.0)).all():
+        points.append(inside)
+    return max(value(point) for point in points)

@@ -1,4 +1,4 @@
-"""This machine: V cached in memory or recomputed, BLAS for the map, threads for the models.
+"""The machine at hand: V cached in memory or recomputed, BLAS for the map, threads for the models.
 
 Rows are always mapped in blocks of one fixed shape (the last is filled up by repeating a row):
 matrix products round differently for other shapes, and so a cached row equals a recomputed one bit
@@ -8,6 +8,7 @@ for bit.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -67,13 +68,21 @@ class ComputedRows:
 class CachedRows:
     """phi of all rows of X, mapped once."""
 
-    def __init__(self, rows: ComputedRows):
-        m = rows.X.shape[0]
-        self.dimension, self.dtype = rows.dimension, rows.dtype
-        self.V = np.empty((m, rows.dimension), dtype=rows.dtype)
+    def __init__(self, V: Array):
+        self.V, self.dimension, self.dtype = V, V.shape[1], V.dtype
+
+    @classmethod
+    def map(cls, rows: ComputedRows, seconds: float = float("inf")) -> CachedRows | None:
+        """Map all rows; None as soon as it is plain that this will take longer than ``seconds``."""
+        m, begun = rows.X.shape[0], time.perf_counter()
+        V = np.empty((m, rows.dimension), dtype=rows.dtype)
         for start in range(0, m, rows.block_size):
             index = np.arange(start, min(start + rows.block_size, m))
-            self.V[start : start + len(index)] = rows.map(index)
+            V[start : start + len(index)] = rows.map(index)
+            spent = time.perf_counter() - begun
+            if spent > 0.1 * seconds and spent * m / (start + len(index)) > seconds:
+                return None
+        return cls(V)
 
     def fetch(self, rows: Array) -> tuple[Array, Array]:
         """The whole of V and the rows themselves."""
@@ -97,12 +106,15 @@ class LocalEngine:
     memory_limit: int | None = None
     block_size: int = BLOCK_SIZE
 
-    def rows(self, phi: Evaluable, X: Matrix) -> MappedRows:
-        """Map the rows of X: at once where V fits in memory, else whenever they are visited."""
+    def rows(self, phi: Evaluable, X: Matrix, seconds: float = float("inf")) -> MappedRows:
+        """Map the rows of X: at once where V fits in memory, else whenever they are visited.
+
+        Not at once, either, where that would take longer than ``seconds``.
+        """
         computed = ComputedRows(phi, X, min(self.block_size, max(X.shape[0], 1)))
         limit = available_memory() // 2 if self.memory_limit is None else self.memory_limit
         size = X.shape[0] * phi.dimension * np.dtype(X.dtype).itemsize
-        return CachedRows(computed) if size <= limit else computed
+        return (CachedRows.map(computed, seconds) if size <= limit else None) or computed
 
     @contextmanager
     def pool(self, n_models: int) -> Iterator[ThreadPoolExecutor | None]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.data import Order, Targets
+from asset_svm.data import GivenOrder, Order, Targets
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.losses import Loss
@@ -121,6 +121,8 @@ class Stopping:
         Called with (epoch, model, record); returns True to stop.
     chosen : callable, optional
         Gives the model to return instead of the last one, or None.
+    early : bool
+        Whether ``after_epoch`` is there to stop the run.
     """
 
     epochs: int
@@ -128,6 +130,17 @@ class Stopping:
     deadline: float = float("inf")
     after_epoch: Callable[[int, tuple[Array, Array], dict[str, Any]], bool] | None = None
     chosen: Callable[[], tuple[Array, Array] | None] | None = None
+    early: bool = False
+
+    @property
+    def end_is_known(self) -> bool:
+        """Whether the run, or a stage of it, ends when planned: steps can decay to 0 then."""
+        return self.deadline == float("inf") and not self.early
+
+    def stage(self, done: int) -> int:
+        """The epochs of the next stage: all, or, to be checked by ``tol``, as many as are done."""
+        left = self.epochs - done
+        return left if self.tol is None else min(max(done, 1), left)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +153,9 @@ class Solution:
     epochs: int
     step_scale: float
     state: SolverState
+    gradient_bounds: Array
+    kappa: float
+    steps: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
     timed_out: bool = False
 
@@ -167,9 +183,58 @@ class TrainingRows:
             V = self.take(index)
             yield V, self.targets.block(index), self.weight[index], index
 
+    def some(self, count: int, seed: int) -> TrainingRows:
+        """At most ``count`` of the rows, drawn at random."""
+        m = self.order.n_rows
+        if count >= m:
+            return self
+        chosen = np.sort(np.random.default_rng([seed, 4]).choice(m, size=count, replace=False))
+        return replace(
+            self,
+            mapped=_Some(self.mapped, chosen),
+            targets=_SomeTargets(self.targets, chosen),
+            order=GivenOrder(count),
+            weight=self.weight[chosen],
+            slope_weight=None,
+        )
+
     def take(self, index: Array) -> Array:
         """The mapped rows of these numbers."""
         V, positions = self.mapped.fetch(index)
         first, last = int(positions[0]), int(positions[-1])
         in_order = last - first == len(positions) - 1 and bool((np.diff(positions) == 1).all())
         return V[first : last + 1] if in_order else V[positions]
+
+
+@dataclass(frozen=True, eq=False)
+class _Some:
+    """Some of the mapped rows."""
+
+    mapped: MappedRows
+    chosen: Array
+
+    @property
+    def dimension(self) -> int:
+        return self.mapped.dimension
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.mapped.dtype
+
+    def fetch(self, rows: Array) -> tuple[Array, Array]:
+        return self.mapped.fetch(self.chosen[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _SomeTargets:
+    """The targets of some of the rows."""
+
+    targets: Targets
+    chosen: Array
+
+    @property
+    def n_models(self) -> int:
+        return self.targets.n_models
+
+    def block(self, rows: Array) -> Array:
+        return self.targets.block(self.chosen[rows])

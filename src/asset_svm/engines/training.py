@@ -8,13 +8,14 @@ certify    objective and duality gap of the averaged model, from one more pass
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.engines.certification import certify_rows
+from asset_svm.engines.certification import certify_rows, tight_seconds
 from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.task import BLOCK, Recipe, Solution, Stopping, TrainingRows
 from asset_svm.exceptions import NonFiniteError
@@ -28,6 +29,8 @@ from asset_svm.steps import estimate_gradient_bound
 
 Array = npt.NDArray[Any]
 Matrix = Any
+MOST_LOOKS = 200
+"""Records that the history of a run on tiny data has."""
 METRIC_SAMPLE = 2048
 """Rows from which the metric is estimated."""
 
@@ -36,8 +39,10 @@ def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float]:
     """(D_G of each model, kappa) from a random sample of ``gradient_sample`` rows."""
     m = rows.order.n_rows
     rng = np.random.default_rng([recipe.seed, 1])
-    p = None if rows.slope_weight is not None else rows.weight / rows.weight.sum()
-    chosen = rng.choice(m, size=min(recipe.gradient_sample, m), replace=False, p=p)
+    even = bool((rows.weight == rows.weight[0]).all())
+    p = None if even or rows.slope_weight is not None else rows.weight / rows.weight.sum()
+    count = min(recipe.gradient_sample, m)
+    chosen = rng.choice(m, size=count, replace=p is not None, p=p)
     y = rows.targets.block(chosen)
     weight = None if rows.slope_weight is None else rows.slope_weight[chosen]
     V = np.concatenate([rows.take(chosen[i : i + BLOCK]) for i in range(0, len(chosen), BLOCK)])
@@ -71,75 +76,153 @@ def train(
 
     ``start`` continues from an earlier state: its iterates and step counts, not its average.
     """
-    m, K = rows.order.n_rows, len(recipe.lam)
-    epochs = stopping.epochs
+    K, total = len(recipe.lam), rows.order.n_rows * stopping.epochs
     with engine.pool(K) as pool:
         bounds, kappa = sample_gradients(recipe, rows)
         sets = recipe.feasible_sets(rows.y_max, kappa)
         if max(s.radius for s in sets) == 0.0:
             return _trivial(recipe, rows)
+        decaying = stopping.end_is_known
         scale = recipe.step_scale
         if scale is None:
-            scale = 1.0
-            if recipe.step != "strong":
-                scale = pilot_scale(engine, recipe, rows, sets, bounds, m * epochs, pool)
-        horizon = m * epochs if stopping.deadline == float("inf") else 0
-        rules = recipe.rules(sets, bounds, scale, horizon, rows.metric)
-        axis = ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
+            scale = pilot_scale(engine, recipe, rows, sets, bounds, total, pool, decaying=decaying)
+        staged = decaying and recipe.step == "metric"
+
+        def plan(epochs: int) -> tuple[ModelAxis, Average]:
+            """Steps and average of a stage of so many epochs."""
+            steps = rows.order.n_rows * epochs
+            rules = recipe.rules(sets, bounds, scale, steps if decaying else 0, rows.metric)
+            axis = ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
+            return axis, Average(recipe.window(steps, stream=not decaying))
+
         state = start or SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
         state.clear_segment()
+        axis, average = plan(stopping.stage(0) if staged else stopping.epochs)
         driver = Driver(
             rows.mapped,
             rows.targets,
             rows.order,
             axis,
             state,
-            Average(recipe.window(m * epochs, stream=not horizon)),
+            average,
             weight=rows.slope_weight,
             block_size=engine.block_size,
             form=recipe.form,
             pool=pool,
-            length=m * epochs,
+            length=total,
         )
-        history: list[dict[str, Any]] = []
-        certificate = None
-        begun, done, timed_out, next_check = time.perf_counter(), 0, False, 1
-        for epoch in range(1, epochs + 1):
-            # The dual point is made of the last half of the slopes: early ones are far from it.
-            if epoch == 1 or epoch == epochs // 2 + 1 or (epoch & (epoch - 1)) == 0:
-                driver.slopes = Slopes.zeros(K, m)
-            taken = driver.advance(m, stopping.deadline)
-            done, certificate = epoch, None
-            timed_out = time.perf_counter() > stopping.deadline
-            record = _record(driver, epoch, time.perf_counter() - begun)
-            history.append(record)
-            if stopping.tol is not None and (epoch in (next_check, epochs) or timed_out):
-                next_check *= 2
-                certificate = certify_rows(rows, recipe, driver.model(), driver.slopes, tight=True)
-                record["objective"] = float(certificate.objective.sum())
-                record["dual_gap"] = float(certificate.dual_gap.sum())
-            halt = stopping.after_epoch is not None and stopping.after_epoch(
-                epoch, driver.model(), record
-            )
-            converged = (
-                certificate is not None
-                and stopping.tol is not None
-                and certificate.dual_gap.sum() <= stopping.tol * certificate.objective.sum()
-            )
-            if timed_out or halt or converged:
-                break
-        if timed_out and taken < m and isinstance(recipe.average, int) and recipe.average:
-            driver.advance(recipe.average)  # its own end was not announced: average the next k
-            certificate = None
+        run = _Epochs(driver, recipe, rows, stopping, plan if staged else None)
+        certificate = run.go()
         driver.settle()
         chosen = stopping.chosen() if stopping.chosen is not None else None
         coef, intercept = chosen or driver.model()
         if certificate is None or chosen is not None:
-            certificate = certify_rows(rows, recipe, (coef, intercept), driver.slopes)
+            certificate = run.certify((coef, intercept))
     if rows.metric is not None:
         coef = rows.metric.apply(coef)
     check_finite(coef, intercept, certificate)
-    return Solution(coef, intercept, certificate, done, scale, state, history, timed_out=timed_out)
+    return Solution(
+        coef,
+        intercept,
+        certificate,
+        run.done,
+        scale,
+        state,
+        bounds,
+        kappa,
+        driver.position,
+        run.history,
+        timed_out=run.timed_out,
+    )
+
+
+class _Epochs:
+    """The epochs of a run, with what is looked at between them.
+
+    With ``plan``, a run that ``tol`` may end goes in stages of 1, 1, 2, 4, ... epochs, each with steps
+    that decay to 0, so that what is checked at the end of a stage is a finished model.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        recipe: Recipe,
+        rows: TrainingRows,
+        stopping: Stopping,
+        plan: Callable[[int], tuple[ModelAxis, Average]] | None,
+    ):
+        self.driver, self.recipe, self.rows, self.stopping = driver, recipe, rows, stopping
+        self.plan = plan
+        self.done, self.timed_out = 0, False
+        self.history: list[dict[str, Any]] = []
+        self.begun = time.perf_counter()
+
+    def go(self) -> Certificate | None:
+        """Run; returns the certificate of the last model, if it was needed on the way."""
+        m, stopping, driver = self.rows.order.n_rows, self.stopping, self.driver
+        epochs, K = stopping.epochs, len(self.recipe.lam)
+        # Tiny data run thousands of epochs: looking at each would take longer than learning.
+        stride = max(1, epochs // MOST_LOOKS) if m < driver.block_size else 1
+        if stopping.tol is not None:
+            stride = 1
+        next_check = renewed = 1
+        while self.done < epochs:
+            # The dual point is made of late slopes only: early ones are far from it.
+            if self.done == 0 or self.done >= renewed:
+                driver.slopes = Slopes.zeros(K, m)
+                renewed = max(2 * self.done, 1)
+                if renewed > epochs // 2 >= self.done:
+                    renewed = epochs // 2
+                if self.done >= epochs // 2:
+                    renewed = epochs
+            count = min(stride, epochs - self.done)
+            taken = driver.advance(count * m, stopping.deadline)
+            self.done += count
+            self.timed_out = time.perf_counter() > stopping.deadline
+            record = _record(driver, self.done, time.perf_counter() - self.begun)
+            self.history.append(record)
+            certificate, ended = None, self.timed_out or self.done == epochs
+            if stopping.tol is not None and (self.done >= next_check or ended):
+                next_check = 2 * self.done
+                certificate = self.certify(driver.model())
+                record["objective"] = float(certificate.objective.sum())
+                record["dual_gap"] = float(certificate.dual_gap.sum())
+            halt = stopping.after_epoch is not None and stopping.after_epoch(
+                self.done, driver.model(), record
+            )
+            if ended or halt or self._converged(certificate):
+                break
+            if certificate is not None and self.plan is not None:
+                driver.restart(*self.plan(stopping.stage(self.done)))
+        average = self.recipe.average
+        if self.timed_out and taken < count * m and isinstance(average, int):
+            # The end was not announced: average the next k, if they are few.
+            driver.advance(average if average <= driver.block_size else 0)
+            certificate = None
+        return certificate
+
+    def _converged(self, certificate: Certificate | None) -> bool:
+        tol = self.stopping.tol
+        if certificate is None or tol is None:
+            return False
+        return bool(certificate.dual_gap.sum() <= tol * certificate.objective.sum())
+
+    def certify(self, model: tuple[Array, Array]) -> Certificate:
+        """The certificate; the tight one where ``tol`` needs it and it costs no more than the run.
+
+        When the time is up, on as many rows only as were visited.
+        """
+        slopes, rows = self.driver.slopes, self.rows
+        if self.timed_out and self.driver.position < rows.order.n_rows:
+            rows = rows.some(max(self.driver.position, 1000), self.recipe.seed)
+            return certify_rows(rows, self.recipe, model, None, tight=False)
+        if self.stopping.tol is None or self.timed_out:
+            return certify_rows(rows, self.recipe, model, slopes)
+        found = certify_rows(rows, self.recipe, model, slopes, tight=False)
+        spent = time.perf_counter() - self.begun
+        if not self._converged(found) and tight_seconds(rows, self.recipe) <= max(spent, 1.0):
+            found = certify_rows(rows, self.recipe, model, slopes, tight=True)
+        return found
 
 
 def check_finite(coef: Array, intercept: Array, certificate: Certificate) -> None:
@@ -156,6 +239,8 @@ def _record(driver: Driver, epoch: int, seconds: float) -> dict[str, Any]:
     progress = driver.take_progress()
     steps = max(progress.steps, 1)
     coef = driver.state.coef
+    if driver.axis.metric is not None:
+        coef = driver.axis.metric.apply(coef)
     regulariser = 0.5 * driver.axis.lam * np.einsum("kd,kd->k", coef, coef)
     return {
         "epoch": epoch,
@@ -175,11 +260,15 @@ def pilot_scale(
     bounds: Array,
     total: int,
     pool: ThreadPoolExecutor | None,
+    *,
+    decaying: bool,
 ) -> float:
     """The multiplier of D_X for a run of ``total`` steps."""
+    if recipe.step == "strong":
+        return 1.0
 
     def axis(scale: float, steps: int) -> ModelAxis:
-        rules = recipe.rules(sets, bounds, scale, steps, rows.metric)
+        rules = recipe.rules(sets, bounds, scale, steps if decaying else 0, rows.metric)
         return ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
 
     return choose_step_scale(
@@ -192,7 +281,7 @@ def pilot_scale(
         seed=recipe.seed,
         block_size=engine.block_size,
         pool=pool,
-        average=recipe.usual_average(decaying=True),
+        average=recipe.usual_average(decaying=decaying),
     )
 
 
@@ -201,4 +290,5 @@ def _trivial(recipe: Recipe, rows: TrainingRows) -> Solution:
     K = len(recipe.lam)
     zero = np.zeros(K)
     state = SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
-    return Solution(state.coef, zero, Certificate(zero, zero.copy(), zero.copy()), 0, 1.0, state)
+    certificate = Certificate(zero, zero.copy(), zero.copy())
+    return Solution(state.coef, zero, certificate, 0, 1.0, state, np.ones(K), 1.0)

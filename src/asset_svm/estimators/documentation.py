@@ -47,10 +47,12 @@ sampling : {"auto", "uniform", "shuffle", "given"}, default="auto"
     With replacement (the paper's), a new order every epoch, or as the rows stand. "auto": in fit
     "shuffle" for step="metric" and "uniform" for the paper's steps; "given" in partial_fit.
 max_iter : int, default=None
-    Epochs. None: 20, more on small data (at least 100 000 steps).
+    Epochs. With step="metric" the steps decay to 0 over them (with tol, over stages of 1, 1, 2,
+    4, ... epochs), unless early_stopping or time_limit can end the fit earlier: then they fall as
+    1 / sqrt j. None: 20, more on small data (at least 100 000 steps).
 tol : float, default=None
-    Stop when the duality gap is below tol times the objective, checked after 1, 2, 4, ... epochs;
-    a ConvergenceWarning if it never is. None: run all epochs.
+    Stop when the duality gap is below tol times the objective, checked after 1, 2, 4, ... epochs
+    (by the bound of ``certify`` where that costs no more time than the fit); a ConvergenceWarning if it never is. None: run all epochs.
 early_stopping : bool, default=False
     Hold out rows, score them after every epoch, stop when the score no longer improves, and
     return the best model.
@@ -59,13 +61,15 @@ validation_fraction : float, default=0.1
 n_iter_no_change : int, default=5
     Epochs without improvement that early stopping waits for.
 time_limit : float, default=None
-    Seconds after which fit returns what it has.
+    Seconds after which fit returns what it has; its objective_ and dual_gap_ are then those of a
+    sample of rows, if not all of them were visited.
 memory_limit : float, default=None
     Bytes that the mapped rows may take; where they do not fit they are recomputed. None: half of
     what is free.
 warm_start : bool, default=False
-    Go on from the last fit: the same map, its model as the first iterate, its step count. Starts
-    anew where the parameters of the map, the columns or the classes have changed.
+    Go on from the last fit: the same map (gamma included), its model as the first iterate; the
+    paper's steps also go on counting. Starts anew where the parameters of the map, the columns or
+    the classes have changed.
 random_state : int, RandomState or None, default=None
 n_jobs : int, default=None
     Threads that the models of several classes are spread over; -1 uses all cores.

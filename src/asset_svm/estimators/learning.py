@@ -30,8 +30,8 @@ from asset_svm.estimators.monitor import Monitor, logger, shown
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.solvers import SolverState
 
-FEWEST_EPOCHS = 20
-FEWEST_STEPS = 100_000
+DEFAULT_EPOCHS = 20
+DEFAULT_STEPS = 100_000
 STREAM_HISTORY = 32
 """Batches that the history of a stream reaches back."""
 
@@ -154,8 +154,10 @@ class Learner(AssetEstimator):
             recipe = self._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
             engine = self._engine()
             order, slope_weight = self._order(rows, seed)
+            deadline = begun + self.time_limit if self.time_limit else float("inf")
+            left = 0.5 * max(deadline - time.perf_counter(), 0.0)
             training = TrainingRows(
-                engine.rows(phi if metric is None else phi.in_metric(metric), rows.X),
+                engine.rows(phi if metric is None else phi.in_metric(metric), rows.X, left),
                 encoded.targets,
                 order,
                 rows.weight,
@@ -163,18 +165,18 @@ class Learner(AssetEstimator):
                 encoded.y_max,
                 metric,
             )
-            epochs = self.max_iter or max(FEWEST_EPOCHS, -(-FEWEST_STEPS // len(rows.y)))
+            epochs = self.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // len(rows.y)))
             monitor = Monitor(self, phi, metric, encoded, held_out, epochs, rows.X, rows.y)
             stopping = Stopping(
                 epochs,
                 tol=self.tol,
-                deadline=begun + self.time_limit if self.time_limit else float("inf"),
+                deadline=deadline,
                 after_epoch=monitor,
                 chosen=monitor.chosen,
+                early=self.early_stopping,
             )
             solution = train(engine, recipe, training, stopping, start=start)
-            taken = int(solution.state.steps.max())
-            steps = taken + (self.t_ if start is not None and metric is not None else 0)
+            steps = solution.steps + (self.t_ if start is not None else 0)
             forget(self, keep=FROM_VALIDATION)
             self._store(solution.coef, solution.intercept, phi, encoded)
             self._point_to(rows, start is None)
@@ -185,6 +187,7 @@ class Learner(AssetEstimator):
             self.objective_ = float(solution.certificate.objective.sum())
             self.dual_gap_ = float(solution.certificate.dual_gap.sum())
             monitor.finish(solution.coef, solution.intercept)
+        self._warn_of_excess(rows, encoded)
         if self.tol is not None and self.dual_gap_ > self.tol * self.objective_:
             warnings.warn(
                 f"The duality gap is {self.dual_gap_ / max(self.objective_, 1e-300):.2g} of the "
@@ -194,6 +197,19 @@ class Learner(AssetEstimator):
                 stacklevel=3 + WRAPPER_FRAMES,
             )
         return self
+
+    def _warn_of_excess(self, rows: Rows, encoded: Encoded) -> None:
+        """coef = 0 is a model too: a fit that ends above it has steps too long for its data."""
+        y = encoded.targets.block(np.arange(len(rows.y)))
+        at_zero = float((encoded.loss.value(y, np.zeros(y.shape)) @ rows.weight).sum())
+        at_zero /= float(rows.weight.sum())
+        if self.objective_ > 2.0 * at_zero and self.n_iter_ > 0 and self._step != "strong":
+            warnings.warn(
+                f"The objective {self.objective_:.3g} is far above that of coef = 0, {at_zero:.3g}; scale "
+                "the columns of X (StandardScaler), raise max_iter, or lower step_scale.",
+                ConvergenceWarning,
+                stacklevel=4 + WRAPPER_FRAMES,
+            )
 
     def _point_to(self, rows: Rows, drawn: bool) -> None:
         """Let ``component_indices_`` mean rows of what the user passed, if the map is from there."""
@@ -233,7 +249,8 @@ class Learner(AssetEstimator):
         state = _state_at(solution.coef, solution.intercept, metric, dtype, steps)
         session = OnlineSession(recipe, phi, float(rows.weight.mean()), state)
         session.y_max, session.scale, session.metric = encoded.y_max, solution.step_scale, metric
-        session.rows_seen = steps
+        session.gradient_bounds, session.kappa = solution.gradient_bounds, solution.kappa
+        session.rows_seen, session.next_estimate = steps, 2 * steps
         self._session, self._offset = session, encoded.offset
         self._fitted_map_key, self._fitted_labels = self._map_key(), encoded.labels
 

@@ -9,7 +9,7 @@ import numpy as np
 from asset_svm.engines.local import available_memory
 from asset_svm.estimators.parameters import check_count, check_not_negative
 from asset_svm.features import FourierFeatures, NystroemFeatures
-from asset_svm.kernels import Kernel, scale_gamma
+from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel, scale_gamma
 
 DEFAULT_COMPONENTS = 2048
 LARGEST_EIGENBASIS = 2048
@@ -49,6 +49,8 @@ def draw_nystroem(
     count = resolve_components(estimator.n_components, X.shape[0], X.dtype.itemsize)
     if estimator.n_components is None:
         count = min(count, allowed)
+        if estimator.kernel == "laplacian":  # its landmarks have to be dense
+            count = min(count, max(DENSE_LANDMARK_BYTES // (8 * X.shape[1]), 1))
     elif count > allowed:
         raise ValueError(
             f"n_components={count} is more than the {allowed} {what}; "

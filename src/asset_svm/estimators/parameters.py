@@ -103,7 +103,7 @@ def check_average(value: Any) -> None:
 
 def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any) -> None:
     """The kernel and its numbers."""
-    if kernel == "precomputed":
+    if isinstance(kernel, str) and kernel == "precomputed":
         _refuse(
             "kernel",
             kernel,
@@ -112,7 +112,8 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any) -> None:
         )
     if not callable(kernel):
         check_choice("kernel", kernel, kernels.NAMES)
-    if gamma not in ("scale", "auto") and (not is_number(gamma) or gamma <= 0):
+    named = isinstance(gamma, str) and gamma in ("scale", "auto")
+    if not named and (not is_number(gamma) or gamma <= 0):
         _refuse(
             "gamma",
             gamma,

@@ -157,6 +157,14 @@ class Driver:
                     break
         return self.position - begin
 
+    def restart(self, axis: ModelAxis, average: Average) -> None:
+        """Go on from here with other steps, counted from 1, and a new average."""
+        self.settle()
+        self.state.clear_segment()
+        self.state.steps[:] = 0
+        self.axis, self.average = axis, average
+        self.shrink_interval = axis.shrink_interval(self.block_size)
+
     def settle(self) -> None:
         """Shrink by what is due, where a metric leaves that to the driver."""
         metric, state = self.axis.metric, self.state

@@ -19,7 +19,7 @@ from asset_svm.losses import Loss
 from asset_svm.steps import StepRule
 
 Array = npt.NDArray[Any]
-FEWEST_STEPS = 64
+SHRINK_STEPS = 64
 """Between two shrinks that the driver does."""
 
 
@@ -99,7 +99,7 @@ class ModelAxis:
         steepest = max(float(self.metric.scale.max()), self.metric.rest) ** 2
         rate = float((self.lam * self.eta).max()) * steepest
         interval = block_size
-        while interval > FEWEST_STEPS and interval * rate > 0.5:
+        while interval > SHRINK_STEPS and interval * rate > 0.5:
             interval //= 2
         return interval
 
