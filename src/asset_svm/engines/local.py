@@ -35,13 +35,23 @@ def available_memory() -> int:
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
+                return min(int(line.split()[1]) * 1024, _container_memory())
     except OSError:
         pass
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, ValueError, OSError):
         return 4 << 30
+
+
+def _container_memory() -> int:
+    """What a container's limit (cgroup v2) leaves; a number beyond any memory where there is none."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit = int((folder / "memory.max").read_text())
+        return max(limit - int((folder / "memory.current").read_text()), 0)
+    except (OSError, ValueError):
+        return 1 << 62
 
 
 class ComputedRows:

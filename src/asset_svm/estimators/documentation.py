@@ -52,7 +52,8 @@ max_iter : int, default=None
     1 / sqrt j. None: 20, more on small data (at least 100 000 steps).
 tol : float, default=None
     Stop when the duality gap is below tol times the objective, checked after 1, 2, 4, ... epochs
-    (by the bound of ``certify`` where that costs no more time than the fit); a ConvergenceWarning if it never is. None: run all epochs.
+    (by the bound of ``certify`` where that costs no more time than the fit); a ConvergenceWarning
+    if it never is. None: run all epochs.
 early_stopping : bool, default=False
     Hold out rows, score them after every epoch, stop when the score no longer improves, and
     return the best model.

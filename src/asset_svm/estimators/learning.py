@@ -200,13 +200,15 @@ class Learner(AssetEstimator):
 
     def _warn_of_excess(self, rows: Rows, encoded: Encoded) -> None:
         """coef = 0 is a model too: a fit that ends above it has steps too long for its data."""
-        y = encoded.targets.block(np.arange(len(rows.y)))
-        at_zero = float((encoded.loss.value(y, np.zeros(y.shape)) @ rows.weight).sum())
-        at_zero /= float(rows.weight.sum())
+        at_zero = 0.0
+        for start in range(0, len(rows.y), 65_536):
+            index = np.arange(start, min(start + 65_536, len(rows.y)))
+            losses = encoded.loss.value(encoded.targets.block(index), np.zeros(len(index)))
+            at_zero += float((losses @ rows.weight[index]).sum()) / float(rows.weight.sum())
         if self.objective_ > 2.0 * at_zero and self.n_iter_ > 0 and self._step != "strong":
             warnings.warn(
-                f"The objective {self.objective_:.3g} is far above that of coef = 0, {at_zero:.3g}; scale "
-                "the columns of X (StandardScaler), raise max_iter, or lower step_scale.",
+                f"The objective {self.objective_:.3g} is far above that of coef = 0, {at_zero:.3g}; "
+                "scale the columns of X (StandardScaler), raise max_iter, or lower step_scale.",
                 ConvergenceWarning,
                 stacklevel=4 + WRAPPER_FRAMES,
             )
