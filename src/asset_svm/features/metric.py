@@ -17,7 +17,7 @@ T is symmetric, T >= 1: the ball {|coef'| <= R} holds every coef of norm R.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ class Metric:
     scale: Array
     directions: Array | None = None
     rest: float = 1.0
+    _cast: dict[np.dtype[Any], Array] = field(default_factory=dict, repr=False)
 
     @classmethod
     def identity(cls, dimension: int) -> Metric:
@@ -115,7 +116,9 @@ class Metric:
         dtype = A.dtype
         if self.directions is None:
             return np.asarray(A * np.asarray(scale, dtype=dtype))
-        U = self.directions.astype(dtype)
+        if dtype not in self._cast:
+            self._cast[dtype] = self.directions.astype(dtype)
+        U = self._cast[dtype]
         along = (A @ U) * np.asarray(scale - rest, dtype=dtype)
         return np.asarray(A * np.asarray(rest, dtype=dtype) + along @ U.T)
 

@@ -1,0 +1,64 @@
+"""What an epoch in the metric costs beside the robust rule's, and what the pilot costs.
+
+    ASSET_DATA=folder python benchmarks/epoch_cost.py [--sets ijcnn,adult,mnist]
+
+Ratios of medians over alternating fits in one process; the pilot's time is that of the call itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import data
+import numpy as np
+
+from asset_svm import AssetClassifier
+from asset_svm.engines import training
+
+
+def main() -> None:
+    """Print one line a set and map."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", default="ijcnn,adult,mnist")
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    pilot, spent = training.choose_step_scale, [0.0]
+
+    def timed(*args: Any, **options: Any) -> float:
+        begun = time.perf_counter()
+        scale = pilot(*args, **options)
+        spent.append(time.perf_counter() - begun)
+        return scale
+
+    training.choose_step_scale = timed
+    for name in arguments.sets.split(","):
+        X, y, _, _ = data.paper_split(name, 0)
+        paper = data.PAPER[name]
+        for approximation in ("nystroem", "fourier"):
+            epochs: dict[str, list[float]] = {"robust": [], "metric": []}
+            shares = []
+            for seed in range(arguments.repeats):
+                for step, times in epochs.items():
+                    model = AssetClassifier(
+                        gamma=paper.sigma, lam=paper.lam, n_components=1024, random_state=seed,
+                        approximation=approximation, step=step, sampling="shuffle", max_iter=20,
+                    )  # fmt: skip
+                    begun = time.perf_counter()
+                    model.fit(X, y)
+                    whole = time.perf_counter() - begun
+                    seconds = [record["seconds"] for record in model.history_]
+                    times.append(float(np.median(np.diff(seconds))))
+                    if step == "metric":
+                        shares.append(spent[-1] / whole)
+            ratio = np.median(epochs["metric"]) / np.median(epochs["robust"])
+            print(
+                f"{name:8}{approximation:10} epoch, metric / robust {ratio:.2f}   "
+                f"pilot {100 * np.median(shares):.1f} % of the fit",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
