@@ -38,7 +38,7 @@ class Recipe:
     step_scale : float or None
         None: by a pilot.
     average : float, int, None or "auto"
-        "auto": the last half; the last tenth where the steps decay to 0.
+        "auto": the last half; the last twentieth where the steps decay to 0.
     free_intercept : bool
     intercept_bound : float or None
         None: the loss's own.
@@ -89,7 +89,7 @@ class Recipe:
 
     def usual_average(self, *, decaying: bool) -> float:
         """The fraction that "auto" stands for."""
-        return 0.1 if self.step == "metric" and decaying else 0.5
+        return 0.05 if self.step == "metric" and decaying else 0.5
 
     def window(self, total: int | None, *, stream: bool = False) -> Window:
         """The averaging window of a run of ``total`` steps (None: not known).

@@ -42,7 +42,7 @@ intercept_bound : float, default=None
     B, the largest |b|. None: a bound that holds a solution.
 average : "auto", float, int or None, default="auto"
     A float r averages the last r of the steps, an int k the last k, None takes the last iterate.
-    "auto": the last half; the last tenth where the steps decay to 0 (step="metric" in fit).
+    "auto": the last half; the last twentieth where the steps decay to 0 (step="metric" in fit).
 sampling : {"auto", "uniform", "shuffle", "given"}, default="auto"
     With replacement (the paper's), a new order every epoch, or as the rows stand. "auto": in fit
     "shuffle" for step="metric" and "uniform" for the paper's steps; "given" in partial_fit.

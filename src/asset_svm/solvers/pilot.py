@@ -10,7 +10,7 @@ A short run favours short steps: the further a run goes, the longer the steps th
 data sets, with and without an intercept, the best multiplier of a run of N steps was the best of
 its first n = N/100 steps times 3 to 10, and of those the longer ones had the lower test errors;
 hence the factor (N/n)^(1/2). Where steps decay to 0 over the run, the short run decays too, and the
-factor is smaller: (N/n)^(1/4).
+factor is smaller: (N/n)^(1/3).
 
 Deterministic for a seed.
 """
@@ -142,7 +142,7 @@ def choose_step_scale(
         smaller = tuple(min(found) / 10 * scale for scale in grid if scale < 1.0)
         found |= dict(zip(smaller, objectives(smaller), strict=True))
     best = min(found, key=lambda scale: found[scale])
-    growth = (max(total, steps) / steps) ** (1 / 4 if decays else 1 / 2)
+    growth = (max(total, steps) / steps) ** (1 / 3 if decays else 1 / 2)
     return float(min(best * growth, max(grid)))
 
 
