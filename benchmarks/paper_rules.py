@@ -63,11 +63,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--sets", default="ijcnn,adult,mnist")
+    parser.add_argument("--only", default="", help="a part of the label of the rows to run")
     arguments = parser.parse_args()
     for name in arguments.sets.split(","):
         print(f"{name}: the paper {PAPER_ERROR[name]} %", flush=True)
         splits = [data.paper_split(name, seed) for seed in range(arguments.splits)]
         for label, make in contestants(name).items():
+            if arguments.only not in label:
+                continue
             errors = [
                 100 * (1 - make(seed).fit(X, y).score(X_test, y_test))
                 for seed, (X, y, X_test, y_test) in enumerate(splits)

@@ -189,3 +189,17 @@ def test_the_steps_are_those_of_the_theory_page():
     assert known.eta(101) == 0.0
     online = MetricStep(6.0, 2.0, metric, 0.1)
     assert online.eta(4) == pytest.approx(0.15)
+
+
+def test_a_landmark_far_from_all_rows_does_not_lengthen_the_steps_on_it():
+    """Its direction is invisible to a sample without it: the eigenvalues are the least that counts."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(300, 3)), [[50.0, 0.0, 0.0]]])
+    landmarks = X[[*range(40), 300]]
+    phi = NystroemFeatures.from_landmarks(landmarks, Kernel("rbf", 0.5), basis="eigen")
+    ordinary = phi(X[:300])
+    metric = phi.find_metric(ordinary, None, rng)
+    lone = np.abs(phi(X[300:])).argmax()
+    assert np.mean(ordinary[:, lone] ** 2) < 1e-12
+    sigma = np.sqrt(np.maximum(np.mean(ordinary**2, axis=0), phi.eigenvalues / 41))
+    np.testing.assert_allclose(metric.scale[lone], np.sqrt(sigma.max() / np.sqrt(1 / 41)), rtol=1e-6)

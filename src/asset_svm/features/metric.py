@@ -67,11 +67,11 @@ class Metric:
         return cls(_evened(mean_square))
 
     @classmethod
-    def of_columns(cls, V: Array, weight: Array | None = None) -> Metric:
-        """The diagonal form, from a sample of rows."""
+    def of_columns(cls, V: Array, weight: Array | None = None, least: Array | float = 0.0) -> Metric:
+        """The diagonal form, from a sample of rows; mean squares count as ``least`` at least."""
         V = V.astype(np.float64)
         mean_square = np.average(V * V, axis=0, weights=weight)
-        return cls.of_mean_squares(mean_square)
+        return cls.of_mean_squares(np.maximum(mean_square, least))
 
     @classmethod
     def of_directions(
