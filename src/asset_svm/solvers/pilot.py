@@ -10,7 +10,7 @@ A short run favours short steps: the further a run goes, the longer the steps th
 data sets, with and without an intercept, the best multiplier of a run of N steps was the best of
 its first n = N/100 steps times 3 to 10, and of those the longer ones had the lower test errors;
 hence the factor (N/n)^(1/2). Where steps decay to 0 over the run, the short run decays too, and the
-factor is smaller: (N/n)^(1/3).
+factor is smaller: (N/n)^(1/4).
 
 Deterministic for a seed.
 """
@@ -141,9 +141,25 @@ def choose_step_scale(
             break
         smaller = tuple(min(found) / 10 * scale for scale in grid if scale < 1.0)
         found |= dict(zip(smaller, objectives(smaller), strict=True))
-    best = min(found, key=lambda scale: found[scale])
-    growth = (max(total, steps) / steps) ** (1 / 3 if decays else 1 / 2)
-    return float(min(best * growth, max(grid)))
+    growth = (max(total, steps) / steps) ** (1 / 4 if decays else 1 / 2)
+    return float(min(_lowest(found) * growth, max(grid)))
+
+
+def _lowest(found: dict[float, float]) -> float:
+    """Where a parabola through the best multiplier and its neighbours is lowest (in logarithms).
+
+    Between two multipliers that do about as well, chance would decide; the parabola lies between.
+    """
+    scales = np.array(sorted(found))
+    values = np.log(np.maximum([found[scale] for scale in scales], np.finfo(float).tiny))
+    i = int(np.argmin(values))
+    if i in (0, len(scales) - 1):
+        return float(scales[i])
+    x = np.log(scales[i - 1 : i + 2])
+    curve, slope, _ = np.polyfit(x - x[1], values[i - 1 : i + 2], 2)
+    if curve <= 0.0:
+        return float(scales[i])
+    return float(np.exp(x[1] + np.clip(-0.5 * slope / curve, x[0] - x[1], x[2] - x[1])))
 
 
 def _gather(mapped: MappedRows, rows: Array, size: int) -> Array:
