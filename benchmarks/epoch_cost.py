@@ -11,9 +11,9 @@ import argparse
 import time
 from typing import Any
 
-import data
 import numpy as np
 
+import data
 from asset_svm import AssetClassifier
 from asset_svm.engines import training
 
