@@ -192,3 +192,14 @@ def test_tol_stops_by_the_tight_bound(blobs):
     assert model.dual_gap_ <= 0.02 * model.objective_
     best = exact.classification(model.feature_map_(X), y, model.lam_)[2]
     assert model.objective_ <= 1.02 * best
+
+
+def test_with_an_intercept_the_factors_balance_the_slopes():
+    """Only points with s sums_0 = t sums_1 are points of the dual; the best of them, and no other."""
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        parts, linear = rng.normal(size=(2, 5)), rng.uniform(0, 2, size=2)
+        sums = rng.uniform(0.1, 1, size=2)
+        line = [r * sums.min() / sums for r in np.linspace(0, 1, 2001)]
+        values = [linear @ p - 0.5 / 0.3 * np.sum((p @ parts) ** 2) for p in line]
+        assert best_dual(0.3, parts, linear, sums, True) == pytest.approx(max(values), abs=1e-5)
