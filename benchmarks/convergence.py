@@ -1,6 +1,8 @@
 """How many epochs: steps in the metric against the paper's, and against the exact optimum of (PL).
 
-    ASSET_DATA=folder python benchmarks/convergence.py [--sets ...] [--seeds 5] [--figure FILE]
+    ASSET_DATA=folder python benchmarks/convergence.py [--sets ...] [--seeds 5] [--fourier]
+    ASSET_DATA=folder python benchmarks/convergence.py --pilot     the chosen scale against the grid
+    ASSET_DATA=folder python benchmarks/convergence.py --figure FILE
 
 The paper's lam and sigma, s = 1024 (COVTYPE 512), C = 10 for regression, no intercept, one split. The
 "optimum" is the tight lower bound of ``certify`` at the best model of the run, which a longer run of
@@ -11,13 +13,21 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.svm import LinearSVC, LinearSVR
 
 import data
 from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm.data import OneVsRestTargets, ShuffledOrder
+from asset_svm.engines import training
+from asset_svm.engines.local import CachedRows
+from asset_svm.feasible import FeasibleSet
+from asset_svm.losses import Hinge
+from asset_svm.solvers import Average, Driver, FractionWindow, ModelAxis, SolverState
+from asset_svm.steps import GRID, estimate_gradient_bound
 
 SETS = "ijcnn,mnist,adult,covtype,kin40k,cal_housing,protein"
 
@@ -64,7 +74,7 @@ def table(name: str, seeds: int, fourier: bool, exact: bool) -> None:
         "metric, 3 epochs": dict(step="metric", max_iter=3),
         "metric, 5 epochs": dict(step="metric", max_iter=5),
         "metric, 10 epochs": dict(step="metric", max_iter=10),
-        "metric, 20 epochs": dict(step="metric", max_iter=20),
+        "metric, default": dict(step="metric"),
     }
     results: dict[str, list[tuple[float, ...]]] = {label: [] for label in runs}
     for seed in range(seeds):
@@ -73,7 +83,7 @@ def table(name: str, seeds: int, fourier: bool, exact: bool) -> None:
             begun = time.perf_counter()
             models[label] = kind(**options, **run, random_state=seed).fit(X, y)
             seconds[label] = time.perf_counter() - begun
-        best = models["metric, 20 epochs"]
+        best = models["metric, default"]
         value, gap = best.certify(X, y)
         bound = value - gap
         if exact and seed == 0:
@@ -114,6 +124,72 @@ def table(name: str, seeds: int, fourier: bool, exact: bool) -> None:
         )
 
 
+def pilot(name: str, seeds: int) -> None:
+    """The pilot's scale against every one of the grid, at the same and at half the epochs."""
+    kind, options, (X, y, _, _) = problem(name)
+    options |= dict(fit_intercept=False, step="metric")
+    spent: list[float] = []
+    choose = training.choose_step_scale
+
+    def timed(*args: Any, **kwargs: Any) -> float:
+        begun = time.perf_counter()
+        scale = choose(*args, **kwargs)
+        spent.append(time.perf_counter() - begun)
+        return scale
+
+    training.choose_step_scale = timed
+    grid = [*GRID, GRID[-1] * GRID[1]]
+    for epochs in (4, 20):
+        for seed in range(seeds):
+            common = options | dict(random_state=seed)
+            begun = time.perf_counter()
+            ours = kind(**common, max_iter=epochs).fit(X, y)
+            share = spent[-1] / (time.perf_counter() - begun)
+
+            def best(epochs: int, common: dict[str, Any] = common) -> float:
+                fits = (kind(**common, max_iter=epochs, step_scale=c).fit(X, y) for c in grid)
+                return min(fit.objective_ for fit in fits)
+
+            half, same = best(epochs // 2), best(epochs)
+            print(
+                f"  {epochs:2} epochs: objective {ours.objective_:.5f} (scale {ours.step_scale_:.3f}); best of "
+                f"the grid {same:.5f}, in half the epochs {half:.5f}: "
+                f"{'worse' if ours.objective_ > half else 'better'}; pilot {100 * share:.1f} % of the fit",
+                flush=True,
+            )
+    training.choose_step_scale = choose
+
+
+@dataclass(frozen=True)
+class ConstantStep:
+    """eta = scale, always, for a run whose number of steps is known."""
+
+    scale: float
+    power: ClassVar[float] = 0.0
+    horizon: ClassVar[int] = 0
+    reach: ClassVar[float] = np.inf
+    metric: ClassVar[None] = None
+
+
+def constant_steps(model: Any, V: np.ndarray, y: np.ndarray, epochs: int, scale: float) -> float:
+    """The objective after constant steps of scale D_X / (D_G sqrt N), H = I, last half averaged."""
+    loss, m = Hinge(), len(y)
+    ball = FeasibleSet(loss.radius(model.lam_, 1.0), None)
+    bound = estimate_gradient_bound(loss, V[:1000], y[:1000], intercept=False)
+    rule = ConstantStep(scale * ball.size / bound / (m * epochs) ** 0.5)
+    driver = Driver(
+        CachedRows(V),
+        OneVsRestTargets((y > 0).astype(np.intp), 2),
+        ShuffledOrder(m, 0),
+        ModelAxis.build(loss, [model.lam_], [ball], [rule]),
+        SolverState.zeros(1, V.shape[1], V.dtype),
+        Average(FractionWindow(0.5, m * epochs)),
+    )
+    driver.advance(m * epochs)
+    coef = driver.model()[0][0]
+    return float(model.lam_ / 2 * coef @ coef + loss.value(y, V @ coef).mean())
+
+
 def figure(path: str, name: str = "ijcnn") -> None:
     """Objective against epochs: the paper's two rules, constant steps, the metric, LIBLINEAR."""
     import matplotlib
@@ -127,7 +203,7 @@ def figure(path: str, name: str = "ijcnn") -> None:
     curves = {
         "the paper's robust step": dict(step="robust", step_scale=1.0),
         "the paper's strong step": dict(step="strong", average=0.5),
-        "robust step, chosen scale": dict(step="robust"),
+        "robust step, scale by the pilot": dict(step="robust"),
         "step='metric'": dict(step="metric"),
     }
     axes = plt.figure(figsize=(7, 4.5)).gca()
@@ -138,7 +214,12 @@ def figure(path: str, name: str = "ijcnn") -> None:
     best = kind(**options, step="metric", max_iter=30).fit(X, y)
     value, gap = best.certify(X, y)
     axes.axhline(value - gap, color="black", linestyle=":", label="lower bound (certify)")
-    V = best.feature_map_(X).astype(np.float64)
+    V = best.feature_map_(X)
+    scale = min(GRID, key=lambda c: constant_steps(best, V, y, 3, c))
+    values = [constant_steps(best, V, y, n, scale) for n in epochs]
+    axes.plot(epochs, values, marker="o", label=f"constant steps, best scale of the grid ({scale:g})")
+    print("constant steps", scale, [round(v, 5) for v in values], flush=True)
+    V = V.astype(np.float64)
     values = []
     for n in epochs:
         solver = LinearSVC(
@@ -166,6 +247,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--fourier", action="store_true")
     parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--pilot", action="store_true")
     parser.add_argument("--figure")
     arguments = parser.parse_args()
     if arguments.figure:
@@ -173,6 +255,9 @@ def main() -> None:
         return
     for name in arguments.sets.split(","):
         print(f"{name}{', Fourier d = 1024' if arguments.fourier else ''}", flush=True)
+        if arguments.pilot:
+            pilot(name, arguments.seeds)
+            continue
         table(name, arguments.seeds, arguments.fourier, arguments.exact)
 
 

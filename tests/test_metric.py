@@ -5,16 +5,17 @@ import pytest
 import scipy.linalg as la
 
 from asset_svm import AssetClassifier, AssetRegressor, NystroemMap
-from asset_svm.data import UniformOrder
+from asset_svm.data import GivenOrder, UniformOrder
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures, Metric, NystroemFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers import Average, Driver, ModelAxis, NoWindow, SolverState
+from asset_svm.solvers.driver import Slopes
 from asset_svm.steps import MetricStep
 from reference import exact
 from reference.algorithm import asset_in_metric
-from test_loops import M, ManyTargets, Rows, problem
+from test_loops import D, M, ManyTargets, Rows, problem
 
 
 def sample(m=400, d=12, seed=0):
@@ -68,19 +69,22 @@ def test_columns_without_mass_do_no_harm():
 
 
 CASES = [
-    (task, bound, radius, horizon, kind)
+    (task, bound, radius, horizon, kind, reach)
     for task in ("classification", "regression")
     for bound in (None, 0.05, 3.0)
     for radius in (None, 0.3)
     for horizon in (None, 200)
     for kind in ("diagonal", "low rank")
+    for reach in (np.inf, 1.5)
 ]
 
 
 @pytest.mark.parametrize("form", ["row", "blocked"])
 @pytest.mark.parametrize("K", [1, 5])
-@pytest.mark.parametrize(("task", "bound", "radius", "horizon", "kind"), CASES)
-def test_loops_in_the_metric_follow_the_naive_reference(task, bound, radius, horizon, kind, K, form):
+@pytest.mark.parametrize(("task", "bound", "radius", "horizon", "kind", "reach"), CASES)
+def test_loops_in_the_metric_follow_the_naive_reference(
+    task, bound, radius, horizon, kind, reach, K, form
+):
     V, y = problem(task, K)
     V = V * np.logspace(0, -1.5, V.shape[1])
     metric = Metric.of_columns(V)
@@ -90,7 +94,7 @@ def test_loops_in_the_metric_follow_the_naive_reference(task, bound, radius, hor
     lam = 1.0 / (10.0 * M)
     radius = radius or loss.radius(lam, float(np.abs(y).max()))
     feasible = FeasibleSet(radius, bound)
-    rule = MetricStep(feasible.size, 1.3, metric, 0.5, horizon or 0)
+    rule = MetricStep(feasible.size, 1.3, metric, 0.5, horizon or 0, reach)
     driver = Driver(
         Rows(metric.apply(V)),
         ManyTargets(y),
@@ -106,7 +110,7 @@ def test_loops_in_the_metric_follow_the_naive_reference(task, bound, radius, hor
         expected = asset_in_metric(
             V, y[k], driver.order.rows(0, 200), lam=lam, radius=radius, bound=bound,
             H=np.linalg.inv(T @ T), d_x=0.5 * feasible.size, d_g=1.3, task=task, epsilon=0.05,
-            horizon=horizon, every=64,
+            horizon=horizon, every=64, reach=reach,
         )  # fmt: skip
         if k == 0:
             reached = []
@@ -116,6 +120,30 @@ def test_loops_in_the_metric_follow_the_naive_reference(task, bound, radius, hor
         for (coef, b), (coefs, intercepts) in zip(expected, reached, strict=True):
             np.testing.assert_allclose(coefs[k], coef, atol=1e-9 * max(1.0, np.abs(coef).max()))
             assert intercepts[k] == pytest.approx(b, abs=1e-9)
+
+
+@pytest.mark.parametrize("form", ["row", "blocked"])
+@pytest.mark.parametrize("bound", [None, 50.0])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_truncated_step_passes_the_kink_by_half_of_the_way_and_reports_its_slope(task, bound, form):
+    V, y = problem(task, 1)
+    loss = Hinge() if task == "classification" else EpsilonInsensitive(0.05)
+    feasible = FeasibleSet(1e3, bound)
+    rule = MetricStep(1e3, 1.0, Metric.identity(D), 1.0, 10**4, reach=1.5)
+    driver = Driver(
+        Rows(V), ManyTargets(y), GivenOrder(M),
+        ModelAxis.build(loss, [1e-12], [feasible], [rule]),
+        SolverState.zeros(1, D, V.dtype), Average(NoWindow()), form=form,
+    )  # fmt: skip
+    driver.slopes = Slopes.zeros(1, M)
+    driver.advance(1)
+    f = V[0] @ driver.state.coef[0] + driver.state.intercept[0]
+    at_zero = loss.value(y[0, :1], np.zeros(1))[0]
+    assert f * np.sign(y[0, 0]) == pytest.approx(1.5 * at_zero, rel=1e-9)
+    length = 1.5 * at_zero / (V[0] @ V[0] + (bound is not None))
+    assert driver.slopes.mean(np.array([0]))[0, 0] == pytest.approx(
+        -np.sign(y[0, 0]) * length / rule.eta(1), rel=1e-6
+    )
 
 
 def test_folding_the_metric_into_the_maps_multiplies_their_features():

@@ -6,7 +6,11 @@ written ``metric=None``.
 - ``RobustStep``: eta_j = step_scale D_X / (D_G sqrt j), for (PL) with or without an intercept.
 - ``StrongStep``: eta_j = 1 / (lam j), for (PL) without one.
 - ``MetricStep``: eta_j = step_scale D_X / (D_G sqrt N) (1 - (j - 1) / N) in the metric of the data,
-  where the number N of steps is known; else the robust step in that metric.
+  where the number N of steps is known; else the robust step in that metric. Steps are truncated.
+
+Truncated (Asi & Duchi, "Stochastic (approximate) proximal point methods", 2019): a loss is never
+negative, so that the model loss(f) + slope (f' - f) of it is not trusted below 0. A step on one row
+goes at most ``reach`` times the way to where that row's loss is 0; with 1 it is the proximal step.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ Array = npt.NDArray[Any]
 
 GRID = (1.0, 0.3, 0.1, 0.03, 0.01)
 """The multipliers of D_X that the pilot tries, largest first."""
+REACH = 1.5
+"""Of the way to a loss of 0: between 1, the proximal step, and 2, the reflection (by measurement)."""
 
 
 class StepRule(Protocol):
@@ -40,6 +46,10 @@ class StepRule(Protocol):
     @property
     def horizon(self) -> int:
         """N, where steps decay linearly to 0 over N of them; 0 where they do not."""
+
+    @property
+    def reach(self) -> float:
+        """The most a step goes, in parts of the way to a loss of 0 on its row; infinity: any."""
 
     @property
     def metric(self) -> Metric | None:
@@ -68,6 +78,7 @@ class RobustStep:
     step_scale: float = 1.0
     power: ClassVar[float] = 0.5
     horizon: ClassVar[int] = 0
+    reach: ClassVar[float] = np.inf
     metric: ClassVar[Metric | None] = None
 
     @property
@@ -87,6 +98,7 @@ class StrongStep:
     lam: float
     power: ClassVar[float] = 1.0
     horizon: ClassVar[int] = 0
+    reach: ClassVar[float] = np.inf
     metric: ClassVar[Metric | None] = None
 
     @property
@@ -110,6 +122,7 @@ class MetricStep:
     metric : Metric
     horizon : int
         N, the number of steps; 0 where it is not known.
+    reach : float
     """
 
     size: float
@@ -117,6 +130,7 @@ class MetricStep:
     metric: Metric
     step_scale: float = 1.0
     horizon: int = 0
+    reach: float = REACH
 
     @property
     def power(self) -> float:

@@ -94,11 +94,13 @@ def asset_in_metric(
     epsilon=0.0,
     horizon=None,
     every=64,
+    reach=np.inf,
 ):
     """Robust stochastic approximation in the norm |x|_H, in the basis of V; every iterate.
 
     The loss's subgradient is followed at every step, the regulariser's flow once in ``every`` steps.
-    ``horizon``: steps decay linearly to 0 over so many, from d_x / (d_g sqrt horizon).
+    ``horizon``: steps decay linearly to 0 over so many, from d_x / (d_g sqrt horizon). ``reach``: a
+    step moves f by at most so many times what would bring this row's loss to 0.
     """
     values, vectors = np.linalg.eigh(H)
     inverse = vectors / values @ vectors.T
@@ -109,12 +111,18 @@ def asset_in_metric(
         if horizon is not None:
             eta = d_x / (d_g * np.sqrt(horizon)) * (1 - (j - 1) / horizon)
         factor = subgradient_factor(task, y[row], V[row] @ gamma + b, epsilon)
-        gamma = gamma - eta * factor * inverse @ V[row]
+        length = eta
+        if factor != 0:
+            f = V[row] @ gamma + b
+            gain = V[row] @ inverse @ V[row] + (bound is not None)
+            loss = 1 - y[row] * f if task == "classification" else abs(y[row] - f) - epsilon
+            length = min(eta, reach * loss / gain)
+        gamma = gamma - length * factor * inverse @ V[row]
         norm = np.sqrt(gamma @ H @ gamma)
         if norm > radius:
             gamma = gamma * (radius / norm)
         if bound is not None:
-            b = min(max(b - eta * factor, -bound), bound)
+            b = min(max(b - length * factor, -bound), bound)
         due += eta
         if j % every == 0:
             gamma = vectors * np.exp(-lam * due / values) @ vectors.T @ gamma

@@ -30,7 +30,7 @@ from asset_svm.estimators.monitor import Monitor, logger, shown
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.solvers import SolverState
 
-DEFAULT_EPOCHS = 20
+DEFAULT_EPOCHS = 25
 DEFAULT_STEPS = 100_000
 STREAM_HISTORY = 32
 """Batches that the history of a stream reaches back."""

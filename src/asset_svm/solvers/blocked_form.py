@@ -6,9 +6,9 @@ block is c (coef_0 + V_B^T a), so the steps need only u, G and scalars:
     f = c u_k + b;  g = slope(y_k, f)
     j += 1;  eta = eta_1 / j^power              (or linearly to 0 over a horizon)
     c *= 1 - eta lam                                  (if c = 0: coef_0 = a = u = 0, c = 1)
-    if g != 0:  a_k = -eta w g / c;  n2 += 2 a_k u_k + a_k^2 G_kk;  u += a_k G[:, k]
+    if g != 0:  a_k = -l g / c;  n2 += 2 a_k u_k + a_k^2 G_kk;  u += a_k G[:, k]
     if c^2 n2 > R^2:  c = sign(c) R / sqrt(n2)
-    b = clip(b - eta w g, -B, B)
+    b = clip(b - l g, -B, B)                          l = min(eta w, reach loss / (G_kk + 1))
     if j >= average_from:  omega_k = eta c, else 0
 
 At the end coef = c (coef_0 + V_B^T a), and the average gains
@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from asset_svm.solvers.row_form import FAST, scalar_slope, step_length
+from asset_svm.solvers.row_form import FAST, scalar_loss, scalar_slope, step_length, truncated
 
 Array = npt.NDArray[Any]
 
@@ -48,6 +48,7 @@ def run_block(
     eta_1: float,
     power: float,
     horizon: int,
+    reach: float,
     average_from: int,
     b: float,
     j: int,
@@ -67,6 +68,7 @@ def run_block(
         coef = c (alive coef_0 + V_B^T a); the average gains head coef_0 + V_B^T gained.
     """
     travelled = 0.0
+    free = 1.0 if bound > 0.0 else 0.0
     c, alive, head, omega = 1.0, 1.0, 0.0, 0.0
     for k in range(u.shape[0]):
         a[k] = 0.0
@@ -96,15 +98,22 @@ def run_block(
                 u[i] *= c
             norm *= c * c
             omega, c = 0.0, 1.0
+        length = eta * w
         if g != 0.0:
-            step = -eta * w * g / c
+            if reach < np.inf:
+                size = G[k, k] + free
+                short = truncated(length, reach, scalar_loss(code, epsilon, target[k], f), size)
+                if short < length:
+                    slopes[k] = g * short / length
+                    length = short
+            step = -length * g / c
             a[k] = step
             norm += 2.0 * step * u[k] + step * step * G[k, k]
             for i in range(k, u.shape[0]):
                 u[i] += step * G[k, i]
         if c * c * norm > radius * radius:
             c = np.sign(c) * radius / np.sqrt(norm)
-        b = min(max(b - eta * w * g, -bound), bound)
+        b = min(max(b - length * g, -bound), bound)
         if j >= average_from:
             omega += eta * c
             eta_sum += eta

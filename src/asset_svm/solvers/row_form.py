@@ -5,9 +5,9 @@ For one model, with coef = c u, per row v of target y and weight w:
     f = c u.v + b;  g = slope(y, f)
     j += 1;  eta = eta_1 / j^power              (or linearly to 0 over a horizon)
     c *= 1 - eta lam                                  (if it leaves [0.1, 10]: u *= c, c = 1)
-    if g != 0:  u += -(eta w g / c) v
+    if g != 0:  u += -(l g / c) v                     l = min(eta w, reach loss(y, f) / (|v|^2 + 1))
     if |c u| > R:  c = sign(c) R / |u|                (the projection; on inactive steps too)
-    b = clip(b - eta w g, -B, B)
+    b = clip(b - l g, -B, B)
     if j >= average_from:  average gains eta (c u, b)
 
 The average is Abel's sum. With A_t the sum of eta c up to t and u_T = u_0 + sum of a_t v_t,
@@ -18,7 +18,8 @@ so that an inactive step costs nothing. It cancels once c has decayed: whenever 
 [0.1, 10] the sum is folded into ``total`` together with c into u.
 
 Conventions: w < 0 marks a row that this model must not see (no shrink, j stands still, the slope is
-reported as 0 and f as NaN). Vectors have the type of the rows, with accumulators of that type;
+reported as 0 and f as NaN). The slope reported is g l / (eta w): what of it the step used. reach is
+infinite for the paper's steps; |v|^2 + 1 has no "+ 1" without an intercept, where B = 0. Vectors have the type of the rows, with accumulators of that type;
 scalars are float64. Compiled code sees arrays, scalars and integer codes only.
 """
 
@@ -43,6 +44,18 @@ def scalar_slope(code: int, epsilon: float, y: float, f: float) -> float:
     if y > f + epsilon:
         return -1.0
     return 1.0 if y < f - epsilon else 0.0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def scalar_loss(code: int, epsilon: float, y: float, f: float) -> float:
+    """Its value, where the slope is not 0."""
+    return 1.0 - y * f if code == 0 else abs(y - f) - epsilon
+
+
+@njit(cache=True, nogil=True, inline="always")
+def truncated(length: float, reach: float, loss: float, norm: float) -> float:
+    """The length of a step that goes at most ``reach`` times the way to a loss of 0."""
+    return reach * loss / norm if length * norm > reach * loss else length
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -117,6 +130,7 @@ def run_rows(
     eta_1: float,
     power: float,
     horizon: int,
+    reach: float,
     average_from: int,
     u: Array,
     p: Array,
@@ -140,6 +154,7 @@ def run_rows(
         The sum of eta over these rows.
     """
     travelled = 0.0
+    free = 1.0 if bound > 0.0 else 0.0
     norm = float(_dot(u, u))
     for i in range(index.shape[0]):
         w = weight[i]
@@ -159,12 +174,19 @@ def run_rows(
         if abs(c) < 0.1 or abs(c) > 10.0:  # before the division by c: it may be 0, or rounding noise
             norm = _fold(u, p, total, A, c)
             A, c = 0.0, 1.0
+        length = eta * w
         if g != 0.0:
-            a = -eta * w * g / c
+            if reach < np.inf:
+                size = float(_dot(v, v)) + free
+                short = truncated(length, reach, scalar_loss(code, epsilon, target[i], f), size)
+                if short < length:
+                    slopes[i] = g * short / length
+                    length = short
+            a = -length * g / c
             norm = _add_both(u, p, v, a, a * A) if A != 0.0 else _add(u, v, a)
         if c * c * norm > radius * radius:
             c = np.sign(c) * radius / np.sqrt(norm)
-        b = min(max(b - eta * w * g, -bound), bound)
+        b = min(max(b - length * g, -bound), bound)
         if j >= average_from:
             A += eta * c
             eta_sum += eta

@@ -38,6 +38,7 @@ class ModelAxis:
     eta: Array
     power: float
     horizon: Array
+    reach: float
     free_intercept: bool
     metric: Metric | None = None
 
@@ -61,6 +62,7 @@ class ModelAxis:
             np.array([rule.scale for rule in rules]),
             powers.pop(),
             np.array([rule.horizon for rule in rules], dtype=np.int64),
+            rules[0].reach,
             sets[0].bound is not None,
             rules[0].metric,
         )
