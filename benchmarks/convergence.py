@@ -23,7 +23,6 @@ import data
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.data import OneVsRestTargets, ShuffledOrder
 from asset_svm.engines import training
-from asset_svm.engines.local import CachedRows
 from asset_svm.feasible import FeasibleSet
 from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, Driver, FractionWindow, ModelAxis, SolverState
@@ -152,9 +151,10 @@ def pilot(name: str, seeds: int) -> None:
 
             half, same = best(epochs // 2), best(epochs)
             print(
-                f"  {epochs:2} epochs: objective {ours.objective_:.5f} (scale {ours.step_scale_:.3f}); best of "
-                f"the grid {same:.5f}, in half the epochs {half:.5f}: "
-                f"{'worse' if ours.objective_ > half else 'better'}; pilot {100 * share:.1f} % of the fit",
+                f"  {epochs:2} epochs: objective {ours.objective_:.5f} (scale {ours.step_scale_:.3f}); "
+                f"best of the grid {same:.5f}, in half the epochs {half:.5f}: "
+                f"{'worse' if ours.objective_ > half else 'better'}; "
+                f"pilot {100 * share:.1f} % of the fit",
                 flush=True,
             )
     training.choose_step_scale = choose
@@ -171,6 +171,17 @@ class ConstantStep:
     metric: ClassVar[None] = None
 
 
+class Features:
+    """Mapped rows that lie in memory."""
+
+    def __init__(self, V: np.ndarray):
+        self.V, self.dimension, self.dtype = V, V.shape[1], V.dtype
+
+    def fetch(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """All of them, and these numbers."""
+        return self.V, rows
+
+
 def constant_steps(model: Any, V: np.ndarray, y: np.ndarray, epochs: int, scale: float) -> float:
     """The objective after constant steps of scale D_X / (D_G sqrt N), H = I, last half averaged."""
     loss, m = Hinge(), len(y)
@@ -178,7 +189,7 @@ def constant_steps(model: Any, V: np.ndarray, y: np.ndarray, epochs: int, scale:
     bound = estimate_gradient_bound(loss, V[:1000], y[:1000], intercept=False)
     rule = ConstantStep(scale * ball.size / bound / (m * epochs) ** 0.5)
     driver = Driver(
-        CachedRows(V),
+        Features(V),
         OneVsRestTargets((y > 0).astype(np.intp), 2),
         ShuffledOrder(m, 0),
         ModelAxis.build(loss, [model.lam_], [ball], [rule]),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.problem import best_dual, certify, objective
+from asset_svm.problem import DenseRows, best_dual, certify, objective
 from reference import exact
 from reference.algorithm import primal
 
@@ -114,7 +114,7 @@ def test_any_slopes_give_a_lower_bound(seed, intercept, regression):
     slopes = rng.uniform(-1, 1, size=(2, 30)) if regression else -y * rng.random((2, 30))
     slopes[:, ::7] = np.nan
     coef, b = rng.normal(size=(2, 3)), rng.normal(size=2) * intercept
-    found = certify(loss, lam, coef, b, [(V, y, weight, slopes)], free_intercept=intercept)
+    found = certify(loss, lam, coef, b, [(DenseRows(V), y, weight, slopes)], free_intercept=intercept)
     for k in range(2):
         mine = objective(loss, lam[k], coef[k], b[k], V, y[k], weight)
         assert found.objective[k] == pytest.approx(mine)

@@ -787,7 +787,9 @@ def test_rows_cached_or_recomputed_give_one_model(sampling, approximation, dtype
     np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
     np.testing.assert_array_equal(fits[0].intercept_, fits[1].intercept_)
     assert fits[0].step_scale_ == fits[1].step_scale_
-    assert fits[0].objective_ == pytest.approx(fits[1].objective_, rel=1e-12)
+    # Taken from features where they are kept, from basis values where they are not.
+    rounding = 1e-5 if dtype == np.float32 else 1e-12
+    assert fits[0].objective_ == pytest.approx(fits[1].objective_, rel=rounding)
 
 
 def test_fitting_changes_no_parameter():

@@ -8,6 +8,7 @@ from asset_svm import AssetClassifier, AssetRegressor, NystroemMap
 from asset_svm.data import GivenOrder, UniformOrder
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures, Metric, NystroemFeatures
+from asset_svm.features.base import evaluator
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers import Average, Driver, ModelAxis, NoWindow, SolverState
@@ -156,7 +157,7 @@ def test_folding_the_metric_into_the_maps_multiplies_their_features():
     assert maps[1].eigenvalues is None
     for phi in maps:
         metric = phi.find_metric(phi(X), None, np.random.default_rng(0))
-        mapped = phi.in_metric(metric).evaluator(np.float64)(X)
+        mapped = evaluator(phi.in_metric(metric), np.float64)(X)
         np.testing.assert_allclose(mapped, metric.apply(phi(X)), atol=1e-9)
         coef = np.random.default_rng(1).normal(size=(2, 30))
         np.testing.assert_allclose(

@@ -25,6 +25,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from numba import njit
 
+from asset_svm.padding import padded_columns
+
 Array = npt.NDArray[Any]
 Matrix = Any
 """A dense two-dimensional array or a CSR matrix."""
@@ -156,16 +158,17 @@ class _InnerProduct:
     """linear, poly and sigmoid: functions of x.z alone."""
 
     def __init__(self, kernel: Kernel, Z: Matrix, dtype: np.dtype[Any]):
-        self.kernel, self.dtype = kernel, dtype
+        self.kernel, self.dtype, self.s = kernel, dtype, Z.shape[0]
         if _dense(Z):
             Z = Z.toarray() if sp.issparse(Z) else np.asarray(Z)
-            self.transposed: Matrix = np.ascontiguousarray(Z.T, dtype=dtype)
+            self.transposed: Matrix = padded_columns(Z.T, dtype)
         else:
             self.transposed = sp.csr_matrix(Z.T, dtype=dtype)
 
     def __call__(self, X: Matrix) -> Array:
         dots = X.astype(self.dtype, copy=False) @ self.transposed
-        return _apply(self.kernel, dots.toarray() if sp.issparse(dots) else np.asarray(dots))
+        dots = dots.toarray() if sp.issparse(dots) else np.asarray(dots)
+        return _apply(self.kernel, dots[:, : self.s])
 
 
 class _Gaussian:
@@ -189,7 +192,7 @@ class _Gaussian:
         if self.dense:
             centred = np.asarray(centred, dtype=dtype)
             self.norms = squared_norms(centred)
-            self.transposed: Matrix = np.ascontiguousarray(centred.T)
+            self.transposed: Matrix = padded_columns(centred.T, dtype)
         else:
             self.norms = squared_norms(centred)
             self.transposed = sp.csr_matrix(centred.T, dtype=dtype)
@@ -216,6 +219,7 @@ class _Gaussian:
             moved = moved.astype(self.dtype, copy=False)
             dots = np.asarray(moved @ self.transposed)
             norms = squared_norms(moved)
+        dots = dots[:, : len(self.norms)]
         dots *= self.dtype.type(2)
         dots -= norms.astype(self.dtype)[:, None]
         dots -= self.norms.astype(self.dtype)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,31 @@ from asset_svm.features import Metric
 from asset_svm.losses import Loss
 
 Array = npt.NDArray[Any]
+
+
+class RowProducts(Protocol):
+    """What a certificate needs of mapped rows."""
+
+    def margins(self, coef: Array) -> Array:
+        """V coef^T, of shape (K, B), in float64."""
+
+    def sums(self, beta: Array) -> Array:
+        """beta V, of shape (K, d), for beta of shape (K, B), in float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseRows:
+    """Products with features that lie in memory."""
+
+    V: Array
+
+    def margins(self, coef: Array) -> Array:
+        """V coef^T."""
+        return (coef.astype(self.V.dtype) @ self.V.T).astype(np.float64)
+
+    def sums(self, beta: Array) -> Array:
+        """beta V."""
+        return (beta.astype(self.V.dtype) @ self.V).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -51,7 +76,7 @@ def certify(
     lam: Array,
     coef: Array,
     intercept: Array,
-    blocks: Iterable[tuple[Array, Array, Array, Array]],
+    blocks: Iterable[tuple[RowProducts, Array, Array, Array]],
     *,
     free_intercept: bool,
     metric: Metric | None = None,
@@ -62,9 +87,9 @@ def certify(
     ----------
     lam, intercept : arrays of shape (K,)
     coef : array of shape (K, d)
-    blocks : iterable of (V, y, weight, slope)
-        Mapped rows (B, d), targets (K, B), weights (B,), average slopes (K, B); a slope of NaN (the
-        row was never visited) is replaced by the slope at the given model.
+    blocks : iterable of (rows, y, weight, slope)
+        Products with B mapped rows, targets (K, B), weights (B,), average slopes (K, B); a slope of
+        NaN (the row was never visited) is replaced by the slope at the given model.
     metric : Metric, optional
         The rows are those of V T and ``coef`` is coef' = T^(-1) coef.
     """
@@ -75,14 +100,14 @@ def certify(
     parts = np.zeros((2, K, d))  # of sum w beta v: negative slopes, positive slopes
     linear = np.zeros((2, K))  # of -sum w loss*(beta)
     sums = np.zeros((2, K))  # of sum w |beta|
-    for V, y, weight, slope in blocks:
-        f = (coef.astype(V.dtype) @ V.T).astype(np.float64) + intercept[:, None]
+    for rows, y, weight, slope in blocks:
+        f = rows.margins(coef) + intercept[:, None]
         total += float(weight.sum())
         losses += loss.value(y, f) @ weight
         slope = np.where(np.isnan(slope), loss.slope(y, f), slope)
         for sign, part in enumerate((np.minimum(slope, 0.0), np.maximum(slope, 0.0))):
             weighted = part * weight
-            parts[sign] += (weighted.astype(V.dtype) @ V).astype(np.float64)
+            parts[sign] += rows.sums(weighted)
             linear[sign] -= loss.conjugate(y, part) @ weight
             sums[sign] += np.abs(weighted).sum(axis=1)
     if metric is not None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from asset_svm.dual import tight_bound
 from asset_svm.engines.task import Recipe, TrainingRows
-from asset_svm.problem import Certificate, certify
+from asset_svm.problem import Certificate, RowProducts, certify
 from asset_svm.solvers.driver import Slopes
 
 Array = npt.NDArray[Any]
@@ -42,10 +42,11 @@ def certify_rows(
     coef, intercept = model
     lam = np.array(recipe.lam)
 
-    def blocks() -> Iterator[tuple[Array, Array, Array, Array]]:
-        for V, y, weight, index in rows.blocks():
+    def blocks() -> Iterator[tuple[RowProducts, Array, Array, Array]]:
+        for index in rows.indices():
+            y = rows.targets.block(index)
             mean = np.full(y.shape, np.nan) if slopes is None else slopes.mean(index)
-            yield V, y, weight, mean
+            yield rows.mapped.open(index), y, rows.weight[index], mean
 
     found = certify(
         recipe.loss,
@@ -66,8 +67,8 @@ def certify_rows(
 
 def _tight_gap(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], k: int) -> float:
     def blocks() -> Iterator[tuple[Array, Array, Array]]:
-        for V, y, weight, _ in rows.blocks():
-            yield V, y[k], weight
+        for index in rows.indices():
+            yield rows.take(index), rows.targets.block(index)[k], rows.weight[index]
 
     objective, bound = tight_bound(
         recipe.loss,

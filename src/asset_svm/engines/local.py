@@ -1,14 +1,13 @@
 """The machine at hand: V cached in memory or recomputed, BLAS for the map, threads for the models.
 
-Rows are always mapped in blocks of one fixed shape (the last is filled up by repeating a row):
-matrix products round differently for other shapes, and so a cached row equals a recomputed one bit
-for bit.
+Matrix products have a multiple of 16 rows (the last is repeated) and columns (see ``padding``): a row
+is then rounded in the same way whatever rows stand beside it, and a row that was kept equals one
+that is computed anew, bit for bit.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.features import Evaluable
-from asset_svm.solvers import MappedRows
+from asset_svm.solvers.products import mixed_margins, mixed_sums
 
 Array = npt.NDArray[Any]
 Matrix = Any
 
+ROWS = 16
 BLOCK_SIZE = 512
 """Rows mapped and stepped through at a time: large enough for a matrix product, small enough for
 the block of V to stay in a cache."""
@@ -54,49 +54,118 @@ def _container_memory() -> int:
         return 1 << 62
 
 
-class ComputedRows:
-    """phi of rows of X, mapped when they are asked for."""
+class LocalRows:
+    """phi of the rows of X: basis values when a row is first visited, features when it is learnt from.
 
-    def __init__(self, phi: Evaluable, X: Matrix, block_size: int):
+    Where they are kept, a row of the buffer holds first the one and then, in its place, the other.
+    Where they are not, both are computed anew at every visit, and only what a row has been is kept:
+    rows once lifted are lifted at every visit, so that both ways take the same steps.
+
+    Parameters
+    ----------
+    phi : Evaluable
+    X : matrix of shape (m, n)
+    block_size : int
+        Basis values are computed for so many rows at a time.
+    keep : bool
+    """
+
+    def __init__(self, phi: Evaluable, X: Matrix, block_size: int, *, keep: bool):
         self.X, self.block_size = X, block_size
         self.dimension, self.dtype = phi.dimension, np.dtype(X.dtype)
-        self._phi = phi.evaluator(X.dtype)
+        self.basis_dimension = phi.basis_dimension
+        self.basis, self.lift = phi.basis(self.dtype), phi.lift(self.dtype)
+        self.lower = phi.lower(self.dtype)
+        self.width = max(self.dimension, self.basis_dimension)
+        m = X.shape[0]
+        self.seen, self.once_lifted = np.zeros(m, dtype=bool), np.zeros(m, dtype=bool)
+        self.kept = np.empty((m, self.width), dtype=self.dtype) if keep else None
 
-    def map(self, rows: Array) -> Array:
-        """phi of these rows, at most a block of them."""
-        filled = np.full(self.block_size, rows[0] if len(rows) else 0)
-        filled[: len(rows)] = rows
-        return self._phi(self.X[filled])[: len(rows)]
-
-    def fetch(self, rows: Array) -> tuple[Array, Array]:
-        """The mapped rows, in order."""
-        size = self.block_size
-        parts = [self.map(rows[start : start + size]) for start in range(0, len(rows), size)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts), np.arange(len(rows))
-
-
-class CachedRows:
-    """phi of all rows of X, mapped once."""
-
-    def __init__(self, V: Array):
-        self.V, self.dimension, self.dtype = V, V.shape[1], V.dtype
-
-    @classmethod
-    def map(cls, rows: ComputedRows, seconds: float = float("inf")) -> CachedRows | None:
-        """Map all rows; None as soon as it is plain that this will take longer than ``seconds``."""
-        m, begun = rows.X.shape[0], time.perf_counter()
-        V = np.empty((m, rows.dimension), dtype=rows.dtype)
-        for start in range(0, m, rows.block_size):
-            index = np.arange(start, min(start + rows.block_size, m))
-            V[start : start + len(index)] = rows.map(index)
-            spent = time.perf_counter() - begun
-            if spent > 0.1 * seconds and spent * m / (start + len(index)) > seconds:
-                return None
-        return cls(V)
+    def open(self, rows: Array) -> LocalBlock:
+        """These rows, with their basis values or features."""
+        if self.kept is None:
+            scratch = np.empty((len(rows), self.width), dtype=self.dtype)
+            self._compute(rows, scratch, np.arange(len(rows)))
+            return LocalBlock(
+                self, rows, scratch, np.arange(len(rows)), np.zeros(len(rows), dtype=bool)
+            )
+        new = rows[~self.seen[rows]]
+        if len(new):
+            self._compute(new, self.kept, new)
+            self.seen[new] = True
+        return LocalBlock(self, rows, self.kept, rows, self.once_lifted[rows])
 
     def fetch(self, rows: Array) -> tuple[Array, Array]:
-        """The whole of V and the rows themselves."""
-        return self.V, rows
+        """The features of these rows."""
+        return self.open(rows).lifted(np.arange(len(rows)))
+
+    def _compute(self, rows: Array, out: Array, where: Array) -> None:
+        """Put the basis values of these rows there."""
+        size, s = self.block_size, self.basis_dimension
+        for start in range(0, len(rows), size):
+            part = rows[start : start + size]
+            out[where[start : start + size], :s] = self.basis(self.X[_even(part)])[: len(part)]
+
+
+@dataclass(eq=False)
+class LocalBlock:
+    """Some of ``LocalRows``: row i is matrix[positions[i]], features where is_lifted[i]."""
+
+    source: LocalRows
+    rows: Array
+    matrix: Array
+    positions: Array
+    is_lifted: Array
+
+    def margins(self, coef: Array) -> Array:
+        """V coef^T."""
+        return self._margins(coef, np.arange(len(self.rows)))
+
+    def _margins(self, coef: Array, which: Array) -> Array:
+        coef = coef.astype(self.source.dtype)
+        out = np.empty((len(coef), len(which)))
+        mixed_margins(
+            self.matrix,
+            self.positions[which],
+            self.is_lifted[which],
+            coef,
+            np.ascontiguousarray(self.source.lower(coef)),
+            out,
+        )
+        return out
+
+    def screen(self, coef: Array) -> Array:
+        """V coef^T of the rows that were never lifted, in any visit; NaN for others."""
+        out = np.full((len(coef), len(self.rows)), np.nan)
+        fresh = np.flatnonzero(~self.source.once_lifted[self.rows])
+        if len(fresh):
+            out[:, fresh] = self._margins(coef, fresh)
+        return out
+
+    def sums(self, beta: Array) -> Array:
+        """Beta V."""
+        source = self.source
+        features = np.zeros((len(beta), source.dimension), dtype=source.dtype)
+        basis = np.zeros((len(beta), source.basis_dimension), dtype=source.dtype)
+        mixed_sums(self.matrix, self.positions, self.is_lifted, beta, features, basis)
+        return features.astype(np.float64) + source.lift(basis)
+
+    def lifted(self, which: Array) -> tuple[Array, Array]:
+        """The features of these rows of the block."""
+        source = self.source
+        todo = which[~self.is_lifted[which]]
+        if len(todo):
+            values = self.matrix[self.positions[_even(todo)], : source.basis_dimension]
+            features = source.lift(values)[: len(todo)]
+            self.matrix[self.positions[todo], : source.dimension] = features
+            self.is_lifted[todo] = True
+            source.once_lifted[self.rows[todo]] = True
+        return self.matrix, self.positions[which]
+
+
+def _even(rows: Array) -> Array:
+    """The rows, the last repeated up to a multiple of 16."""
+    return np.concatenate([rows, np.full(-len(rows) % ROWS, rows[-1])])
 
 
 @dataclass(frozen=True)
@@ -116,15 +185,12 @@ class LocalEngine:
     memory_limit: int | None = None
     block_size: int = BLOCK_SIZE
 
-    def rows(self, phi: Evaluable, X: Matrix, seconds: float = float("inf")) -> MappedRows:
-        """Map the rows of X: at once where V fits in memory, else whenever they are visited.
-
-        Not at once, either, where that would take longer than ``seconds``.
-        """
-        computed = ComputedRows(phi, X, min(self.block_size, max(X.shape[0], 1)))
+    def rows(self, phi: Evaluable, X: Matrix) -> LocalRows:
+        """The rows of X: mapped once where V fits in memory, else whenever they are visited."""
         limit = available_memory() // 2 if self.memory_limit is None else self.memory_limit
-        size = X.shape[0] * phi.dimension * np.dtype(X.dtype).itemsize
-        return (CachedRows.map(computed, seconds) if size <= limit else None) or computed
+        width = max(phi.dimension, phi.basis_dimension)
+        size = X.shape[0] * width * np.dtype(X.dtype).itemsize
+        return LocalRows(phi, X, self.block_size, keep=size <= limit)
 
     @contextmanager
     def pool(self, n_models: int) -> Iterator[ThreadPoolExecutor | None]:

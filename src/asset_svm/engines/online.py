@@ -208,6 +208,7 @@ class OnlineSession:
                 form=self.recipe.form,
                 pool=pool,
                 length=n,
+                screen=self.recipe.step == "metric",
             )
             driver.slopes = Slopes.zeros(len(self.recipe.lam), n)
             driver.advance(n)

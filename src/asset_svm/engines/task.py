@@ -14,7 +14,7 @@ from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.losses import Loss
 from asset_svm.problem import Certificate
-from asset_svm.solvers import CountWindow, FractionWindow, MappedRows, NoWindow, SolverState
+from asset_svm.solvers import BlockRows, CountWindow, FractionWindow, NoWindow, RowBlock, SolverState
 from asset_svm.solvers.average import Window
 from asset_svm.solvers.driver import Form
 from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep
@@ -168,7 +168,7 @@ class TrainingRows:
     ``metric`` the mapped rows are those of V T.
     """
 
-    mapped: MappedRows
+    mapped: BlockRows
     targets: Targets
     order: Order
     weight: Array
@@ -176,12 +176,10 @@ class TrainingRows:
     y_max: float
     metric: Metric | None = None
 
-    def blocks(self) -> Iterator[tuple[Array, Array, Array, Array]]:
-        """All rows in their order: (V, y of K models, weight, row numbers), a block at a time."""
+    def indices(self) -> Iterator[Array]:
+        """The numbers of all rows in their order, a block at a time."""
         for start in range(0, self.order.n_rows, BLOCK):
-            index = np.arange(start, min(start + BLOCK, self.order.n_rows))
-            V = self.take(index)
-            yield V, self.targets.block(index), self.weight[index], index
+            yield np.arange(start, min(start + BLOCK, self.order.n_rows))
 
     def some(self, count: int, seed: int) -> TrainingRows:
         """At most ``count`` of the rows, drawn at random."""
@@ -201,16 +199,14 @@ class TrainingRows:
     def take(self, index: Array) -> Array:
         """The mapped rows of these numbers."""
         V, positions = self.mapped.fetch(index)
-        first, last = int(positions[0]), int(positions[-1])
-        in_order = last - first == len(positions) - 1 and bool((np.diff(positions) == 1).all())
-        return V[first : last + 1] if in_order else V[positions]
+        return V[positions, : self.mapped.dimension]
 
 
 @dataclass(frozen=True, eq=False)
 class _Some:
     """Some of the mapped rows."""
 
-    mapped: MappedRows
+    mapped: BlockRows
     chosen: Array
 
     @property
@@ -223,6 +219,9 @@ class _Some:
 
     def fetch(self, rows: Array) -> tuple[Array, Array]:
         return self.mapped.fetch(self.chosen[rows])
+
+    def open(self, rows: Array) -> RowBlock:
+        return self.mapped.open(self.chosen[rows])
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,6 +110,7 @@ def train(
             form=recipe.form,
             pool=pool,
             length=total,
+            screen=recipe.step == "metric",
         )
         run = _Epochs(driver, recipe, rows, stopping, plan if staged else None)
         certificate = run.go()

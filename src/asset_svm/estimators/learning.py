@@ -155,9 +155,8 @@ class Learner(AssetEstimator):
             engine = self._engine()
             order, slope_weight = self._order(rows, seed)
             deadline = begun + self.time_limit if self.time_limit else float("inf")
-            left = 0.5 * max(deadline - time.perf_counter(), 0.0)
             training = TrainingRows(
-                engine.rows(phi if metric is None else phi.in_metric(metric), rows.X, left),
+                engine.rows(phi if metric is None else phi.in_metric(metric), rows.X),
                 encoded.targets,
                 order,
                 rows.weight,

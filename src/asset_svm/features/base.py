@@ -1,8 +1,10 @@
 """What every feature map phi: R^n -> R^d offers.
 
-A map is a frozen dataclass: ``sample(..., rng)`` draws one, ``evaluator(dtype)`` prepares it for rows
-of a type, ``__call__`` applies it. Decisions go through ``decision_weights``: phi(x).coef equals
-``basis(x) @ decision_weights(coef)``, where the basis is s kernel values (Nystroem) or phi itself.
+A map is a frozen dataclass: ``sample(..., rng)`` draws one, ``__call__`` applies it. It has two parts,
+each prepared for rows of a type: the basis, s kernel values (Nystroem) or phi itself (Fourier), and
+a linear map from there to the features, phi(x) = lift(basis(x)). Its transpose takes coefficients of
+the features to weights of the basis, phi(x).coef = basis(x).lower(coef): a decision needs no lift,
+which for the Nystroem map is most of the work. ``decision_weights`` is ``lower`` in float64.
 """
 
 from __future__ import annotations
@@ -28,8 +30,18 @@ class Evaluable(Protocol):
     def dimension(self) -> int:
         """d, the length of phi(x)."""
 
-    def evaluator(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """A function from a block of rows to its (rows, d) features in ``dtype``."""
+    @property
+    def basis_dimension(self) -> int:
+        """s, the length of basis(x)."""
+
+    def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
+        """A function from a block of rows to its (rows, s) basis values in ``dtype``."""
+
+    def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
+        """A function from basis values to the (rows, d) features."""
+
+    def lower(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
+        """A function from (K, d) coefficients of the features to (K, s) weights of the basis."""
 
 
 class FeatureMap(Evaluable, Protocol):
@@ -45,14 +57,17 @@ class FeatureMap(Evaluable, Protocol):
     def in_metric(self, metric: Metric) -> Evaluable:
         """x -> phi(x) T."""
 
-    def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """A function from a block of rows to the values that decisions are linear in."""
-
     def decision_weights(self, coef: Array) -> Array:
         """(K, d) coefficients of phi to (K, s) weights of the basis."""
 
     def __call__(self, X: Matrix) -> Array:
         """phi(X), in the type of X."""
+
+
+def evaluator(phi: Evaluable, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
+    """x -> phi(x)."""
+    basis, lift = phi.basis(dtype), phi.lift(dtype)
+    return lambda X: lift(basis(X))
 
 
 def map_in_blocks(function: Callable[[Matrix], Array], X: Matrix, width: int) -> Array:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from asset_svm.features.base import map_in_blocks
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, MetricFeatures
 from asset_svm.kernels import Kernel
+from asset_svm.padding import padded_columns
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -65,14 +66,19 @@ class FourierFeatures:
         """n."""
         return int(self.frequencies.shape[0])
 
-    def evaluator(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
+    @property
+    def basis_dimension(self) -> int:
+        """d."""
+        return self.dimension
+
+    def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """x -> phi(x)."""
-        frequencies = np.ascontiguousarray(self.frequencies, dtype=dtype)
+        frequencies, d = padded_columns(self.frequencies, dtype), self.dimension
         phases = self.phases.astype(dtype)
         amplitude = np.dtype(dtype).type(np.sqrt(2.0 / self.dimension))
 
         def phi(X: Matrix) -> Array:
-            out = np.asarray(X.astype(dtype, copy=False) @ frequencies)
+            out = np.asarray(X.astype(dtype, copy=False) @ frequencies)[:, :d]
             out += phases
             np.cos(out, out=out)
             out *= amplitude
@@ -90,9 +96,13 @@ class FourierFeatures:
         """x -> phi(x) T, 4 d k more operations a row."""
         return MetricFeatures(self, metric)
 
-    def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """phi itself."""
-        return self.evaluator(dtype)
+    def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
+        """phi is its own basis."""
+        return lambda V: V
+
+    def lower(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
+        """coef -> coef."""
+        return lambda coef: coef.astype(dtype, copy=False)
 
     def decision_weights(self, coef: Array) -> Array:
         """The coefficients of phi themselves."""
@@ -100,4 +110,4 @@ class FourierFeatures:
 
     def __call__(self, X: Matrix) -> Array:
         """phi(X), in the type of X."""
-        return map_in_blocks(self.evaluator(X.dtype), X, self.dimension)
+        return map_in_blocks(self.basis(X.dtype), X, self.dimension)

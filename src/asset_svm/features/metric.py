@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
 
 from asset_svm.features.threads import few_threads
+from asset_svm.padding import padded_columns
 
 Array = npt.NDArray[Any]
 
@@ -54,7 +55,7 @@ class Metric:
     scale: Array
     directions: Array | None = None
     rest: float = 1.0
-    _cast: dict[np.dtype[Any], Array] = field(default_factory=dict, repr=False)
+    _cast: dict[np.dtype[Any], tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def identity(cls, dimension: int) -> Metric:
@@ -117,10 +118,12 @@ class Metric:
         if self.directions is None:
             return np.asarray(A * np.asarray(scale, dtype=dtype))
         if dtype not in self._cast:
-            self._cast[dtype] = self.directions.astype(dtype)
-        U = self._cast[dtype]
-        along = (A @ U) * np.asarray(scale - rest, dtype=dtype)
-        return np.asarray(A * np.asarray(rest, dtype=dtype) + along @ U.T)
+            U = self.directions
+            self._cast[dtype] = (padded_columns(U, dtype), padded_columns(U.T, dtype))
+        padded, transposed = self._cast[dtype]
+        along = (A @ padded)[:, : len(transposed)] * np.asarray(scale - rest, dtype=dtype)
+        along = (along @ transposed)[:, : A.shape[1]]
+        return np.asarray(A * np.asarray(rest, dtype=dtype) + along)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +138,24 @@ class MetricFeatures:
         """d."""
         return int(self.phi.dimension)
 
-    def evaluator(self, dtype: npt.DTypeLike) -> Callable[[Any], Array]:
-        """x -> phi(x) T."""
-        phi = self.phi.evaluator(dtype)
-        return lambda X: self.metric.apply(phi(X))
+    @property
+    def basis_dimension(self) -> int:
+        """s."""
+        return int(self.phi.basis_dimension)
+
+    def basis(self, dtype: npt.DTypeLike) -> Callable[[Any], Array]:
+        """That of phi."""
+        return cast(Callable[[Any], Array], self.phi.basis(dtype))
+
+    def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
+        """k -> lift(k) T."""
+        lift = self.phi.lift(dtype)
+        return lambda K: self.metric.apply(lift(K))
+
+    def lower(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
+        """coef' -> lower(T coef')."""
+        lower = self.phi.lower(dtype)
+        return lambda coef: np.asarray(lower(self.metric.apply(coef)))
 
 
 def _evened(mean_square: Array) -> Array:

@@ -23,11 +23,12 @@ import numpy.typing as npt
 import scipy.linalg as la
 
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.features.base import map_in_blocks
+from asset_svm.features.base import evaluator, map_in_blocks
 from asset_svm.features.landmarks import uniform_landmarks
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
 from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
+from asset_svm.padding import padded_columns
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -171,7 +172,7 @@ class NystroemFeatures(KernelBasis):
         if not self.kernel.positive_definite:
             return True
         limit = self.kernel.diagonal(probe) * (1.0 + NORM_TOLERANCE)
-        v = self.evaluator(dtype)(probe).astype(np.float64)
+        v = evaluator(self, dtype)(probe).astype(np.float64)
         return bool((np.einsum("ij,ij->i", v, v) <= limit).all())
 
     @property
@@ -184,11 +185,20 @@ class NystroemFeatures(KernelBasis):
         """n."""
         return int(self.components.shape[1])
 
-    def evaluator(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """x -> k(x, S) P."""
-        basis = self.basis(dtype)
-        projection = np.ascontiguousarray(self.projection, dtype=dtype)
-        return lambda X: np.asarray(basis(X) @ projection)
+    @property
+    def basis_dimension(self) -> int:
+        """s."""
+        return int(self.projection.shape[0])
+
+    def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
+        """k -> k P."""
+        projection, d = padded_columns(self.projection, dtype), self.dimension
+        return lambda K: (K @ projection)[:, :d]
+
+    def lower(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
+        """coef -> P coef."""
+        transposed = np.ascontiguousarray(self.projection.T, dtype=dtype)
+        return lambda coef: np.asarray(coef.astype(dtype, copy=False) @ transposed)
 
     def find_metric(self, V: Array, weight: Array | None, rng: np.random.Generator) -> Metric:
         """Along the columns in the eigenbasis of K_SS, else along the sample's top directions.
@@ -235,7 +245,7 @@ class NystroemFeatures(KernelBasis):
 
     def __call__(self, X: Matrix) -> Array:
         """phi(X), in the type of X."""
-        return map_in_blocks(self.evaluator(X.dtype), X, self.dimension)
+        return map_in_blocks(evaluator(self, X.dtype), X, self.dimension)
 
 
 def _inverse_cholesky(gram: Array, threshold: float) -> Array | None:

@@ -7,6 +7,12 @@
         run the row form or the blocked form up to the next of
           the block's end, the end asked for, a boundary of the average, a shrink that is due
 
+With ``screen`` the rows of a block whose loss is idle come first: at its beginning the margins of rows
+that were never lifted (see ``features.base``) are taken from their basis values, and those that are
+idle by more than the drift of margins within a block are visited at once. They change nothing but
+the step count, and so need no features. This is Algorithm 1 in another order of rows, exactly; the
+lift, most of the work of the Nystroem map, is left to the rows that are learnt from.
+
 Between two ``advance`` calls anybody may read ``model()``, the averaged model so far; the iterates
 do not notice.
 """
@@ -17,16 +23,17 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from asset_svm.data import Order, Targets
 from asset_svm.exceptions import NonFiniteError
+from asset_svm.problem import RowProducts
 from asset_svm.solvers.average import NEVER, Average
 from asset_svm.solvers.blocked_form import run_block
-from asset_svm.solvers.row_form import run_rows
+from asset_svm.solvers.row_form import idle_rows, run_rows
 from asset_svm.solvers.state import ModelAxis, SolverState
 
 Array = npt.NDArray[Any]
@@ -45,7 +52,39 @@ class MappedRows(Protocol):
         """The type of the rows of V."""
 
     def fetch(self, rows: Array) -> tuple[Array, Array]:
-        """A matrix V and positions in it, such that V[positions] are phi of these rows."""
+        """A matrix V and positions in it, such that V[positions, :d] are phi of these rows."""
+
+
+class RowBlock(RowProducts, Protocol):
+    """Rows of which some are lifted to features and others are basis values."""
+
+    def screen(self, coef: Array) -> Array:
+        """V coef^T, (K, B), of the rows that were never lifted; NaN for others."""
+
+    def lifted(self, which: Array) -> tuple[Array, Array]:
+        """A matrix and positions in it of the features of these rows of the block."""
+
+
+class BlockRows(MappedRows, Protocol):
+    """Rows that are lifted when they are needed."""
+
+    def open(self, rows: Array) -> RowBlock:
+        """A block of them."""
+
+
+@dataclass(eq=False)
+class _Block:
+    """The rows of steps [first, first + B); ``settled`` of them are idle and have no features."""
+
+    first: int
+    V: Array
+    positions: Array
+    rows: Array
+    y: Array
+    weight: Array
+    settled: int = 0
+    screened: Array | None = None
+    """Margins at the beginning of the block, (K, B); NaN where they were not taken."""
 
 
 @dataclass(eq=False)
@@ -105,6 +144,8 @@ class Driver:
         Runs the models of a block side by side.
     length : int, optional
         The steps this run can have: the last block is not drawn beyond them.
+    screen : bool
+        Whether idle rows come first in their block; in a metric, with ``BlockRows`` only.
     """
 
     def __init__(
@@ -121,7 +162,9 @@ class Driver:
         form: Form = "row",
         pool: ThreadPoolExecutor | None = None,
         length: int | None = None,
+        screen: bool = False,
     ):
+        self.screen = screen
         self.rows, self.targets, self.order = rows, targets, order
         self.axis, self.state, self.average = axis, state, average
         self.weight, self.block_size, self.form, self.pool = weight, block_size, form, pool
@@ -130,7 +173,8 @@ class Driver:
         self.position = 0
         self.slopes: Slopes | None = None
         self.progress = Progress.zeros(len(axis.lam))
-        self._block: tuple[int, Array, Array, Array, Array, Array] | None = None
+        self._block: _Block | None = None
+        self._drift = np.zeros((2, len(axis.lam)))  # sum of squares, count, of this block
 
     def advance(self, steps: int, deadline: float = np.inf) -> int:
         """Take ``steps`` more steps, or as many as end by ``deadline`` (time.perf_counter).
@@ -197,23 +241,59 @@ class Driver:
                 "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
             )
 
-    def _fetch(self, first: int) -> tuple[int, Array, Array, Array, Array, Array]:
-        """The block that begins at step ``first``: V, positions, rows, targets, weights."""
-        if self._block is None or self._block[0] != first:
+    def _fetch(self, first: int) -> _Block:
+        """The block that begins at step ``first``."""
+        if self._block is None or self._block.first != first:
             rows = self.order.rows(first, min(first + self.block_size, self.length))
-            V, positions = self.rows.fetch(rows)
+            y = self.targets.block(rows)
             weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
-            self._block = (first, V, positions, rows, self.targets.block(rows), weight)
+            if self.screen:
+                self._block = self._screened(first, rows, y, weight)
+            else:
+                V, positions = self.rows.fetch(rows)
+                self._block = _Block(first, V, positions, rows, y, weight)
         return self._block
 
+    def _screened(self, first: int, rows: Array, y: Array, weight: Array) -> _Block:
+        """The block with its idle rows first."""
+        state, (squares, count) = self.state, self._drift
+        if count.any():
+            new = squares / np.maximum(count, 1)
+            state.drift[:] = np.where(np.isinf(state.drift), new, 0.5 * (state.drift + new))
+            self._drift[:] = 0.0
+        block = cast(BlockRows, self.rows).open(rows)
+        f = block.screen(state.coef) + state.intercept[:, None]
+        beyond = self.axis.loss.kink(y, f)[1]
+        idle = (beyond <= -np.sqrt(state.drift)[:, None]).all(axis=0) & (weight >= 0.0)
+        others = np.flatnonzero(~idle)
+        order = np.concatenate([np.flatnonzero(idle), others])
+        V, positions = block.lifted(others)
+        return _Block(
+            first, V, positions, rows[order], y[:, order], weight[order],
+            len(order) - len(others), f[:, order],
+        )  # fmt: skip
+
     def _run(self, first: int, stop: int) -> None:
-        _, V, positions, rows, y, weight = self._fetch(first)
+        block = self._fetch(first)
         part = slice(self.position - first, stop - first)
-        y, weight, rows = y[:, part], weight[part], rows[part]
+        y, weight, rows = block.y[:, part], block.weight[part], block.rows[part]
         margins = np.empty(y.shape)
-        slopes = np.empty(y.shape)
-        run = self._run_row_form if self.form == "row" else self._run_blocked_form
-        run(V, positions[part], np.ascontiguousarray(y), weight, margins, slopes)
+        slopes = np.zeros(y.shape)
+        idle = min(max(block.settled - part.start, 0), len(rows))
+        if idle > 0:
+            assert block.screened is not None
+            margins[:, :idle] = block.screened[:, part][:, :idle]
+            self._idle(idle)
+        if idle < len(rows):
+            run = self._run_row_form if self.form == "row" else self._run_blocked_form
+            positions = block.positions[part.start + idle - block.settled : part.stop - block.settled]
+            left = [np.ascontiguousarray(a[:, idle:]) for a in (y, margins, slopes)]
+            run(block.V, positions, left[0], weight[idle:], left[1], left[2])
+            margins[:, idle:], slopes[:, idle:] = left[1:]
+            if block.screened is not None:
+                moved = left[1] - block.screened[:, part][:, idle:]
+                known = np.isfinite(moved)
+                self._drift += np.where(known, moved**2, 0.0).sum(axis=1), known.sum(axis=1)
         self.average.step += stop - self.position
         if self.slopes is not None:
             self.slopes.add(rows, slopes)
@@ -224,6 +304,19 @@ class Driver:
         self.progress.loss += values.sum(axis=1)
         self.progress.errors += (y * margins <= 0.0)[:, seen].sum(axis=1)
         self.progress.active += (slopes != 0.0).sum(axis=1)
+
+    def _idle(self, count: int) -> None:
+        """Steps on rows whose loss is idle, where the driver shrinks: only time passes."""
+        axis, state = self.axis, self.state
+        for k in range(len(axis.lam)):
+            state.steps[k], gained = idle_rows(
+                count, axis.eta[k], axis.power, axis.horizon[k], state.steps[k]
+            )
+            state.shrink_due[k] += gained
+            if self.average.averages:
+                state.pending_weight[k] += gained * state.scale[k]
+                state.weight[k] += gained
+                state.intercept_total[k] += gained * state.intercept[k]
 
     def _each_model(self, run: Callable[[int], None]) -> None:
         models = range(len(self.axis.lam))
@@ -289,7 +382,7 @@ class Driver:
         axis, state, lam = self.axis, self.state, self.axis.loop_lam
         travelled = np.zeros(len(lam))
         state.unscale()
-        block = V[positions]
+        block = V[positions, : self.rows.dimension]
         G = block @ block.T
         U = (state.direction @ block.T).astype(np.float64)
         norms = np.einsum("kd,kd->k", state.direction, state.direction, dtype=np.float64)

@@ -1,16 +1,17 @@
-"""The pilot: a short run of every multiplier of the grid, to choose ``step_scale``.
+"""The pilot: short runs with multipliers of the grid, to choose ``step_scale``.
 
 D_X is a bound on |x|, and a loose one: solutions have a tenth to a thirtieth of that norm, so that
-the paper's steps start too long. The multipliers train side by side, as models of one axis, on a
-small sample of the rows, by the run's own rule, and are compared by the objective of what they return
-on those rows: (PL) is about the rows trained on, and rows left out would measure something else.
-Where even the best is worse than coef = 0, or the smallest wins, smaller ones are tried.
+the paper's steps start too long. The middle multipliers of the grid train side by side, as models of
+one axis, on a small sample of the rows, by the run's own rule, and are compared by the objective of
+what they return on those rows: (PL) is about the rows trained on, and rows left out would measure
+something else. While the smallest or the largest wins, the next one beyond is tried; smaller ones
+too while even the best is worse than coef = 0.
 
 A short run favours short steps: the further a run goes, the longer the steps that pay. With the
 paper's rule, on eight data sets, the best multiplier of a run of N steps was the best of its first
 n = N/100 steps times 3 to 10, and of those the longer ones had the lower test errors; hence the
 factor (N/n)^(1/2). In the metric a run visits every row of its sample once, as the long one does in
-an epoch, and the best multipliers hardly differ: (N/n)^(1/10) where steps decay to 0, else 1. There
+an epoch, and the best multipliers hardly differ: (N/n)^(1/6) where steps decay to 0, else 1. There
 steps are truncated (see ``steps``), and a multiplier three times too long costs a per cent of the
 objective, one three times too short more.
 
@@ -35,15 +36,15 @@ from asset_svm.steps import GRID
 
 Array = npt.NDArray[Any]
 
-SHARE = 0.005
+SHARE = 0.01
 """Steps of one multiplier's pilot, as a part of the run's."""
 PILOT_STEPS = 500
 JUDGES = 4000
 """Rows at most on which the multipliers are compared."""
 MOST_ROWS = 20_000
 """Rows at most that are held for the pilot; more steps than that visit them again."""
-EXTENSIONS = 3
-"""How often smaller multipliers are tried."""
+EXTENSIONS = 6
+"""Multipliers tried at most beyond the middle of the grid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,15 +139,19 @@ def choose_step_scale(
         values = losses + 0.5 * joined.lam * np.einsum("kd,kd->k", plain, plain)
         return values.reshape(len(scales), -1).sum(axis=1)
 
-    found = dict(zip(grid, objectives(grid), strict=True))
+    middle = grid[1:-1]
+    found = dict(zip(middle, objectives(middle), strict=True))
     at_zero = float((axis(1.0, steps).loss.value(y, np.zeros(y.shape)) @ w).sum())
     for _ in range(EXTENSIONS):
         best = min(found, key=lambda scale: found[scale])
-        if best > min(found) and found[best] <= at_zero:
+        if best == min(found) or found[best] > at_zero:
+            another = next((c for c in grid if c < min(found)), min(found) * grid[1])
+        elif best == max(found) < grid[0]:
+            another = grid[0]
+        else:
             break
-        smaller = tuple(min(found) * scale for scale in grid[1:3])
-        found |= dict(zip(smaller, objectives(smaller), strict=True))
-    exponent = (1 / 10 if decays else 0.0) if in_metric else 1 / 2
+        found[another] = objectives((another,))[0]
+    exponent = (1 / 6 if decays else 0.0) if in_metric else 1 / 2
     growth = (max(total, steps) / steps) ** exponent
     return float(min(_lowest(found) * growth, max(grid)))
 
@@ -172,5 +177,5 @@ def _gather(mapped: MappedRows, rows: Array, size: int) -> Array:
     parts = []
     for start in range(0, len(rows), size):
         V, positions = mapped.fetch(rows[start : start + size])
-        parts.append(V[positions])
+        parts.append(V[positions, : mapped.dimension])
     return np.concatenate(parts)

@@ -19,8 +19,9 @@ so that an inactive step costs nothing. It cancels once c has decayed: whenever 
 
 Conventions: w < 0 marks a row that this model must not see (no shrink, j stands still, the slope is
 reported as 0 and f as NaN). The slope reported is g l / (eta w): what of it the step used. reach is
-infinite for the paper's steps; |v|^2 + 1 has no "+ 1" without an intercept, where B = 0. Vectors have the type of the rows, with accumulators of that type;
-scalars are float64. Compiled code sees arrays, scalars and integer codes only.
+infinite for the paper's steps; |v|^2 + 1 has no "+ 1" without an intercept, where B = 0. Vectors
+have the type of the rows, with accumulators of that type; scalars are float64. Compiled code sees
+arrays, scalars and integer codes only.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ def run_rows(
             margins[i] = np.nan
             slopes[i] = 0.0
             continue
-        v = V[index[i]]
+        v = V[index[i], : u.shape[0]]
         f = c * _dot(u, v) + b
         g = scalar_slope(code, epsilon, target[i], f)
         margins[i] = f
@@ -192,3 +193,13 @@ def run_rows(
             eta_sum += eta
             b_sum += eta * b
     return c, b, j, A, eta_sum, b_sum, travelled
+
+
+@njit(cache=True, nogil=True)
+def idle_rows(count: int, eta_1: float, power: float, horizon: int, j: int) -> tuple[int, float]:
+    """``count`` steps that change nothing, without shrink: (j, sum of eta)."""
+    travelled = 0.0
+    for _ in range(count):
+        j += 1
+        travelled += step_length(eta_1, power, horizon, j)
+    return j, travelled

@@ -124,6 +124,8 @@ class SolverState:
         Abel's summation: the open segment also holds pending_weight * direction - pending.
     shrink_due : array of shape (K,)
         The sum of eta since the last shrink, where the driver does it.
+    drift : array of shape (K,)
+        The mean square of what margins moved within a block, lately; infinite before the first.
     """
 
     direction: Array
@@ -136,6 +138,7 @@ class SolverState:
     pending: Array
     pending_weight: Array
     shrink_due: Array
+    drift: Array
 
     @classmethod
     def zeros(cls, n_models: int, dimension: int, dtype: npt.DTypeLike) -> SolverState:
@@ -152,6 +155,7 @@ class SolverState:
             pending=np.zeros(shape, dtype=dtype),
             pending_weight=np.zeros(n_models),
             shrink_due=np.zeros(n_models),
+            drift=np.full(n_models, np.inf),
         )
 
     @property

@@ -1,0 +1,23 @@
+"""Matrix products that round a row in one way, whatever rows stand beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+COLUMNS = 16
+
+
+def padded_columns(matrix: Array, dtype: npt.DTypeLike) -> Array:
+    """The matrix with zero columns up to a multiple of 16.
+
+    Matrix products treat the last columns of other widths apart, and round them differently for
+    different numbers and positions of rows: of a padded one, a row's product is always the same.
+    """
+    d = matrix.shape[1]
+    out = np.zeros((matrix.shape[0], -(-d // COLUMNS) * COLUMNS), dtype=dtype)
+    out[:, :d] = matrix
+    return out
