@@ -25,7 +25,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from numba import njit
 
-from asset_svm.padding import padded_columns
+from asset_svm.numerics.elementwise import gaussian_values
+from asset_svm.numerics.padding import padded_columns
+from asset_svm.numerics.rows import moved_rows, sparse_times_dense
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -137,6 +139,14 @@ def _dense(Z: Matrix) -> bool:
     return not sp.issparse(Z) or Z.shape[0] * Z.shape[1] * 8 <= DENSE_LANDMARK_BYTES
 
 
+def _times(X: Matrix, Z: Matrix) -> Array:
+    """X Z, dense, for CSR or dense X and, where they are large, CSR Z."""
+    if sp.issparse(X) and not sp.issparse(Z):
+        return sparse_times_dense(X, Z)
+    dots = X @ Z
+    return np.asarray(dots.toarray() if sp.issparse(dots) else dots)
+
+
 class _Callable:
     """A user's kernel, its result checked for shape."""
 
@@ -166,8 +176,7 @@ class _InnerProduct:
             self.transposed = sp.csr_matrix(Z.T, dtype=dtype)
 
     def __call__(self, X: Matrix) -> Array:
-        dots = X.astype(self.dtype, copy=False) @ self.transposed
-        dots = dots.toarray() if sp.issparse(dots) else np.asarray(dots)
+        dots = _times(X.astype(self.dtype, copy=False), self.transposed)
         return _apply(self.kernel, dots[:, : self.s])
 
 
@@ -206,25 +215,16 @@ class _Gaussian:
         if sp.issparse(X):
             scaled = X.astype(self.dtype) * self.dtype.type(self.factor)
             offset = self.shift * self.factor
-            dots = scaled @ self.transposed
-            dots = dots.toarray() if sp.issparse(dots) else np.asarray(dots)
+            dots = _times(scaled, self.transposed)
             norms = squared_norms(scaled)
             if offset.any():
                 dots -= (offset.astype(self.dtype) @ self.transposed)[None, :]
                 norms = norms - 2.0 * (scaled.astype(np.float64) @ offset) + offset @ offset
         else:
-            wide = np.result_type(X.dtype, self.dtype)
-            moved = np.subtract(X, self.shift.astype(wide), dtype=wide)
-            moved *= wide.type(self.factor)
-            moved = moved.astype(self.dtype, copy=False)
+            moved, norms = np.empty(X.shape, dtype=self.dtype), np.empty(X.shape[0])
+            moved_rows(X, self.shift, self.factor, moved, norms)
             dots = np.asarray(moved @ self.transposed)
-            norms = squared_norms(moved)
-        dots = dots[:, : len(self.norms)]
-        dots *= self.dtype.type(2)
-        dots -= norms.astype(self.dtype)[:, None]
-        dots -= self.norms.astype(self.dtype)
-        np.minimum(dots, 0, out=dots)
-        return np.exp(dots, out=dots)
+        return gaussian_values(dots, norms, self.norms)
 
 
 class _Laplacian:

@@ -1,8 +1,8 @@
 """The machine at hand: V cached in memory or recomputed, BLAS for the map, threads for the models.
 
-Matrix products have a multiple of 16 rows (the last is repeated) and columns (see ``padding``): a row
-is then rounded in the same way whatever rows stand beside it, and a row that was kept equals one
-that is computed anew, bit for bit.
+Matrix products have a multiple of 16 rows (the last is repeated) and columns (``numerics.padding``):
+a row is then rounded in the same way whatever rows stand beside it, and a row that was kept equals
+one that is computed anew, bit for bit.
 """
 
 from __future__ import annotations

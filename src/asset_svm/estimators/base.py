@@ -223,6 +223,33 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         return self._decision(X)
 
+    def compiled(self, method="predict"):
+        """A plain function for serving: no validation, no checks, no overhead.
+
+        Parameters
+        ----------
+        method : {"predict", "decision_function"}
+            The latter for classifiers.
+
+        Returns
+        -------
+        function : callable
+            Takes an array of one row, of shape (n_features,), and returns its value, or of rows, of
+            shape (m, n_features), and returns an array. Rows are taken in the type of the landmarks
+            (float32 for Fourier features). It keeps no link to the estimator. Rows that are not
+            finite, or of another length, are the caller's care.
+        """
+        check_is_fitted(self)
+        finish = self._finisher(method)
+        dtype = self.components_.dtype if hasattr(self, "components_") else np.dtype(np.float32)
+        decide = self._decision.unchecked(dtype)
+
+        def function(X):
+            X = np.asarray(X, dtype=dtype)
+            return finish(decide(X[None, :]))[0] if X.ndim == 1 else finish(decide(X))
+
+        return function
+
     def compact(self):
         """A copy that predicts from d kernel values instead of s, where the map has d < s.
 

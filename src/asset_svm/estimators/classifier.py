@@ -190,6 +190,14 @@ class AssetClassifier(ClassifierMixin, Learner):
         check_is_fitted(self)
         return self.classes_[_winner(self._decide(X))]
 
+    def _finisher(self, method):
+        """From decisions to what ``method`` returns."""
+        check.check_choice("method", method, ("predict", "decision_function"))
+        classes = self.classes_
+        if method == "predict":
+            return lambda decisions: classes[_winner(decisions)]
+        return np.ravel if len(classes) == 2 else np.asarray
+
     def _encode(self, y, weight, known=None, *, first=True) -> Encoded:
         check_classification_targets(y)
         classes = np.unique(y) if known is None else np.asarray(known)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.base import BLOCK_ROWS
+from asset_svm.numerics.rows import weighted_sums
 
 
 class Decision:
@@ -28,16 +30,26 @@ class Decision:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_prepared": {}}
 
+    def basis(self, dtype: np.dtype) -> Any:
+        """The basis for rows of this type, prepared once."""
+        basis = self._prepared.get(dtype)
+        if basis is None:
+            basis = self._prepared[dtype] = self.source.basis(dtype)
+        return basis
+
+    def unchecked(self, dtype: np.dtype) -> Callable[[Any], np.ndarray]:
+        """A function from rows of this type to (rows, K) decisions in float64, without any check."""
+        basis, weights, intercept = self.basis(dtype), self.weights.T.copy(), self.intercept
+        return lambda X: basis(X) @ weights + intercept
+
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions; sums in float64, the result in the type of X."""
-        basis = self._prepared.get(X.dtype)
-        if basis is None:
-            basis = self._prepared[X.dtype] = self.source.basis(X.dtype)
+        basis = self.basis(X.dtype)
         out = np.empty((X.shape[0], len(self.weights)), dtype=X.dtype)
         for start in range(0, X.shape[0], BLOCK_ROWS):
             with np.errstate(over="ignore", invalid="ignore"):  # found and told below
                 block = basis(X[start : start + BLOCK_ROWS])
-                out[start : start + BLOCK_ROWS] = block @ self.weights.T + self.intercept
+                out[start : start + BLOCK_ROWS] = weighted_sums(block, self.weights) + self.intercept
         if not np.isfinite(out).all():
             raise NonFiniteError(
                 f"The decision of row {int(np.argmin(np.isfinite(out).all(axis=1)))} is not finite: "

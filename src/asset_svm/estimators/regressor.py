@@ -161,6 +161,11 @@ class AssetRegressor(RegressorMixin, Learner):
         """
         return self._decide(X).ravel()
 
+    def _finisher(self, method):
+        """From decisions to what ``method`` returns."""
+        check.check_choice("method", method, ("predict",))
+        return np.ravel
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check.check_not_negative("epsilon", self.epsilon)

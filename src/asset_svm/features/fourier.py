@@ -14,11 +14,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from asset_svm.features.base import map_in_blocks
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, MetricFeatures
 from asset_svm.kernels import Kernel
-from asset_svm.padding import padded_columns
+from asset_svm.numerics.elementwise import scaled_cosines
+from asset_svm.numerics.padding import padded_columns
+from asset_svm.numerics.rows import sparse_times_dense
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -73,16 +76,14 @@ class FourierFeatures:
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """x -> phi(x)."""
-        frequencies, d = padded_columns(self.frequencies, dtype), self.dimension
-        phases = self.phases.astype(dtype)
-        amplitude = np.dtype(dtype).type(np.sqrt(2.0 / self.dimension))
+        turn = 2.0 * np.pi
+        frequencies, phases = padded_columns(self.frequencies / turn, dtype), self.phases / turn
+        amplitude = float(np.sqrt(2.0 / self.dimension))
 
         def phi(X: Matrix) -> Array:
-            out = np.asarray(X.astype(dtype, copy=False) @ frequencies)[:, :d]
-            out += phases
-            np.cos(out, out=out)
-            out *= amplitude
-            return out
+            rows = X.astype(dtype, copy=False)
+            turns = sparse_times_dense(rows, frequencies) if sp.issparse(X) else rows @ frequencies
+            return scaled_cosines(np.asarray(turns), phases, amplitude)
 
         return phi
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 import scipy.linalg as la
 
 from asset_svm.features.threads import few_threads
-from asset_svm.padding import padded_columns
+from asset_svm.numerics.padding import padded_columns
 
 Array = npt.NDArray[Any]
 

@@ -28,7 +28,7 @@ from asset_svm.features.landmarks import uniform_landmarks
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
 from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
-from asset_svm.padding import padded_columns
+from asset_svm.numerics.padding import padded_columns
 
 Array = npt.NDArray[Any]
 Matrix = Any

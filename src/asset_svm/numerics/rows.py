@@ -1,0 +1,63 @@
+"""Blocks of rows: moved and scaled with their squared norms, and sparse ones times a dense matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from asset_svm.numerics.elementwise import FAST
+
+Array = npt.NDArray[Any]
+FEW_MODELS = 4
+"""Up to so many, sums are faster than a copy of the rows in float64."""
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def moved_rows(X: Array, shift: Array, factor: float, out: Array, norms: Array) -> None:
+    """out = (X - shift) factor, rounded to the type of out, and norms = |out|^2 of every row."""
+    for i in range(X.shape[0]):
+        total = 0.0
+        for q in range(X.shape[1]):
+            out[i, q] = (X[i, q] - shift[q]) * factor
+            total += np.float64(out[i, q]) * np.float64(out[i, q])
+        norms[i] = total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _weighted_sums(rows: Array, weights: Array, out: Array) -> None:
+    for i in range(rows.shape[0]):
+        for k in range(weights.shape[0]):
+            total = 0.0
+            for j in range(weights.shape[1]):
+                total += np.float64(rows[i, j]) * weights[k, j]
+            out[i, k] = total
+
+
+def weighted_sums(rows: Array, weights: Array) -> Array:
+    """rows weights^T with sums in float64, whatever the type of the rows; weights in float64."""
+    if len(weights) > FEW_MODELS or rows.dtype == np.float64:
+        return np.asarray(rows @ weights.T)
+    out = np.empty((len(rows), len(weights)))
+    _weighted_sums(rows, weights, out)
+    return out
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _sparse_times_dense(indptr: Array, indices: Array, data: Array, Z: Array, out: Array) -> None:
+    for i in range(indptr.shape[0] - 1):
+        row = out[i]
+        row[:] = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            z, x = Z[indices[p]], data[p]
+            for k in range(row.shape[0]):
+                row[k] += x * z[k]
+
+
+def sparse_times_dense(X: Any, Z: Array) -> Array:
+    """X Z for a CSR matrix X: a nonzero costs one contiguous row of Z."""
+    out = np.empty((X.shape[0], Z.shape[1]), dtype=Z.dtype)
+    _sparse_times_dense(X.indptr, X.indices, X.data.astype(Z.dtype, copy=False), Z, out)
+    return out
