@@ -189,3 +189,41 @@ def test_float32_and_float64_rows_of_adult_get_the_same_labels():
     narrow = model.predict(X[20_000:])
     wide = model.predict(X[20_000:].astype(np.float64))
     assert np.mean(narrow != wide) <= 0.001
+
+
+def test_elementwise_functions_agree_with_numpy_in_float32():
+    from asset_svm.numerics.elementwise import gaussian_values, scaled_cosines
+
+    rng = np.random.default_rng(0)
+    dots = rng.uniform(-20, 1, size=(37, 48)).astype(np.float32)
+    left, right = rng.uniform(0, 2, size=37), rng.uniform(0, 2, size=45)
+    left, right = left.astype(np.float32), right.astype(np.float32)
+    exponent = 2 * dots[:, :45].astype(np.float64) - left[:, None] - right
+    ours = gaussian_values(dots.copy(), left, right)
+    np.testing.assert_allclose(ours, np.exp(np.minimum(exponent, 0)), rtol=1e-5)
+    assert ours.max() <= 1.0
+    extreme = np.array([[np.inf, -np.inf, np.nan, -1e30, 0.0]], dtype=np.float32)
+    np.testing.assert_array_equal(
+        gaussian_values(extreme, np.zeros(1), np.zeros(5)), [[1.0, 0.0, np.nan, 0.0, 1.0]]
+    )
+    turns = rng.uniform(-50, 50, size=(20, 32)).astype(np.float32)
+    phases = rng.uniform(size=30).astype(np.float32)
+    angle = 2 * np.pi * (turns[:, :30] + phases).astype(np.float64)
+    np.testing.assert_allclose(
+        scaled_cosines(turns.copy(), phases, 0.5), 0.5 * np.cos(angle), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_of_padded_matrices_do_not_depend_on_the_rows_beside(dtype):
+    """What "cached or recomputed, bit for bit" rests on."""
+    from asset_svm.numerics.padding import padded_columns
+
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(512, 123)).astype(dtype)
+    for width in (30, 301, 1024):
+        P = padded_columns(rng.normal(size=(123, width)), dtype)
+        whole = A @ P
+        for count in (16, 48, 160, 400):
+            rows = rng.permutation(512)[:count]
+            np.testing.assert_array_equal(A[rows] @ P, whole[rows])

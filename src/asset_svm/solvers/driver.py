@@ -33,7 +33,7 @@ from asset_svm.exceptions import NonFiniteError
 from asset_svm.problem import RowProducts
 from asset_svm.solvers.average import NEVER, Average
 from asset_svm.solvers.blocked_form import run_block
-from asset_svm.solvers.row_form import idle_rows, run_rows
+from asset_svm.solvers.row_form import idle_rows, run_rows, tally
 from asset_svm.solvers.state import ModelAxis, SolverState
 
 Array = npt.NDArray[Any]
@@ -233,14 +233,6 @@ class Driver:
         taken, self.progress = self.progress, Progress.zeros(len(self.axis.lam))
         return taken
 
-    def _check(self, margins: Array, seen: Array) -> None:
-        """Raise if a margin or an iterate is not finite: such a model is never returned."""
-        if not (np.isfinite(margins[:, seen]).all() and self.state.is_finite()):
-            raise NonFiniteError(
-                f"The iterates are no longer finite after step {int(self.state.steps.max())}; "
-                "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
-            )
-
     def _fetch(self, first: int) -> _Block:
         """The block that begins at step ``first``."""
         if self._block is None or self._block.first != first:
@@ -297,13 +289,17 @@ class Driver:
         self.average.step += stop - self.position
         if self.slopes is not None:
             self.slopes.add(rows, slopes)
-        seen = weight >= 0.0
-        self._check(margins, seen)
-        values = self.axis.loss.value(y, margins)[:, seen]
-        self.progress.steps += y.shape[1]
-        self.progress.loss += values.sum(axis=1)
-        self.progress.errors += (y * margins <= 0.0)[:, seen].sum(axis=1)
-        self.progress.active += (slopes != 0.0).sum(axis=1)
+        progress, loss = self.progress, self.axis.loss
+        progress.steps += y.shape[1]
+        finite = tally(
+            loss.code, loss.epsilon, y, margins, slopes, weight,
+            progress.loss, progress.errors, progress.active,
+        )  # fmt: skip
+        if not (finite and self.state.is_finite()):
+            raise NonFiniteError(
+                f"The iterates are no longer finite after step {int(self.state.steps.max())}; "
+                "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
+            )
 
     def _idle(self, count: int) -> None:
         """Steps on rows whose loss is idle, where the driver shrinks: only time passes."""

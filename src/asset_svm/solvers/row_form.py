@@ -203,3 +203,29 @@ def idle_rows(count: int, eta_1: float, power: float, horizon: int, j: int) -> t
         j += 1
         travelled += step_length(eta_1, power, horizon, j)
     return j, travelled
+
+
+@njit(cache=True, nogil=True)
+def tally(
+    code: int,
+    epsilon: float,
+    target: Array,
+    margins: Array,
+    slopes: Array,
+    weight: Array,
+    loss: Array,
+    errors: Array,
+    active: Array,
+) -> bool:
+    """Add up what K models saw of some rows, (K, B); returns whether every margin is finite."""
+    finite = True
+    for k in range(target.shape[0]):
+        for i in range(target.shape[1]):
+            if weight[i] < 0.0:
+                continue
+            y, f = target[k, i], margins[k, i]
+            finite = finite and np.isfinite(f)
+            loss[k] += max(scalar_loss(code, epsilon, y, f), 0.0)
+            errors[k] += 1.0 if y * f <= 0.0 else 0.0
+            active[k] += 1.0 if slopes[k, i] != 0.0 else 0.0
+    return finite
