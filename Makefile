@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow check format clean
+.PHONY: demo test test-slow bench check format clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -24,6 +24,9 @@ test: $(VENV)/.dev  ## the whole suite; ASSET_DATA=folder adds the tests on real
 
 test-slow: $(VENV)/.dev  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+bench: $(VENV)/.dev  ## times beside scikit-learn's pipelines and the machine; needs ASSET_DATA
+	$(BIN)/python benchmarks/speed.py $(ARGS)
 
 check: $(VENV)/.dev  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check src tests benchmarks examples

@@ -4,7 +4,8 @@
 
 One process, one thread count for everybody, compiled code warm. Times of ours are those of the first
 run whose test error is at most the peer's plus 0.05 points (exact solvers: plus 0.3), over the epochs
-1, 2, 3, 5, 10, 20, 40; medians of ``--repeats`` fits with different seeds. Slow peers run once. Results go to a JSON file with commit, CPU, threads and versions.
+1, 2, 3, 5, 10, 20, 40; medians of ``--repeats`` fits with different seeds. Slow peers run once.
+Results go to a JSON file with commit, CPU, threads and versions.
 """
 
 from __future__ import annotations

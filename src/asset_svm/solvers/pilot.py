@@ -43,6 +43,8 @@ JUDGES = 4000
 """Rows at most on which the multipliers are compared."""
 MOST_ROWS = 20_000
 """Rows at most that are held for the pilot; more steps than that visit them again."""
+MOST_METRIC_STEPS = 8000
+"""Of one multiplier's pilot in the metric: its rows must all be lifted to features."""
 EXTENSIONS = 6
 """Multipliers tried at most beyond the middle of the grid."""
 
@@ -107,11 +109,14 @@ def choose_step_scale(
         The fraction of its steps that a run averages.
     """
     rng = np.random.default_rng([seed, 2])
+    in_metric = axis(1.0, 1).metric is not None
     steps = max(int(SHARE * total), PILOT_STEPS)
+    if in_metric:
+        steps = min(steps, MOST_METRIC_STEPS)
     fit = rng.permutation(n_rows)[: min(steps, MOST_ROWS)]
     V, judge = _gather(mapped, fit, block_size), fit[:JUDGES]
     y, w = targets.block(judge), weight[judge] / weight[judge].sum()
-    decays, in_metric = False, axis(1.0, steps).metric is not None
+    decays = False
     order: Order = UniformOrder(len(fit), seed, weight[fit])
     if in_metric and bool((weight[fit] == weight[fit[0]]).all()):
         order = ShuffledOrder(len(fit), seed)
