@@ -247,7 +247,7 @@ def figure(path: str, name: str = "ijcnn") -> None:
     axes.set(xscale="log", yscale="log", xlabel="epochs", ylabel="objective of (PL)")
     axes.set_title(f"{name.upper()}, s = 1024, the paper's lambda and sigma")
     axes.grid(True, which="both", alpha=0.3)
-    axes.legend()
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize="small")
     axes.figure.savefig(path, dpi=130, bbox_inches="tight")
 
 

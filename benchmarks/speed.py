@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 import data
 from asset_svm import AssetClassifier
 from asset_svm.data import GivenOrder, OneVsRestTargets
-from asset_svm.engines.local import LocalRows
+from asset_svm.engines.local import LocalEngine, LocalRows
 from asset_svm.feasible import FeasibleSet
 from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, Driver, ModelAxis, NoWindow, SolverState
@@ -151,6 +151,7 @@ def machine(name: str, threads: int) -> dict[str, Any]:
         ModelAxis.build(loss, [paper.lam], [ball], [RobustStep(ball.size, 1.0, 0.1)]),
         SolverState.zeros(1, d, V.dtype),
         Average(NoWindow()),
+        block_size=LocalEngine().steps_at_a_time(screen=False),
     )
     driver.advance(3 * m)
     loop = best_of(lambda: driver.advance(m), 5)

@@ -25,6 +25,8 @@ Array = npt.NDArray[Any]
 Matrix = Any
 
 ROWS = 16
+LONG_BLOCKS = 4
+"""Blocks that are stepped through at a time where nothing is looked at between them."""
 BLOCK_SIZE = 512
 """Rows mapped and stepped through at a time: large enough for a matrix product, small enough for
 the block of V to stay in a cache."""
@@ -191,6 +193,10 @@ class LocalEngine:
         width = max(phi.dimension, phi.basis_dimension)
         size = X.shape[0] * width * np.dtype(X.dtype).itemsize
         return LocalRows(phi, X, self.block_size, keep=size <= limit)
+
+    def steps_at_a_time(self, *, screen: bool) -> int:
+        """Steps between two looks at the run; where rows are screened, at the drift of a block."""
+        return self.block_size if screen else LONG_BLOCKS * self.block_size
 
     @contextmanager
     def pool(self, n_models: int) -> Iterator[ThreadPoolExecutor | None]:

@@ -95,6 +95,7 @@ def train(
             axis = ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
             return axis, Average(recipe.window(steps, stream=not decaying))
 
+        screen = recipe.step == "metric"
         state = start or SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
         state.clear_segment()
         axis, average = plan(stopping.stage(0) if staged else stopping.epochs)
@@ -106,11 +107,11 @@ def train(
             state,
             average,
             weight=rows.slope_weight,
-            block_size=engine.block_size,
+            block_size=engine.steps_at_a_time(screen=screen),
             form=recipe.form,
             pool=pool,
             length=total,
-            screen=recipe.step == "metric",
+            screen=screen,
         )
         run = _Epochs(driver, recipe, rows, stopping, plan if staged else None)
         certificate = run.go()
