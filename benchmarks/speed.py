@@ -127,7 +127,7 @@ def machine(name: str, threads: int) -> dict[str, Any]:
     model = ours(paper, 0, 1, threads).fit(X[:4096], y[:4096])
     phi = model.feature_map_
     m, n, s, d = len(X), X.shape[1], phi.basis_dimension, phi.dimension
-    rows = LocalRows(phi, X, 512, keep=True)
+    rows = LocalRows(phi, X, 512, keep=True, screen=False)
     rows.fetch(np.arange(m))  # pages of memory are there from now on
 
     def forget() -> None:

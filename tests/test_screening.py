@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from asset_svm import AssetClassifier
 from asset_svm.data import OneVsRestTargets, RealTargets, ShuffledOrder, UniformOrder
-from asset_svm.engines.local import LocalRows
+from asset_svm.engines.local import LocalEngine, LocalRows
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures, NystroemFeatures
 from asset_svm.features.base import evaluator
@@ -132,3 +133,43 @@ def test_products_with_rows_lifted_or_not_are_those_of_the_features(map_name, ke
     np.testing.assert_allclose(screened[:, 1::3], plain.margins(coef)[:, 1::3], atol=1e-7)
     V, positions = block.lifted(np.arange(M))
     np.testing.assert_allclose(V[positions, : phi.dimension], plain.V, atol=1e-8)
+
+
+def test_small_batches_of_a_stream_are_screened_too():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 3))
+    y = np.sign(X[:, 0])
+    model = AssetClassifier(n_components=40, gamma=0.3, lam=1e-5, random_state=0)
+    for start in range(0, 1500, 100):
+        model.partial_fit(X[start : start + 100], y[start : start + 100], classes=[-1, 1])
+    assert np.isfinite(model._session.state.drift).all()
+    fitted = AssetClassifier(n_components=40, random_state=0).fit(X, y)
+    assert np.isfinite(fitted._session.state.drift).all()
+
+
+def test_short_features_are_lifted_at_once_and_take_their_own_length():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    linear = NystroemFeatures.sample(X, Kernel("linear"), 50, rng, basis="eigen")
+    assert linear.dimension == 5
+    engine = LocalEngine(memory_limit=300 * 5 * 8)
+    rows = engine.rows(linear, X, screen=True)
+    assert rows.kept is not None
+    assert rows.kept.shape == (300, 5)
+    V, positions = rows.fetch(np.arange(0, 300, 7))
+    np.testing.assert_allclose(V[positions], linear(X)[::7], atol=1e-10)
+    assert np.isnan(rows.open(np.arange(300)).screen(np.ones((1, 5)))).all()
+
+
+@pytest.mark.parametrize("C", [1e4, 1e6])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_pilot_finds_the_valley_below_a_plateau(C, seed):
+    """With large C long steps are all truncated, and do about as well as each other."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 8)).astype(np.float32)
+    y = np.sin(2 * X[:, 0]) + X[:, 1] > 0.2 * rng.normal(size=2000)
+    common = dict(C=C, n_components=100, random_state=seed, fit_intercept=False, max_iter=20)
+    ours = AssetClassifier(**common).fit(X, y).objective_
+    grid = [AssetClassifier(step_scale=c, **common).fit(X, y).objective_ for c in (0.1, 0.01, 0.001)]
+    assert ours <= 1.02 * min(grid)
+    assert max(grid) > 1.03 * min(grid)  # the choice matters here

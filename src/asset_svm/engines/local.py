@@ -25,6 +25,8 @@ Array = npt.NDArray[Any]
 Matrix = Any
 
 ROWS = 16
+FEW_MODELS = 4
+"""Up to so many, loops over rows are faster than matrix products with copies of them."""
 LONG_BLOCKS = 4
 """Blocks that are stepped through at a time where nothing is looked at between them."""
 BLOCK_SIZE = 512
@@ -61,7 +63,8 @@ class LocalRows:
 
     Where they are kept, a row of the buffer holds first the one and then, in its place, the other.
     Where they are not, both are computed anew at every visit, and only what a row has been is kept:
-    rows once lifted are lifted at every visit, so that both ways take the same steps.
+    rows once lifted are lifted at every visit, so that both ways take the same steps. Rows are
+    lifted at once where nobody screens them, or where features are much shorter than basis values.
 
     Parameters
     ----------
@@ -70,15 +73,18 @@ class LocalRows:
     block_size : int
         Basis values are computed for so many rows at a time.
     keep : bool
+    screen : bool
+        Whether basis values are of use.
     """
 
-    def __init__(self, phi: Evaluable, X: Matrix, block_size: int, *, keep: bool):
+    def __init__(self, phi: Evaluable, X: Matrix, block_size: int, *, keep: bool, screen: bool = True):
         self.X, self.block_size = X, block_size
         self.dimension, self.dtype = phi.dimension, np.dtype(X.dtype)
         self.basis_dimension = phi.basis_dimension
         self.basis, self.lift = phi.basis(self.dtype), phi.lift(self.dtype)
         self.lower = phi.lower(self.dtype)
-        self.width = max(self.dimension, self.basis_dimension)
+        self.eager = lifts_at_once(phi, screen=screen)
+        self.width = self.dimension if self.eager else max(self.dimension, self.basis_dimension)
         m = X.shape[0]
         self.seen, self.once_lifted = np.zeros(m, dtype=bool), np.zeros(m, dtype=bool)
         self.kept = np.empty((m, self.width), dtype=self.dtype) if keep else None
@@ -87,10 +93,9 @@ class LocalRows:
         """These rows, with their basis values or features."""
         if self.kept is None:
             scratch = np.empty((len(rows), self.width), dtype=self.dtype)
-            self._compute(rows, scratch, np.arange(len(rows)))
-            return LocalBlock(
-                self, rows, scratch, np.arange(len(rows)), np.zeros(len(rows), dtype=bool)
-            )
+            everywhere = np.arange(len(rows))
+            self._compute(rows, scratch, everywhere)
+            return LocalBlock(self, rows, scratch, everywhere, np.full(len(rows), self.eager))
         new = rows[~self.seen[rows]]
         if len(new):
             self._compute(new, self.kept, new)
@@ -102,11 +107,16 @@ class LocalRows:
         return self.open(rows).lifted(np.arange(len(rows)))
 
     def _compute(self, rows: Array, out: Array, where: Array) -> None:
-        """Put the basis values of these rows there."""
-        size, s = self.block_size, self.basis_dimension
+        """Put the basis values of these rows there, or their features."""
+        size = self.block_size
         for start in range(0, len(rows), size):
             part = rows[start : start + size]
-            out[where[start : start + size], :s] = self.basis(self.X[_even(part)])[: len(part)]
+            values = self.basis(self.X[_even(part)])
+            if self.eager:
+                values = self.lift(values)
+            out[where[start : start + size], : values.shape[1]] = values[: len(part)]
+        if self.eager:
+            self.once_lifted[rows] = True
 
 
 @dataclass(eq=False)
@@ -124,16 +134,16 @@ class LocalBlock:
         return self._margins(coef, np.arange(len(self.rows)))
 
     def _margins(self, coef: Array, which: Array) -> Array:
-        coef = coef.astype(self.source.dtype)
+        source, positions, lifted = self.source, self.positions[which], self.is_lifted[which]
+        coef = coef.astype(source.dtype)
+        weights = coef if lifted.all() else np.ascontiguousarray(source.lower(coef))
         out = np.empty((len(coef), len(which)))
-        mixed_margins(
-            self.matrix,
-            self.positions[which],
-            self.is_lifted[which],
-            coef,
-            np.ascontiguousarray(self.source.lower(coef)),
-            out,
-        )
+        if len(coef) <= FEW_MODELS:
+            mixed_margins(self.matrix, positions, lifted, coef, weights, out)
+            return out
+        for part, factor in ((lifted, coef), (~lifted, weights)):
+            if part.any():
+                out[:, part] = factor @ self.matrix[positions[part], : factor.shape[1]].T
         return out
 
     def screen(self, coef: Array) -> Array:
@@ -149,8 +159,14 @@ class LocalBlock:
         source = self.source
         features = np.zeros((len(beta), source.dimension), dtype=source.dtype)
         basis = np.zeros((len(beta), source.basis_dimension), dtype=source.dtype)
-        mixed_sums(self.matrix, self.positions, self.is_lifted, beta, features, basis)
-        return features.astype(np.float64) + source.lift(basis)
+        if len(beta) <= FEW_MODELS:
+            mixed_sums(self.matrix, self.positions, self.is_lifted, beta, features, basis)
+        else:
+            for part, out in ((self.is_lifted, features), (~self.is_lifted, basis)):
+                rows = self.matrix[self.positions[part], : out.shape[1]]
+                out += beta[:, part].astype(source.dtype) @ rows
+        total = features.astype(np.float64)
+        return total if self.is_lifted.all() else total + source.lift(basis)
 
     def lifted(self, which: Array) -> tuple[Array, Array]:
         """The features of these rows of the block."""
@@ -163,6 +179,11 @@ class LocalBlock:
             self.is_lifted[todo] = True
             source.once_lifted[self.rows[todo]] = True
         return self.matrix, self.positions[which]
+
+
+def lifts_at_once(phi: Evaluable, *, screen: bool) -> bool:
+    """Whether rows are lifted as soon as they are computed."""
+    return not screen or 2 * phi.dimension <= phi.basis_dimension
 
 
 def _even(rows: Array) -> Array:
@@ -179,7 +200,7 @@ class LocalEngine:
     n_threads : int
         Threads that models are spread over.
     memory_limit : int, optional
-        Bytes that V may take; by default half of what is available.
+        Bytes that mapped rows may take; by default half of what is available.
     block_size : int
     """
 
@@ -187,12 +208,14 @@ class LocalEngine:
     memory_limit: int | None = None
     block_size: int = BLOCK_SIZE
 
-    def rows(self, phi: Evaluable, X: Matrix) -> LocalRows:
-        """The rows of X: mapped once where V fits in memory, else whenever they are visited."""
+    def rows(self, phi: Evaluable, X: Matrix, *, screen: bool) -> LocalRows:
+        """The rows of X: mapped once where they fit in memory, else whenever they are visited."""
         limit = available_memory() // 2 if self.memory_limit is None else self.memory_limit
-        width = max(phi.dimension, phi.basis_dimension)
+        width = phi.dimension
+        if not lifts_at_once(phi, screen=screen):
+            width = max(width, phi.basis_dimension)
         size = X.shape[0] * width * np.dtype(X.dtype).itemsize
-        return LocalRows(phi, X, self.block_size, keep=size <= limit)
+        return LocalRows(phi, X, self.block_size, keep=size <= limit, screen=screen)
 
     def steps_at_a_time(self, *, screen: bool) -> int:
         """Steps between two looks at the run; where rows are screened, at the drift of a block."""

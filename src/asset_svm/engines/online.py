@@ -135,7 +135,7 @@ class OnlineSession:
         recent = self.recent
         m = recent.X.shape[0]
         rows = TrainingRows(
-            engine.rows(phi, recent.X),
+            engine.rows(phi, recent.X, screen=False),
             recent,
             GivenOrder(m),
             recent.weight,
@@ -175,7 +175,13 @@ class OnlineSession:
         if due:
             self._estimate_gradients(engine, phi)
         rows = TrainingRows(
-            engine.rows(phi, X), targets, order, weight, slope_weight, self.y_max, self.metric
+            engine.rows(phi, X, screen=self.recipe.screens),
+            targets,
+            order,
+            weight,
+            slope_weight,
+            self.y_max,
+            self.metric,
         )
         with engine.pool(len(self.recipe.lam)) as pool:
             assert self.gradient_bounds is not None
@@ -208,7 +214,7 @@ class OnlineSession:
                 form=self.recipe.form,
                 pool=pool,
                 length=n,
-                screen=self.recipe.step == "metric",
+                screen=self.recipe.screens,
             )
             driver.slopes = Slopes.zeros(len(self.recipe.lam), n)
             driver.advance(n)

@@ -87,6 +87,11 @@ class Recipe:
             return [StrongStep(lam) for lam in self.lam]
         return [RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)]
 
+    @property
+    def screens(self) -> bool:
+        """Whether idle rows come first in their block (see ``Driver``): not with the paper's steps."""
+        return self.step == "metric"
+
     def usual_average(self, *, decaying: bool) -> float:
         """The fraction that "auto" stands for."""
         return 0.05 if self.step == "metric" and decaying else 0.5

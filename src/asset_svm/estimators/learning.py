@@ -30,6 +30,8 @@ from asset_svm.estimators.monitor import Monitor, logger, shown
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.solvers import SolverState
 
+MILD_WEIGHTS = 10.0
+"""Weights up to so many times their mean count as multipliers of slopes rather than as frequencies."""
 DEFAULT_EPOCHS = 25
 DEFAULT_STEPS = 100_000
 STREAM_HISTORY = 32
@@ -116,8 +118,9 @@ class Learner(AssetEstimator):
         even = bool((w == w[0]).all())
         sampling = self.sampling
         if sampling == "auto":
-            # Slopes of unequal weight would be taken whole once an epoch; drawing evens them out.
-            sampling = "shuffle" if self._step == "metric" and even else "uniform"
+            # Slopes of very unequal weight would be taken whole once an epoch; drawing evens them out.
+            mild = bool(w.max() <= MILD_WEIGHTS * w.mean())
+            sampling = "shuffle" if self._step == "metric" and mild else "uniform"
         if sampling == "uniform":
             return UniformOrder(m, seed, None if even else w), None
         order = ShuffledOrder(m, seed) if sampling == "shuffle" else GivenOrder(m)
@@ -156,7 +159,9 @@ class Learner(AssetEstimator):
             order, slope_weight = self._order(rows, seed)
             deadline = begun + self.time_limit if self.time_limit else float("inf")
             training = TrainingRows(
-                engine.rows(phi if metric is None else phi.in_metric(metric), rows.X),
+                engine.rows(
+                    phi if metric is None else phi.in_metric(metric), rows.X, screen=recipe.screens
+                ),
                 encoded.targets,
                 order,
                 rows.weight,
@@ -252,6 +257,9 @@ class Learner(AssetEstimator):
         session.y_max, session.scale, session.metric = encoded.y_max, solution.step_scale, metric
         session.gradient_bounds, session.kappa = solution.gradient_bounds, solution.kappa
         session.rows_seen, session.next_estimate = steps, 2 * steps
+        state.drift[:] = solution.state.drift
+        if solution.epochs == 0:  # nothing was learnt, and nothing is known of the steps
+            session.scale = session.gradient_bounds = None
         self._session, self._offset = session, encoded.offset
         self._fitted_map_key, self._fitted_labels = self._map_key(), encoded.labels
 
@@ -286,7 +294,9 @@ class Learner(AssetEstimator):
         dtype = self._session.state.direction.dtype
         training = TrainingRows(
             self._engine().rows(
-                phi if metric is None else phi.in_metric(metric), rows.X.astype(dtype, copy=False)
+                phi if metric is None else phi.in_metric(metric),
+                rows.X.astype(dtype, copy=False),
+                screen=True,
             ),
             encoded.targets,
             GivenOrder(len(rows.y)),

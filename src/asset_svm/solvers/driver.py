@@ -10,8 +10,9 @@
 With ``screen`` the rows of a block whose loss is idle come first: at its beginning the margins of rows
 that were never lifted (see ``features.base``) are taken from their basis values, and those that are
 idle by more than the drift of margins within a block are visited at once. They change nothing but
-the step count, and so need no features. This is Algorithm 1 in another order of rows, exactly; the
-lift, most of the work of the Nystroem map, is left to the rows that are learnt from.
+the step count, and so need no features. This is Algorithm 1 in another order of rows (a shrink that
+falls among them may wake one, once in thousands of visits under strong regularisation). The lift,
+most of the work of the Nystroem map, is left to the rows that are learnt from.
 
 Between two ``advance`` calls anybody may read ``model()``, the averaged model so far; the iterates
 do not notice.
@@ -195,6 +196,8 @@ class Driver:
             self.position = stop
             if stop == turn:
                 self.settle()
+            if stop == min(first + self.block_size, self.length):
+                self._note_drift()
             if stop == first + self.block_size:
                 self.state.fold()
                 if time.perf_counter() > deadline:
@@ -248,11 +251,7 @@ class Driver:
 
     def _screened(self, first: int, rows: Array, y: Array, weight: Array) -> _Block:
         """The block with its idle rows first."""
-        state, (squares, count) = self.state, self._drift
-        if count.any():
-            new = squares / np.maximum(count, 1)
-            state.drift[:] = np.where(np.isinf(state.drift), new, 0.5 * (state.drift + new))
-            self._drift[:] = 0.0
+        state = self.state
         block = cast(BlockRows, self.rows).open(rows)
         f = block.screen(state.coef) + state.intercept[:, None]
         beyond = self.axis.loss.kink(y, f)[1]
@@ -264,6 +263,14 @@ class Driver:
             first, V, positions, rows[order], y[:, order], weight[order],
             len(order) - len(others), f[:, order],
         )  # fmt: skip
+
+    def _note_drift(self) -> None:
+        """Carry what margins moved in the block that ends over to the state."""
+        squares, count = self._drift
+        drift, new = self.state.drift, squares / np.maximum(count, 1)
+        updated = np.where(np.isinf(drift), new, 0.5 * (drift + new))
+        drift[:] = np.where(count > 0, updated, drift)
+        self._drift[:] = 0.0
 
     def _run(self, first: int, stop: int) -> None:
         block = self._fetch(first)

@@ -4,8 +4,8 @@ D_X is a bound on |x|, and a loose one: solutions have a tenth to a thirtieth of
 the paper's steps start too long. The middle multipliers of the grid train side by side, as models of
 one axis, on a small sample of the rows, by the run's own rule, and are compared by the objective of
 what they return on those rows: (PL) is about the rows trained on, and rows left out would measure
-something else. While the smallest or the largest wins, the next one beyond is tried; smaller ones
-too while even the best is worse than coef = 0.
+something else. While the largest wins the next one beyond is tried, and smaller ones while the
+smallest is about as good as the best, or even the best is worse than coef = 0.
 
 A short run favours short steps: the further a run goes, the longer the steps that pay. With the
 paper's rule, on eight data sets, the best multiplier of a run of N steps was the best of its first
@@ -36,15 +36,17 @@ from asset_svm.steps import GRID
 
 Array = npt.NDArray[Any]
 
-SHARE = 0.01
+SHARE = 0.006
 """Steps of one multiplier's pilot, as a part of the run's."""
-PILOT_STEPS = 500
+PILOT_STEPS = 1000
 JUDGES = 4000
 """Rows at most on which the multipliers are compared."""
 MOST_ROWS = 20_000
 """Rows at most that are held for the pilot; more steps than that visit them again."""
-MOST_METRIC_STEPS = 8000
+MOST_METRIC_STEPS = 5000
 """Of one multiplier's pilot in the metric: its rows must all be lifted to features."""
+TIE = 0.02
+"""Objectives closer than this count as equal."""
 EXTENSIONS = 6
 """Multipliers tried at most beyond the middle of the grid."""
 
@@ -149,7 +151,8 @@ def choose_step_scale(
     at_zero = float((axis(1.0, steps).loss.value(y, np.zeros(y.shape)) @ w).sum())
     for _ in range(EXTENSIONS):
         best = min(found, key=lambda scale: found[scale])
-        if best == min(found) or found[best] > at_zero:
+        # Long steps that are all truncated do about as well as each other: a plateau hides a valley.
+        if found[min(found)] <= (1.0 + TIE) * found[best] or found[best] > at_zero:
             another = next((c for c in grid if c < min(found)), min(found) * grid[1])
         elif best == max(found) < grid[0]:
             another = grid[0]
