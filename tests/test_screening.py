@@ -166,9 +166,9 @@ def test_short_features_are_lifted_at_once_and_take_their_own_length():
 def test_the_pilot_finds_the_valley_below_a_plateau(C, seed):
     """With large C long steps are all truncated, and do about as well as each other."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 8)).astype(np.float32)
-    y = np.sin(2 * X[:, 0]) + X[:, 1] > 0.2 * rng.normal(size=2000)
-    common = dict(C=C, n_components=100, random_state=seed, fit_intercept=False, max_iter=20)
+    X = rng.normal(size=(5000, 8)).astype(np.float32)
+    y = np.sin(2 * X[:, 0]) + X[:, 1] > 0.2 * rng.normal(size=5000)
+    common = dict(C=C, n_components=200, random_state=seed, fit_intercept=False)
     ours = AssetClassifier(**common).fit(X, y).objective_
     grid = [AssetClassifier(step_scale=c, **common).fit(X, y).objective_ for c in (0.1, 0.01, 0.001)]
     assert ours <= 1.02 * min(grid)

@@ -183,7 +183,7 @@ class LocalBlock:
 
 def lifts_at_once(phi: Evaluable, *, screen: bool) -> bool:
     """Whether rows are lifted as soon as they are computed."""
-    return not screen or 2 * phi.dimension <= phi.basis_dimension
+    return not screen or 4 * phi.dimension <= phi.basis_dimension
 
 
 def _even(rows: Array) -> Array:
