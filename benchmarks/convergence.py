@@ -22,11 +22,11 @@ from sklearn.svm import LinearSVC, LinearSVR
 import data
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.data import OneVsRestTargets, ShuffledOrder
-from asset_svm.engines import training
 from asset_svm.feasible import FeasibleSet
 from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, Driver, FractionWindow, ModelAxis, SolverState
 from asset_svm.steps import GRID, estimate_gradient_bound
+from timing import timed_pilot
 
 SETS = "ijcnn,mnist,adult,covtype,kin40k,cal_housing,protein"
 
@@ -123,20 +123,10 @@ def table(name: str, seeds: int, fourier: bool, exact: bool) -> None:
         )
 
 
-def pilot(name: str, seeds: int) -> None:
+def pilot(name: str, seeds: int, spent: list[float]) -> None:
     """The pilot's scale against every one of the grid, at the same and at half the epochs."""
     kind, options, (X, y, _, _) = problem(name)
     options |= dict(fit_intercept=False, step="metric")
-    spent: list[float] = []
-    choose = training.choose_step_scale
-
-    def timed(*args: Any, **kwargs: Any) -> float:
-        begun = time.perf_counter()
-        scale = choose(*args, **kwargs)
-        spent.append(time.perf_counter() - begun)
-        return scale
-
-    training.choose_step_scale = timed
     grid = [*GRID, GRID[-1] * GRID[1]]
     for epochs in (4, 20):
         for seed in range(seeds):
@@ -157,7 +147,6 @@ def pilot(name: str, seeds: int) -> None:
                 f"pilot {100 * share:.1f} % of the fit",
                 flush=True,
             )
-    training.choose_step_scale = choose
 
 
 @dataclass(frozen=True)
@@ -267,7 +256,8 @@ def main() -> None:
     for name in arguments.sets.split(","):
         print(f"{name}{', Fourier d = 1024' if arguments.fourier else ''}", flush=True)
         if arguments.pilot:
-            pilot(name, arguments.seeds)
+            with timed_pilot() as spent:
+                pilot(name, arguments.seeds, spent)
             continue
         table(name, arguments.seeds, arguments.fourier, arguments.exact)
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
 
 import numpy as np
 
 import data
 from asset_svm import AssetClassifier
-from asset_svm.engines import training
+from timing import timed_pilot
 
 
 def main() -> None:
@@ -24,22 +23,19 @@ def main() -> None:
     parser.add_argument("--sets", default="ijcnn,adult,mnist")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
-    pilot, spent = training.choose_step_scale, [0.0]
+    with timed_pilot() as spent:
+        compare(arguments.sets.split(","), arguments.repeats, spent)
 
-    def timed(*args: Any, **options: Any) -> float:
-        begun = time.perf_counter()
-        scale = pilot(*args, **options)
-        spent.append(time.perf_counter() - begun)
-        return scale
 
-    training.choose_step_scale = timed
-    for name in arguments.sets.split(","):
+def compare(sets: list[str], repeats: int, spent: list[float]) -> None:
+    """Fit both ways, alternating; ``spent`` gains the seconds of every pilot."""
+    for name in sets:
         X, y, _, _ = data.paper_split(name, 0)
         paper = data.PAPER[name]
         for approximation in ("nystroem", "fourier"):
             epochs: dict[str, list[float]] = {"robust": [], "metric": []}
             shares = []
-            for seed in range(arguments.repeats):
+            for seed in range(repeats):
                 for step, times in epochs.items():
                     model = AssetClassifier(
                         gamma=paper.sigma, lam=paper.lam, n_components=1024, random_state=seed,
