@@ -43,7 +43,7 @@ JUDGES = 4000
 """Rows at most on which the multipliers are compared."""
 MOST_ROWS = 20_000
 """Rows at most that are held for the pilot; more steps than that visit them again."""
-MOST_METRIC_STEPS = 5000
+MOST_METRIC_STEPS = 3000
 """Of one multiplier's pilot in the metric: its rows must all be lifted to features."""
 TIE = 0.02
 """Objectives closer than this count as equal."""
