@@ -1,6 +1,5 @@
-"""Prediction as it is used: compiled functions, threads, processes, forks."""
+"""Prediction as it is used: compiled functions, threads, processes."""
 
-import multiprocessing
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -67,28 +66,6 @@ def test_many_threads_predict_with_one_model():
     with ThreadPoolExecutor(8) as pool:
         for found in pool.map(lambda _: fresh.decision_function(X), range(32)):
             np.testing.assert_array_equal(found, expected)
-
-
-def _fit_in_child(queue):
-    model = AssetClassifier(n_components=30, max_iter=5, random_state=0, n_jobs=2).fit(X, THREE)
-    queue.put(model.coef_)
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_process_forked_after_a_fit_can_fit():
-    """The child inherits this process's libraries in whatever state they are; it must not hang."""
-    context = multiprocessing.get_context("fork")
-    here = AssetClassifier(n_components=30, max_iter=5, random_state=0, n_jobs=2).fit(X, THREE)
-    queue = context.Queue()
-    child = context.Process(target=_fit_in_child, args=(queue,))
-    child.start()
-    try:
-        there = queue.get(timeout=60)
-    finally:
-        child.join(timeout=10)
-        if child.is_alive():
-            child.kill()
-    np.testing.assert_array_equal(there, here.coef_)
 
 
 def test_sparse_rows_give_the_model_of_dense_ones():

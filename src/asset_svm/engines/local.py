@@ -64,7 +64,7 @@ class LocalRows:
     Where they are kept, a row of the buffer holds first the one and then, in its place, the other.
     Where they are not, both are computed anew at every visit, and only what a row has been is kept:
     rows once lifted are lifted at every visit, so that both ways take the same steps. Rows are
-    lifted at once where nobody screens them, or where features are much shorter than basis values.
+    lifted at once, and nobody screens them, where that is cheap.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class LocalRows:
         self.basis_dimension = phi.basis_dimension
         self.basis, self.lift = phi.basis(self.dtype), phi.lift(self.dtype)
         self.lower = phi.lower(self.dtype)
-        self.eager = lifts_at_once(phi, screen=screen)
-        self.width = self.dimension if self.eager else max(self.dimension, self.basis_dimension)
+        self.screens = screen and not phi.lift_is_cheap
+        self.width = self.dimension if not self.screens else max(self.dimension, self.basis_dimension)
         m = X.shape[0]
         self.seen, self.once_lifted = np.zeros(m, dtype=bool), np.zeros(m, dtype=bool)
         self.kept = np.empty((m, self.width), dtype=self.dtype) if keep else None
@@ -95,7 +95,7 @@ class LocalRows:
             scratch = np.empty((len(rows), self.width), dtype=self.dtype)
             everywhere = np.arange(len(rows))
             self._compute(rows, scratch, everywhere)
-            return LocalBlock(self, rows, scratch, everywhere, np.full(len(rows), self.eager))
+            return LocalBlock(self, rows, scratch, everywhere, np.full(len(rows), not self.screens))
         new = rows[~self.seen[rows]]
         if len(new):
             self._compute(new, self.kept, new)
@@ -112,10 +112,10 @@ class LocalRows:
         for start in range(0, len(rows), size):
             part = rows[start : start + size]
             values = self.basis(self.X[_even(part)])
-            if self.eager:
+            if not self.screens:
                 values = self.lift(values)
             out[where[start : start + size], : values.shape[1]] = values[: len(part)]
-        if self.eager:
+        if not self.screens:
             self.once_lifted[rows] = True
 
 
@@ -181,11 +181,6 @@ class LocalBlock:
         return self.matrix, self.positions[which]
 
 
-def lifts_at_once(phi: Evaluable, *, screen: bool) -> bool:
-    """Whether rows are lifted as soon as they are computed."""
-    return not screen or 4 * phi.dimension <= phi.basis_dimension
-
-
 def _even(rows: Array) -> Array:
     """The rows, the last repeated up to a multiple of 16."""
     return np.concatenate([rows, np.full(-len(rows) % ROWS, rows[-1])])
@@ -212,7 +207,7 @@ class LocalEngine:
         """The rows of X: mapped once where they fit in memory, else whenever they are visited."""
         limit = available_memory() // 2 if self.memory_limit is None else self.memory_limit
         width = phi.dimension
-        if not lifts_at_once(phi, screen=screen):
+        if screen and not phi.lift_is_cheap:
             width = max(width, phi.basis_dimension)
         size = X.shape[0] * width * np.dtype(X.dtype).itemsize
         return LocalRows(phi, X, self.block_size, keep=size <= limit, screen=screen)

@@ -214,7 +214,7 @@ class OnlineSession:
                 form=self.recipe.form,
                 pool=pool,
                 length=n,
-                screen=self.recipe.screens,
+                screen=rows.mapped.screens,
             )
             driver.slopes = Slopes.zeros(len(self.recipe.lam), n)
             driver.advance(n)

@@ -225,6 +225,10 @@ class _Some:
     def fetch(self, rows: Array) -> tuple[Array, Array]:
         return self.mapped.fetch(self.chosen[rows])
 
+    @property
+    def screens(self) -> bool:
+        return self.mapped.screens
+
     def open(self, rows: Array) -> RowBlock:
         return self.mapped.open(self.chosen[rows])
 

@@ -95,7 +95,7 @@ def train(
             axis = ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
             return axis, Average(recipe.window(steps, stream=not decaying))
 
-        screen = recipe.screens
+        screen = rows.mapped.screens
         state = start or SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
         state.clear_segment()
         axis, average = plan(stopping.stage(0) if staged else stopping.epochs)

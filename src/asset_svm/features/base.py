@@ -34,6 +34,10 @@ class Evaluable(Protocol):
     def basis_dimension(self) -> int:
         """s, the length of basis(x)."""
 
+    @property
+    def lift_is_cheap(self) -> bool:
+        """Whether lifting a row costs little beside computing its basis values."""
+
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """A function from a block of rows to its (rows, s) basis values in ``dtype``."""
 

@@ -97,6 +97,11 @@ class FourierFeatures:
         """x -> phi(x) T, 4 d k more operations a row."""
         return MetricFeatures(self, metric)
 
+    @property
+    def lift_is_cheap(self) -> bool:
+        """There is nothing to do."""
+        return True
+
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
         """phi is its own basis."""
         return lambda V: V

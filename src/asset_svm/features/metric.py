@@ -143,6 +143,11 @@ class MetricFeatures:
         """s."""
         return int(self.phi.basis_dimension)
 
+    @property
+    def lift_is_cheap(self) -> bool:
+        """T is diagonal or of low rank."""
+        return bool(self.phi.lift_is_cheap)
+
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Any], Array]:
         """That of phi."""
         return cast(Callable[[Any], Array], self.phi.basis(dtype))

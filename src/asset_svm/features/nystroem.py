@@ -190,6 +190,11 @@ class NystroemFeatures(KernelBasis):
         """s."""
         return int(self.projection.shape[0])
 
+    @property
+    def lift_is_cheap(self) -> bool:
+        """Where features are at most half as long as basis values."""
+        return 2 * self.dimension <= self.basis_dimension
+
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
         """k -> k P."""
         projection, d = padded_columns(self.projection, dtype), self.dimension

@@ -69,6 +69,10 @@ class RowBlock(RowProducts, Protocol):
 class BlockRows(MappedRows, Protocol):
     """Rows that are lifted when they are needed."""
 
+    @property
+    def screens(self) -> bool:
+        """Whether there are rows that are not lifted: else screening finds nothing."""
+
     def open(self, rows: Array) -> RowBlock:
         """A block of them."""
 
