@@ -12,7 +12,7 @@ from asset_svm.features.base import evaluator
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.problem import DenseRows
-from asset_svm.solvers import Average, Driver, FractionWindow, ModelAxis, NoWindow, SolverState
+from asset_svm.solvers import Average, Cut, Driver, FractionWindow, ModelAxis, NoWindow, SolverState
 from asset_svm.steps import MetricStep
 from reference.algorithm import asset_in_metric
 
@@ -49,7 +49,7 @@ def driver(
         ModelAxis.build(loss, [lam], [feasible], [rule]),
         SolverState.zeros(1, phi.dimension, X.dtype),
         Average(window or NoWindow()),
-        block_size=BLOCK,
+        cut=Cut(BLOCK),
         screen=True,
         form=form,
     )

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.features import Evaluable
+from asset_svm.solvers.blocks import Cut
 from asset_svm.solvers.products import mixed_margins, mixed_sums
 
 Array = npt.NDArray[Any]
@@ -212,9 +213,14 @@ class LocalEngine:
         size = X.shape[0] * width * np.dtype(X.dtype).itemsize
         return LocalRows(phi, X, self.block_size, keep=size <= limit, screen=screen)
 
-    def steps_at_a_time(self, *, screen: bool) -> int:
-        """Steps between two looks at the run; where rows are screened, at the drift of a block."""
-        return self.block_size if screen else LONG_BLOCKS * self.block_size
+    def cut(self, n_rows: int, *, screen: bool) -> Cut:
+        """Steps between two looks at the run; where rows are screened, at the drift of a block.
+
+        In the first epoch many rows are learnt from for the first time, and a short block tells
+        better which; later few are, and a long one spares most of the screening.
+        """
+        size, long = self.block_size, LONG_BLOCKS * self.block_size
+        return Cut(size, n_rows, long) if screen else Cut(long)
 
     @contextmanager
     def pool(self, n_models: int) -> Iterator[ThreadPoolExecutor | None]:

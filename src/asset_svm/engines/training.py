@@ -107,7 +107,7 @@ def train(
             state,
             average,
             weight=rows.slope_weight,
-            block_size=engine.steps_at_a_time(screen=screen),
+            cut=engine.cut(rows.order.n_rows, screen=screen),
             form=recipe.form,
             pool=pool,
             length=total,
@@ -164,7 +164,7 @@ class _Epochs:
         m, stopping, driver = self.rows.order.n_rows, self.stopping, self.driver
         epochs, K = stopping.epochs, len(self.recipe.lam)
         # Tiny data run thousands of epochs: looking at each would take longer than learning.
-        stride = max(1, epochs // MOST_LOOKS) if m < driver.block_size else 1
+        stride = max(1, epochs // MOST_LOOKS) if m < driver.cut.size else 1
         if stopping.tol is not None:
             stride = 1
         next_check = renewed = 1
@@ -199,7 +199,7 @@ class _Epochs:
         average = self.recipe.average
         if self.timed_out and taken < count * m and isinstance(average, int):
             # The end was not announced: average the next k, if they are few.
-            driver.advance(average if average <= driver.block_size else 0)
+            driver.advance(average if average <= driver.cut.size else 0)
             certificate = None
         return certificate
 

@@ -146,7 +146,7 @@ class MetricFeatures:
     @property
     def lift_is_cheap(self) -> bool:
         """T is diagonal or of low rank."""
-        return bool(self.phi.lift_is_cheap)
+        return self.metric.directions is None
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Any], Array]:
         """That of phi."""
