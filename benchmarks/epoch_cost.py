@@ -50,9 +50,8 @@ def compare(sets: list[str], repeats: int, spent: list[float]) -> None:
                     times.append((seconds[-1] / 25, float(np.median(np.diff(seconds))), seconds[0]))
                     if step == "metric":
                         shares.append(spent[-1] / whole)
-            mean, later, first = np.median(epochs["metric"], axis=0) / np.median(
-                epochs["robust"], axis=0
-            )
+            ours, papers = (np.median(epochs[step], axis=0) for step in ("metric", "robust"))
+            mean, later, first = ours / papers
             print(
                 f"{name:8}{approximation:10} metric / robust: mean epoch {mean:.2f}, "
                 f"a later one {later:.2f}, the first {first:.2f}   "

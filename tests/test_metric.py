@@ -134,7 +134,7 @@ def test_a_truncated_step_passes_the_kink_by_half_of_the_way_and_reports_its_slo
     driver = Driver(
         Rows(V), ManyTargets(y), GivenOrder(M),
         ModelAxis.build(loss, [1e-12], [feasible], [rule]),
-        SolverState.zeros(1, D, V.dtype), Average(NoWindow()), form=form,
+        SolverState.zeros(1, D, V.dtype), Average(NoWindow()), cut=Cut(64), form=form,
     )  # fmt: skip
     driver.slopes = Slopes.zeros(1, M)
     driver.advance(1)

@@ -145,7 +145,7 @@ class MetricFeatures:
 
     @property
     def lift_is_cheap(self) -> bool:
-        """T is diagonal or of low rank."""
+        """Where T needs no product."""
         return self.metric.directions is None
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Any], Array]:

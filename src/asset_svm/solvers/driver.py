@@ -90,10 +90,10 @@ class Driver:
     axis : ModelAxis
     state : SolverState
     average : Average
-    weight : array of shape (m,), optional
-        Multipliers of the slopes, mean 1; negative means that no model sees the row.
     cut : Cut
         The steps of a block.
+    weight : array of shape (m,), optional
+        Multipliers of the slopes, mean 1; negative means that no model sees the row.
     form : {"row", "blocked"}
     pool : ThreadPoolExecutor, optional
         Runs the models of a block side by side.
@@ -112,8 +112,8 @@ class Driver:
         state: SolverState,
         average: Average,
         *,
+        cut: Cut,
         weight: Array | None = None,
-        cut: Cut = Cut(512),
         form: Form = "row",
         pool: ThreadPoolExecutor | None = None,
         length: int | None = None,
