@@ -148,6 +148,11 @@ class MetricFeatures:
         """Where T needs no product."""
         return self.metric.directions is None
 
+    @property
+    def reentrant(self) -> bool:
+        """Where phi is."""
+        return bool(self.phi.reentrant)
+
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Any], Array]:
         """That of phi."""
         return cast(Callable[[Any], Array], self.phi.basis(dtype))

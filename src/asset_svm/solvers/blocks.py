@@ -76,6 +76,13 @@ class BlockRows(MappedRows, Protocol):
     def screens(self) -> bool:
         """Whether there are rows that are not lifted: else screening finds nothing."""
 
+    @property
+    def looks_ahead(self) -> int:
+        """How many blocks should be announced by ``expect`` before they are opened."""
+
+    def expect(self, rows: Array) -> None:
+        """This block is opened soon, after those that were announced before it."""
+
     def open(self, rows: Array) -> RowBlock:
         """A block of them."""
 

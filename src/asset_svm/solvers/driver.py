@@ -129,6 +129,7 @@ class Driver:
         self.slopes: Slopes | None = None
         self.progress = Progress.zeros(len(axis.lam))
         self._block: Block | None = None
+        self._announced = 0  # steps whose rows were
         self._drift = np.zeros((2, len(axis.lam)))  # sum of squares, count, of this block
 
     def advance(self, steps: int, deadline: float = np.inf) -> int:
@@ -200,7 +201,19 @@ class Driver:
             else:
                 V, positions = self.rows.fetch(rows)
                 self._block = Block(first, V, positions, rows, y, weight)
+            self._look_ahead(first)
         return self._block
+
+    def _look_ahead(self, first: int) -> None:
+        """Announce the blocks after this one."""
+        end = self.cut.around(first)[1]
+        for _ in range(getattr(self.rows, "looks_ahead", 0)):
+            if end >= self.length:
+                break
+            first, end = self.cut.around(end)
+            if first >= self._announced:
+                cast(BlockRows, self.rows).expect(self.order.rows(first, min(end, self.length)))
+                self._announced = end
 
     def _screened(self, first: int, rows: Array, y: Array, weight: Array) -> Block:
         """The block with its idle rows first."""
