@@ -112,6 +112,7 @@ def train(
             pool=pool,
             length=total,
             screen=screen,
+            ahead=True,
         )
         run = _Epochs(driver, recipe, rows, stopping, plan if staged else None)
         certificate = run.go()

@@ -101,6 +101,8 @@ class Driver:
         The steps this run can have: the last block is not drawn beyond them.
     screen : bool
         Whether idle rows come first in their block; in a metric, with ``BlockRows`` only.
+    ahead : bool
+        Whether blocks are announced before their turn; with ``BlockRows`` only.
     """
 
     def __init__(
@@ -118,8 +120,9 @@ class Driver:
         pool: ThreadPoolExecutor | None = None,
         length: int | None = None,
         screen: bool = False,
+        ahead: bool = False,
     ):
-        self.screen = screen
+        self.screen, self.ahead = screen, ahead
         self.rows, self.targets, self.order = rows, targets, order
         self.axis, self.state, self.average = axis, state, average
         self.weight, self.cut, self.form, self.pool = weight, cut, form, pool
@@ -201,18 +204,20 @@ class Driver:
             else:
                 V, positions = self.rows.fetch(rows)
                 self._block = Block(first, V, positions, rows, y, weight)
-            self._look_ahead(first)
+            if self.ahead:
+                self._look_ahead(first)
         return self._block
 
     def _look_ahead(self, first: int) -> None:
         """Announce the blocks after this one."""
         end = self.cut.around(first)[1]
-        for _ in range(getattr(self.rows, "looks_ahead", 0)):
+        rows = cast(BlockRows, self.rows)
+        for _ in range(rows.looks_ahead):
             if end >= self.length:
                 break
             first, end = self.cut.around(end)
             if first >= self._announced:
-                cast(BlockRows, self.rows).expect(self.order.rows(first, min(end, self.length)))
+                rows.expect(self.order.rows(first, min(end, self.length)))
                 self._announced = end
 
     def _screened(self, first: int, rows: Array, y: Array, weight: Array) -> Block:
