@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
+import asset_svm.engines.cells as cells_engine
 import asset_svm.estimators.cells as cells_module
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.data import OneVsRestTargets, RealTargets
@@ -109,7 +110,7 @@ def test_cells_without_intercept_are_one_svm_of_the_kernel_within_cells():
     beta, F = np.zeros(400), np.zeros(400)
     solve_cell(
         K, y.astype(float), np.minimum(3.0 * y, 0), np.maximum(3.0 * y, 0), 0.0, True, 1e-8,
-        10**5, 0, beta, F,
+        10**5, np.inf, 0, beta, F,
     )  # fmt: skip
     np.testing.assert_allclose(model.decision_function(X), F, atol=1e-3)
     objective = model.lam_ / 2 * beta @ F + np.maximum(1 - y * F, 0).mean()
@@ -202,7 +203,7 @@ def test_large_cells_get_a_map_of_their_own(monkeypatch, n_classes):
     y = np.digitize(f, [0.0] if n_classes == 2 else [-1.0, 0.0, 1.0])
     common = dict(gamma=2.0, C=3.0, n_cells=4, n_components=150, random_state=0)
     exact = AssetClassifier(**common).fit(X, y)
-    monkeypatch.setattr(cells_module, "LARGEST_CELL", 100)
+    monkeypatch.setattr(cells_engine, "LARGEST_CELL", 100)
     nested = AssetClassifier(**common).fit(X, y)
     assert isinstance(nested.cells_[0].decisions[0], cells_module.Nested)
     assert (nested.predict(X) == exact.predict(X)).mean() > 0.98
@@ -213,7 +214,7 @@ def test_regression_in_large_cells_has_the_same_offset(monkeypatch):
     X, _, _, y = rows(1000)
     common = dict(gamma=2.0, C=3.0, epsilon=0.05, n_cells=3, n_components=150, random_state=0)
     exact = AssetRegressor(**common).fit(X, y + 50)
-    monkeypatch.setattr(cells_module, "LARGEST_CELL", 100)
+    monkeypatch.setattr(cells_engine, "LARGEST_CELL", 100)
     nested = AssetRegressor(**common).fit(X, y + 50)
     np.testing.assert_allclose(nested.predict(X), exact.predict(X), atol=0.15)
 
@@ -223,7 +224,7 @@ def test_regression_in_large_cells_has_the_same_offset(monkeypatch):
 def test_a_stream_goes_on_from_a_fit(monkeypatch, n_classes, kind):
     """Half of the classes' border is unknown at first; later batches teach it."""
     if kind == "nested":
-        monkeypatch.setattr(cells_module, "LARGEST_CELL", 50)
+        monkeypatch.setattr(cells_engine, "LARGEST_CELL", 50)
     X, f, _, _ = rows(3000)
     y = np.digitize(f, [0.0] if n_classes == 2 else [-0.5, 0.5])
     model = AssetClassifier(gamma=2.0, C=10.0, n_cells=4, random_state=0).fit(X[:600], y[:600])
@@ -308,3 +309,22 @@ def test_what_cells_cannot_do_is_said():
         model.certify(X, y)
     with pytest.raises(ValueError, match="cells"):
         model.compact()
+
+
+def test_a_large_cell_with_one_class_needs_no_kernel_matrix():
+    """A hundred thousand copies of a row cannot be split, and their kernel matrix fits nowhere."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.zeros((100_000, 2)), rng.normal(30.0, 1.0, size=(500, 2))])
+    y = np.r_[np.zeros(100_000, dtype=int), rng.integers(1, 3, size=500)]
+    model = AssetClassifier(gamma=1.0, n_cells=50, random_state=0).fit(X, y)
+    assert (model.predict(X[:10]) == 0).all()
+    assert model.decision_function(X[:1]).tolist() == [[1.0, -1.0, -1.0]]
+
+
+def test_memory_limit_decides_what_is_solved_whole():
+    X, _, y, _ = rows(900)
+    common = dict(gamma=2.0, n_cells=1, n_components=50, random_state=0)
+    whole = AssetClassifier(**common, memory_limit=10 * 900 * 900 * 8).fit(X, y)
+    mapped = AssetClassifier(**common, memory_limit=900 * 100 * 8).fit(X, y)
+    assert not isinstance(whole.cells_[0].decisions[0], cells_module.Nested)
+    assert isinstance(mapped.cells_[0].decisions[0], cells_module.Nested)

@@ -7,10 +7,10 @@ is lam_c = lam W / W_c in the words of the cell's own (PL).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,15 +24,20 @@ from asset_svm.solvers.interior_form import solve_interior
 
 Array = npt.NDArray[Any]
 Matrix = Any
+Result = TypeVar("Result")
 
 TOLERANCE = 0.01
 """Of the duality gap, relative to the objective of the cell."""
-FIRST_SWEEPS = 60
-"""As long as a Cholesky factor or two; what is not solved then has an ill-conditioned kernel."""
+MOST_SWEEPS = 10_000
+BUDGET = 0.3
+"""Times m^2: so many changes take as long as the interior-point method, which then has its turn."""
 NEGLIGIBLE = 1e-4
 """Times tol C_i: a smaller |beta_i| is that of a row that is no support vector."""
-LARGEST_CELL = 4096
-"""Rows whose kernel matrix is solved whole."""
+LARGEST_CELL = 16384
+"""Rows whose kernel matrix is solved whole, where memory allows."""
+LARGEST_INTERIOR = 4096
+"""Rows for which the interior-point method is affordable: a factor is of the third order."""
+BLOCK = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +78,23 @@ class CellProblem:
     tol: float = TOLERANCE
     deadline: float = np.inf
 
-    def solve(self, rows: Array, seed: int) -> CellSolution:
+    def largest(self, memory: int, n_threads: int) -> int:
+        """Rows of a cell up to which it can be solved whole, by so many threads at a time."""
+        room = (memory / (max(n_threads, 1) * self.X.dtype.itemsize)) ** 0.5
+        most = LARGEST_INTERIOR if self.intercept else LARGEST_CELL
+        return int(min(room, most))
+
+    def solve(self, rows: Array, seed: int, n_threads: int = 1) -> CellSolution:
         """The models of the cell with these rows."""
-        X = self.X[rows]
-        K = np.ascontiguousarray(self.kernel.against(X, self.X.dtype)(X))
+        K = self._kernel_matrix(rows, n_threads)
         y, cost = self.targets.block(rows), self.cost[rows]
         # When the time is up every cell still gets a model: that of one sweep.
-        most = FIRST_SWEEPS if time.perf_counter() < self.deadline else 1
-        parts = [self._model(K, y[k], cost, seed + k, most, alone=len(y) == 1) for k in range(len(y))]
+        most = MOST_SWEEPS if time.perf_counter() < self.deadline else 1
+        parts = side_by_side(
+            lambda k: self._model(K, y[k], cost, seed + k, most, alone=len(y) == 1),
+            range(len(y)),
+            n_threads,
+        )
         betas = np.array([part[0] for part in parts])
         used = np.flatnonzero(betas.any(axis=0))
         primal, dual = (np.array([part[i] for part in parts]) for i in (2, 3))
@@ -94,6 +108,17 @@ class CellProblem:
             bool((primal - dual <= 2 * self.tol * primal + 1e-12).all()),
         )
 
+    def _kernel_matrix(self, rows: Array, n_threads: int) -> Array:
+        X = self.X[rows]
+        values = self.kernel.against(X, self.X.dtype)
+        K = np.empty((len(rows), len(rows)), dtype=self.X.dtype)
+
+        def fill(start: int) -> None:
+            K[start : start + BLOCK] = values(X[start : start + BLOCK])
+
+        side_by_side(fill, range(0, len(rows), BLOCK), n_threads)
+        return K
+
     def _model(
         self, K: Array, y: Array, cost: Array, seed: int, most: int, *, alone: bool
     ) -> tuple[Array, float, float, float, int]:
@@ -103,14 +128,13 @@ class CellProblem:
         if hinge and (y == y[0]).all() and (self.intercept or not alone):
             return beta, float(y[0]), 0.0, 0.0, 0  # a class that is absent here, or alone
         low, high = (np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)) if hinge else (-cost, cost)
-
         epsilon, sweeps = self.loss.epsilon, 0
         if not self.intercept:
-            most = min(most, FIRST_SWEEPS)
+            budget = BUDGET * m**2
             sweeps, primal, dual = solve_cell(
-                K, y, low, high, epsilon, hinge, self.tol, most, seed, beta, F
+                K, y, low, high, epsilon, hinge, self.tol, most, budget, seed, beta, F
             )
-            if primal - dual <= self.tol * primal or most == 1:
+            if primal - dual <= self.tol * primal or most == 1 or m > LARGEST_INTERIOR:
                 return beta, 0.0, primal, dual, sweeps
         beta, _, steps = solve_interior(
             K, y, low, high, epsilon, 0.2 * self.tol, intercept=self.intercept
@@ -124,7 +148,7 @@ class CellProblem:
         """(beta, b, P, D) of the feasible point next to beta, and the b that suits it best."""
         if self.intercept:
             beta = _balanced(beta)
-        f = (K @ beta.astype(K.dtype)).astype(np.float64)
+        f = K.astype(np.float64) @ beta
         b = best_intercept(self.loss, y, f, cost) if self.intercept else 0.0
         square = 0.5 * float(beta @ f)
         primal = square + float(cost @ self.loss.value(y, f + b))
@@ -133,21 +157,23 @@ class CellProblem:
 
 
 def solve_cells(
-    problem: CellProblem, cells: Iterable[Array], seed: int, n_threads: int
+    problem: CellProblem, cells: Sequence[Array], seed: int, n_threads: int
 ) -> list[CellSolution]:
     """Every cell, several at a time."""
-    return side_by_side(lambda number, rows: problem.solve(rows, seed + number), list(cells), n_threads)
+    return side_by_side(
+        lambda number: problem.solve(cells[number], seed + number), range(len(cells)), n_threads
+    )
 
 
 def side_by_side(
-    function: Callable[[int, Array], Any], cells: list[Array], n_threads: int
-) -> list[Any]:
-    """function(number, rows) of every cell, in threads with one BLAS thread each."""
+    function: Callable[[int], Result], numbers: Iterable[int], n_threads: int
+) -> list[Result]:
+    """function(number) of every number, in threads with one BLAS thread each."""
     with few_threads(0):
         if n_threads <= 1:
-            return [function(number, rows) for number, rows in enumerate(cells)]
+            return [function(number) for number in numbers]
         with ThreadPoolExecutor(n_threads) as pool:
-            return list(pool.map(function, range(len(cells)), cells))
+            return list(pool.map(function, numbers))
 
 
 def best_intercept(loss: Loss, y: Array, f: Array, cost: Array) -> float:

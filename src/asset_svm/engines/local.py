@@ -267,14 +267,17 @@ class LocalEngine:
     memory_limit: int | None = None
     block_size: int = BLOCK_SIZE
 
+    def memory(self) -> int:
+        """Bytes that mapped rows, or kernel matrices, may take."""
+        return available_memory() // 2 if self.memory_limit is None else self.memory_limit
+
     def rows(self, phi: Evaluable, X: Matrix, *, screen: bool) -> LocalRows:
         """The rows of X: mapped once where they fit in memory, else whenever they are visited."""
-        limit = available_memory() // 2 if self.memory_limit is None else self.memory_limit
         width = phi.dimension
         if screen and not phi.lift_is_cheap:
             width = max(width, phi.basis_dimension)
         size = X.shape[0] * width * np.dtype(X.dtype).itemsize
-        return LocalRows(phi, X, self.block_size, keep=size <= limit, screen=screen)
+        return LocalRows(phi, X, self.block_size, keep=size <= self.memory(), screen=screen)
 
     def cut(self, n_rows: int, *, screen: bool) -> Cut:
         """Steps between two looks at the run; where rows are screened, at the drift of a block.

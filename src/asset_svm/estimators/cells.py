@@ -1,7 +1,7 @@
 """Estimators of cells: a partition of the input space, and models of their own in every cell.
 
-A cell of up to ``LARGEST_CELL`` rows is the exact SVM of its rows; a larger one, and every cell of a
-stream, is an estimator of the same class and parameters, without cells, on the rows of the cell.
+A cell is the exact SVM of its rows; one that is too large for that, and every cell of a stream, is an
+estimator of the same class and parameters, without cells, on the rows of the cell.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from asset_svm.engines.cells import LARGEST_CELL, CellProblem, CellSolution, side_by_side
+from asset_svm.engines.cells import CellProblem, CellSolution, side_by_side
 from asset_svm.engines.workers import blas_threads
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.maps import resolve_kernel
@@ -57,8 +57,12 @@ class CellDecision:
             self._add(X, out)
             return out / len(self.parts)
         threads = blas_threads()
-        parts = np.array_split(np.arange(X.shape[0]), threads)
-        side_by_side(lambda _, rows: self._add(X[rows], out[rows[0] : rows[-1] + 1]), parts, threads)
+        size = -(-X.shape[0] // threads)
+
+        def add(start: int) -> None:
+            self._add(X[start : start + size], out[start : start + size])
+
+        side_by_side(add, range(0, X.shape[0], size), threads)
         return out / len(self.parts)
 
     def _add(self, X: Any, out: np.ndarray) -> None:
@@ -152,11 +156,12 @@ def fit_cells(estimator: Any, rows: Any, encoded: Any, kernel: Kernel, seed: int
         with few_threads(0):
             partition, cells = Partition.grow(rows.X, count, rng)
         groups = grouped(np.arange(len(rows.y)), cells, partition.n_cells)
-        fitted = side_by_side(
-            _trainer(estimator, rows, encoded, problem, seed + 7919 * number),
-            groups,
-            threads,
+        # Several cells at a time, or, where there are few, several threads in each.
+        outer = threads if len(groups) >= 2 * threads else 1
+        train = _trainer(
+            estimator, rows, encoded, problem, groups, seed + 7919 * number, threads // outer
         )
+        fitted = side_by_side(train, range(len(groups)), outer)
         parts.append(CellModels(partition, [f.decision for f in fitted], shares(rows, groups)))
         histories.append(
             {
@@ -201,13 +206,20 @@ class _Fitted:
 
 
 def _trainer(
-    estimator: Any, rows: Any, encoded: Any, problem: CellProblem, seed: int
-) -> Callable[[int, np.ndarray], _Fitted]:
-    """Train cell ``number`` on the rows ``index``."""
+    estimator: Any,
+    rows: Any,
+    encoded: Any,
+    problem: CellProblem,
+    groups: list[np.ndarray],
+    seed: int,
+    n_threads: int,
+) -> Callable[[int], _Fitted]:
+    """A function that trains a cell on its group of rows, with so many threads."""
     targets = plain_targets(rows, encoded)
+    largest = problem.largest(estimator._engine().memory(), max(blas_threads() // n_threads, 1))
 
     def exact(number: int, index: np.ndarray) -> _Fitted:
-        found = problem.solve(index, seed + number)
+        found = problem.solve(index, seed + number, n_threads)
         return _Fitted(
             _decision(problem.kernel, rows.X, found, encoded.offset),
             float(found.objective.sum()),
@@ -228,9 +240,17 @@ def _trainer(
             converged=True,
         )
 
-    def train(number: int, index: np.ndarray) -> _Fitted:
-        mixed = encoded.labels is None or (rows.y[index] != rows.y[index[0]]).any()
-        return (approximate if len(index) > LARGEST_CELL and mixed else exact)(number, index)
+    def constant(index: np.ndarray) -> _Fitted:
+        """A large cell with one class."""
+        return _Fitted(Constant(encoded.targets.block(index[:1])[:, 0]), 0.0, 0.0, 0, converged=True)
+
+    def train(number: int) -> _Fitted:
+        index = groups[number]
+        if len(index) <= largest:
+            return exact(number, index)
+        if encoded.labels is not None and (rows.y[index] == rows.y[index[0]]).all():
+            return constant(index)
+        return approximate(number, index)
 
     return train
 

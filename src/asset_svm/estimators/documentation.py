@@ -31,8 +31,9 @@ rank_rule : {"relative", "absolute"}, default="relative"
     "absolute" compares eigenvalues with ``rank_threshold`` itself (the paper: 1e-16).
 n_cells : "auto", int or None, default=None
     Split the input space into about so many cells, each with models of its own ("auto": cells of
-    about 1000 rows). A cell of up to 4096 rows is the exact SVM of its rows, solved to ``tol``
-    (None: a duality gap of 0.01 of the objective); a larger one has an approximation of its own.
+    about 1000 rows). A cell of up to 16384 rows (4096 with an intercept; fewer where the kernel
+    matrix would exceed ``memory_limit``) is the exact SVM of its rows, solved to ``tol`` (None: a
+    duality gap of 0.01 of the objective); a larger one has an approximation of its own.
     Without an intercept this is one SVM, whose kernel is 0 between cells. A class that is absent
     from a cell scores -1 there. For narrow kernels and much data.
 n_partitions : int, default=1

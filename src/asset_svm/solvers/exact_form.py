@@ -56,6 +56,7 @@ def solve_cell(
     hinge: bool,
     tol: float,
     most: int,
+    budget: float,
     seed: int,
     beta: Array,
     F: Array,
@@ -68,6 +69,8 @@ def solve_cell(
         Sweeps end when P - D <= tol P.
     most : int
         Sweeps at most.
+    budget : float
+        Changes of a beta, after which no new sweep begins.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def solve_cell(
     diagonal = np.empty(m)
     for i in range(m):
         diagonal[i] = max(K[i, i], 1e-12)
-    sweeps, primal, dual = 0, 0.0, 0.0
+    sweeps, moves, primal, dual = 0, 0, 0.0, 0.0
     while True:
         primal, dual, square = 0.0, 0.0, 0.0
         for i in range(m):
@@ -91,7 +94,7 @@ def solve_cell(
             dual += y[i] * beta[i] - epsilon * abs(beta[i])
         primal += 0.5 * square
         dual -= 0.5 * square
-        if sweeps >= most or (sweeps > 0 and primal - dual <= tol * primal):
+        if sweeps >= most or moves > budget or (sweeps > 0 and primal - dual <= tol * primal):
             break
         seed = _shuffle(order, seed)
         for k in range(m):
@@ -104,6 +107,7 @@ def solve_cell(
             moved = new - beta[i]
             if moved != 0.0:
                 beta[i] = new
+                moves += 1
                 _add_row(F, K[i], moved)
         sweeps += 1
     return sweeps, primal, dual
