@@ -32,7 +32,7 @@ MOST_SWEEPS = 10_000
 BUDGET = 0.3
 """Times m^2: so many changes take as long as the interior-point method, which then has its turn."""
 NEGLIGIBLE = 1e-4
-"""Times tol C_i: a smaller |beta_i| is that of a row that is no support vector."""
+"""Times tol and the mean of |beta|: a smaller |beta_i| is that of a row that is no support vector."""
 LARGEST_CELL = 16384
 """Rows whose kernel matrix is solved whole, where memory allows."""
 LARGEST_INTERIOR = 4096
@@ -139,7 +139,7 @@ class CellProblem:
         beta, _, steps = solve_interior(
             K, y, low, high, epsilon, 0.2 * self.tol, intercept=self.intercept
         )
-        beta[np.abs(beta) < NEGLIGIBLE * self.tol * cost] = 0.0
+        beta[np.abs(beta) < NEGLIGIBLE * self.tol * np.abs(beta).mean()] = 0.0
         return (*self._finished(K, y, cost, beta), sweeps + steps)
 
     def _finished(
