@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from asset_svm.datasets import load_adult
     from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
     from asset_svm.exceptions import DataError, ModelFileError, NonFiniteError
+    from asset_svm.persistence import load, save
 
 __version__ = "0.1.0"
 
@@ -25,8 +26,10 @@ __all__ = [
     "ModelFileError",
     "NonFiniteError",
     "NystroemMap",
+    "load",
     "load_adult",
     "open_rows",
+    "save",
 ]
 
 _HOMES = {
@@ -37,8 +40,10 @@ _HOMES = {
     "ModelFileError": "asset_svm.exceptions",
     "NonFiniteError": "asset_svm.exceptions",
     "NystroemMap": "asset_svm.estimators",
+    "load": "asset_svm.persistence",
     "load_adult": "asset_svm.datasets",
     "open_rows": "asset_svm.data.opening",
+    "save": "asset_svm.persistence",
 }
 
 

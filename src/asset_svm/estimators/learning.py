@@ -184,7 +184,8 @@ class Learner(AssetEstimator):
             forget(self, keep=FROM_VALIDATION)
             self._store(solution.coef, solution.intercept, phi, encoded)
             self._point_to(rows, start is None)
-            self._keep_session(solution, recipe, phi, metric, rows, encoded, steps)
+            mean_weight = float(rows.weight.mean())
+            self._keep_session(solution, recipe, phi, metric, mean_weight, encoded, steps)
             self.n_iter_, self.t_, self.lam_ = solution.epochs, steps, lam
             self.history_ = solution.history
             self.step_scale_ = solution.step_scale
@@ -246,14 +247,14 @@ class Learner(AssetEstimator):
         recipe,
         phi: FeatureMap,
         metric: Metric | None,
-        rows: Rows,
+        mean_weight: float,
         encoded: Encoded,
         steps: int,
     ) -> None:
         """What partial_fit and warm_start go on from: the averaged model, at its step count."""
         dtype = solution.state.direction.dtype
         state = _state_at(solution.coef, solution.intercept, metric, dtype, steps)
-        session = OnlineSession(recipe, phi, float(rows.weight.mean()), state)
+        session = OnlineSession(recipe, phi, mean_weight, state)
         session.y_max, session.scale, session.metric = encoded.y_max, solution.step_scale, metric
         session.gradient_bounds, session.kappa = solution.gradient_bounds, solution.kappa
         session.rows_seen, session.next_estimate = steps, 2 * steps
