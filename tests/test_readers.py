@@ -123,7 +123,7 @@ def test_a_bad_line_is_named(tmp_path, text, said):
 
 
 def test_the_line_of_an_error_counts_over_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(svmlight_module, "PIECE", 64)
+    monkeypatch.setattr(svmlight_module, "SEGMENT_BYTES", 64)
     good = b"".join(b"%d 1:%d 2:0.5\n" % (i % 2, i) for i in range(500))
     path = write(tmp_path, "long.svm", good + b"1 2:1 1:1\n" + good)
     with pytest.raises(DataError, match="line 501: "):
@@ -136,7 +136,7 @@ def test_the_line_of_an_error_counts_over_pieces(tmp_path, monkeypatch):
 
 
 def test_a_line_without_end_is_an_error_not_all_of_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(svmlight_module, "PIECE", 1000)
+    monkeypatch.setattr(svmlight_module, "SEGMENT_BYTES", 1000)
     monkeypatch.setattr(svmlight_module, "LONGEST_LINE", 10_000)
     with pytest.raises(DataError, match="line of more than"):
         open_rows(write(tmp_path, "endless.svm", b"1 " * 50_000)).read()
@@ -164,6 +164,23 @@ def test_compressed_text_reads_as_plain_text_and_a_cut_one_is_told(tmp_path, suf
 def test_indices_may_count_from_zero(tmp_path):
     path = write(tmp_path, "zero.svm", b"1 0:1 2:3\n")
     assert dense(open_rows(path, zero_based=True).read(), 3).tolist() == [[1, 0, 3]]
+
+
+@given(st.lists(st.integers(0, 60), max_size=40), st.integers(1, 80), st.booleans())
+@FUZZ
+def test_segments_in_any_order_hold_every_row_once(tmp_path, lengths, size, newline):
+    lines = [f"{i} 1:1" + "0" * length for i, length in enumerate(lengths)]
+    text = "\n".join(lines) + ("\n" if newline else "")
+    path = write(tmp_path, "s.svm", text.encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(svmlight_module, "SEGMENT_BYTES", size)
+        source = open_rows(path, dtype=np.float64)
+        assert source.n_segments == -(-len(text) // size)
+        order = np.random.default_rng(0).permutation(source.n_segments)
+        if not lines:
+            return
+        labels = np.concatenate([block.y for block in source.blocks(order)])
+    assert sorted(labels.tolist()) == list(range(len(lines)))
 
 
 # CSV --------------------------------------------------------------------------------------------
@@ -346,6 +363,40 @@ def test_numpy_files_with_faults(tmp_path):
         open_rows(tmp_path / "bad.npz")
 
 
+@pytest.mark.parametrize("kind", ["npy", "npz", "csr", "parquet", "svm"])
+def test_a_shuffled_pass_over_a_sorted_file_mixes_all_of_it(tmp_path, kind, monkeypatch):
+    m, size = 4000, 500
+    X = np.column_stack([np.arange(m), np.ones(m)])
+    y = np.arange(m)
+    path = tmp_path / f"rows.{kind.replace('csr', 'npz')}"
+    if kind == "npy":
+        np.save(path, np.column_stack([X, y]))
+    elif kind == "npz":
+        np.savez(path, X=X, y=y)
+    elif kind == "csr":
+        S = sp.csr_matrix(X)
+        np.savez(path, data=S.data, indices=S.indices, indptr=S.indptr, shape=S.shape, y=y)
+    elif kind == "parquet":
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "y": y}), path, row_group_size=50)
+    else:
+        path.write_text("".join(f"{i} 1:{i} 2:1\n" for i in range(m)))
+    import asset_svm.data.source as source_module
+
+    monkeypatch.setattr(source_module, "SEGMENT_BYTES", 800)
+    monkeypatch.setattr(svmlight_module, "SEGMENT_BYTES", 800)
+    source = open_rows(path, dtype=np.float64)
+    windows = list(source.windows(size, shuffle=(0,)))
+    assert sorted(np.concatenate([w.y for w in windows]).tolist()) == list(range(m))
+    for window in windows:
+        # The mean of 500 of 4000 rows in 10 or more segments: within 6 standard errors of the middle.
+        assert abs(window.y.mean() - m / 2) < 6 * (m / 12**0.5) / 10**0.5
+        rows = window.X.toarray() if sp.issparse(window.X) else window.X
+        assert np.array_equal(rows[:, 0], window.y)
+
+
 # The interface ----------------------------------------------------------------------------------
 
 
@@ -363,6 +414,7 @@ def test_windows_hold_every_row_once_however_blocks_are_cut(size, m, sparse):
         assert sorted(plain.y.tolist()) == sorted(mixed.y.tolist())
         rows = mixed.X.toarray() if sparse else mixed.X
         assert np.array_equal(rows, X[mixed.y])
+    assert source.n_segments == 1
     again = list(source.windows(size, shuffle=(1, 2), skip=1))
     assert [w.y.tolist() for w in again] == [w.y.tolist() for w in shuffled[1:]]
 

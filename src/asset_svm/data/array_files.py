@@ -36,15 +36,15 @@ def npy_rows(
     columns has no target.
     """
     X = _load_npy(Path(path))
-    name = str(path)
+    name, files = str(path), (Path(path),)
     if X.ndim != 2:
         raise DataError(f"{name} has an array of {X.ndim} dimensions; rows need a matrix.")
     _check_numeric(X, name)
     width = X.shape[1]
     if target is None and n_features == width:
-        return ArrayRows(X, None, name=name, dtype=dtype)
+        return ArrayRows(X, None, name=name, dtype=dtype, files=files)
     if target is not None and target.endswith(".npy"):
-        return ArrayRows(X, _load_npy(Path(target)), name=name, dtype=dtype)
+        return ArrayRows(X, _load_npy(Path(target)), name=name, dtype=dtype, files=files)
     try:
         column = int(target) if target is not None else -1
     except ValueError:
@@ -54,19 +54,19 @@ def npy_rows(
     if not -width <= column < width or width < 2:
         raise DataError(f"{name} has {width} columns; target={column} with features is not among them.")
     column %= width
-    return _ColumnRows(X, column, name=name, dtype=dtype)
+    return _ColumnRows(X, column, name=name, dtype=dtype, files=files)
 
 
 class _ColumnRows(ArrayRows):
     """A matrix one of whose columns is the target."""
 
-    def __init__(self, X: Array, column: int, *, name: str, dtype: npt.DTypeLike):
-        super().__init__(X, X[:, column], name=name, dtype=dtype)
+    def __init__(self, X: Array, column: int, **options: Any):
+        super().__init__(X, X[:, column], **options)
         self.column = column
         self.n_features = X.shape[1] - 1
 
-    def _read(self) -> Iterator[Block]:
-        for block in super()._read():
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        for block in super()._read(order):
             yield Block(np.delete(block.X, self.column, axis=1), block.y)
 
 
@@ -109,7 +109,7 @@ def npz_rows(
     names = None
     if "feature_names" in arrays and arrays["feature_names"].shape == (X.shape[1],):
         names = tuple(str(each) for each in arrays["feature_names"])
-    return ArrayRows(X, y, name=name, dtype=dtype, feature_names=names)
+    return ArrayRows(X, y, name=name, dtype=dtype, feature_names=names, files=(path,))
 
 
 def _csr(parts: list[Array], name: str) -> Any:

@@ -17,6 +17,7 @@ from asset_svm.data.source import BLOCK_BYTES, Block, RowSource
 from asset_svm.data.tables import Columns, TextTargets, as_matrix, need_pyarrow
 from asset_svm.exceptions import DataError
 
+Array = npt.NDArray[Any]
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
@@ -47,6 +48,7 @@ class CsvRows(RowSource):
         self.path, self.delimiter = path, delimiter
         self.dtype = np.dtype(dtype)
         self.rereadable = str(path) != STANDARD_INPUT
+        self.files = (Path(path),) if self.rereadable else ()
         self.name = str(path) if self.rereadable else "standard input"
         self._asked = (target, features)
         if self.rereadable:
@@ -74,7 +76,7 @@ class CsvRows(RowSource):
         self.feature_names, self.n_features = columns.features, len(columns.features)
         return columns
 
-    def _read(self) -> Iterator[Block]:
+    def _read(self, order: Array | None) -> Iterator[Block]:
         import pyarrow as pa
 
         read = 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import numpy.typing as npt
 from asset_svm.data.source import BLOCK_BYTES, Block, RowSource, check_targets
 from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
 from asset_svm.exceptions import DataError
+
+Array = npt.NDArray[Any]
 
 
 class ParquetRows(RowSource):
@@ -35,10 +38,12 @@ class ParquetRows(RowSource):
     ):
         need_pyarrow("Reading Parquet")
         self.path, self.name, self.dtype = Path(path), str(path), np.dtype(dtype)
-        self.files = sorted(self.path.rglob("*.parquet")) if self.path.is_dir() else [self.path]
+        self.files = (self.path,)
+        if self.path.is_dir():
+            self.files = tuple(sorted(self.path.rglob("*.parquet")))
         if not self.files:
             raise DataError(f"{self.name} is a folder without *.parquet files.")
-        self.n_rows = 0
+        self.n_rows, self.groups = 0, list[tuple[Path, int, int]]()  # file, its group, first row
         first: Any = None
         for file in self.files:
             with _opened(file) as parquet:
@@ -47,29 +52,32 @@ class ParquetRows(RowSource):
                     raise DataError(f"{file} has other columns than {self.files[0]}.")
                 first = first or schema
                 self.n_rows += parquet.metadata.num_rows
+                row = 0
+                for group in range(parquet.num_row_groups):
+                    self.groups.append((file, group, row))
+                    row += parquet.metadata.row_group(group).num_rows
+        self.n_segments = len(self.groups)
         self.columns = Columns.choose(first.names, target, features, self.name)
         for column in self.columns.features:
             _check_numeric(first.field(column), self.name)
         self.feature_names, self.n_features = self.columns.features, len(self.columns.features)
 
-    def _read(self) -> Iterator[Block]:
+    def _read(self, order: Array | None) -> Iterator[Block]:
         step = max(1, min(BLOCK_BYTES // (8 * len(self.columns.features)), 65_536))
-        for file in self.files:
-            read = 0
-
-            def place(i: int, file: Path = file) -> str:
-                return f"{file}, row {read + i + 1}"  # noqa: B023
-
+        numbers = range(len(self.groups)) if order is None else order.tolist()
+        for file, group, row in (self.groups[number] for number in numbers):
             with _opened(file) as parquet:
-                batches = parquet.iter_batches(batch_size=step, columns=self.columns.all)
+                batches = parquet.iter_batches(step, row_groups=[group], columns=self.columns.all)
+                read = row
                 for batch in _told(batches, file):
                     if not batch.num_rows:
                         continue
+                    place = partial(_place, file, read)
                     X = as_matrix(batch, self.columns, self.dtype, place)
                     yield Block(X, self._targets(batch, place))
                     read += batch.num_rows
 
-    def _targets(self, batch: Any, place: Any) -> npt.NDArray[Any] | None:
+    def _targets(self, batch: Any, place: Callable[[int], str]) -> Array | None:
         import pyarrow as pa
 
         column = self.columns.target
@@ -91,6 +99,10 @@ class ParquetRows(RowSource):
             )
         check_targets(y, lambda i: f"{place(i)}, column {column!r}")
         return np.asarray(y)
+
+
+def _place(file: Path, read: int, i: int) -> str:
+    return f"{file}, row {read + i + 1}"
 
 
 def _opened(file: Path) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.data.source import ArrayRows, Block, RowSource, widened
+from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
@@ -110,16 +110,18 @@ class Summary:
 
 @dataclass(frozen=True, eq=False)
 class Scanned:
-    """A source and its summary."""
+    """A source, its summary, and all of its rows where they fit in memory."""
 
     source: RowSource
     summary: Summary
+    held: Block | None = None
 
     def transformed(self, function: Callable[[Matrix], Matrix]) -> Scanned:
         """With ``function`` applied to the X of every block."""
         sample = self.summary.sample
         summary = replace(self.summary, sample=Block(function(sample.X), sample.y))
-        return Scanned(self.source.transformed(function), summary)
+        held = None if self.held is None else Block(function(self.held.X), self.held.y)
+        return Scanned(self.source.transformed(function), summary, held)
 
 
 class _Sample:
@@ -165,7 +167,7 @@ def scan(
     sample_rows : int
         Rows of the sample.
     hold_bytes : int
-        Rows are kept in memory, and the source returned is an array, where they all take no more.
+        Rows are held in memory where they all take no more.
     observe : callable, optional
         Called with the X of every block.
     """
@@ -197,11 +199,9 @@ def scan(
     if not isinstance(drawn.X, np.ndarray):
         drawn = Block(widened(drawn.X, n_features), drawn.y)
     summary = Summary(n_rows, n_features, n_bytes, targets, drawn)
+    whole = None
     if held is not None:
         whole = Block.joined(held)
-        X = whole.X if isinstance(whole.X, np.ndarray) else widened(whole.X, n_features)
-        names = source.feature_names
-        return Scanned(
-            ArrayRows(X, whole.y, name=source.name, dtype=X.dtype, feature_names=names), summary
-        )
-    return Scanned(source.narrowed(n_features), summary)
+        if not isinstance(whole.X, np.ndarray):
+            whole = Block(widened(whole.X, n_features), whole.y)
+    return Scanned(source.narrowed(n_features), summary, whole)

@@ -3,16 +3,20 @@
 A ``RowSource`` yields ``Block``s, in the order of its rows. It may know how many rows there are and how
 many features, and may be read again for another epoch, or, as standard input, only once. Blocks are cut
 as the reader likes; ``windows`` cuts the rows anew, n at a time, so that whatever is learnt from them
-depends on the rows alone. A window is also the buffer that rows are shuffled within.
+depends on the rows alone. A window is also the buffer that rows are shuffled within. Where the reader
+can begin anywhere, the file has segments, and a shuffled pass takes them in a random order first: a
+window then holds rows from all over the file, sorted or not.
 """
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +29,9 @@ from asset_svm.exceptions import DataError
 Array = npt.NDArray[Any]
 Matrix = Any
 BLOCK_BYTES = 4 << 20
-"""What the readers read at a time."""
+"""What the readers of tables read at a time."""
+SEGMENT_BYTES = 1 << 19
+"""What other readers do, and what is taken in a random order: a window has many of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +88,10 @@ class RowSource(ABC):
     feature_names : tuple of str or None
     rereadable : bool
         Whether ``blocks`` can be called again.
+    files : tuple of path
+        Where the rows lie on the disk, if they do.
+    n_segments : int or None
+        Parts that can be read in any order; None where only the first row can be the first.
     """
 
     name: str
@@ -89,19 +99,24 @@ class RowSource(ABC):
     n_features: int | None = None
     feature_names: tuple[str, ...] | None = None
     rereadable: bool = True
+    files: tuple[Path, ...] = ()
+    n_segments: int | None = None
     _spent = False
 
     @abstractmethod
-    def _read(self) -> Iterator[Block]:
-        """The rows from the first to the last, in blocks of at least one row."""
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        """The rows, or the segments of these numbers, in blocks of at least one row."""
 
-    def blocks(self) -> Iterator[Block]:
-        """The rows from the first to the last, read ahead by a thread of its own."""
+    def blocks(self, order: Array | None = None) -> Iterator[Block]:
+        """The rows from the first to the last, read ahead by a thread of its own.
+
+        ``order`` has the numbers of all segments in another order, where there are any.
+        """
         if self._spent and not self.rereadable:
             raise DataError(f"{self.name} can be read only once; save it to a file first.")
         self._spent = True
         any_rows = False
-        with closing(ahead(self._read())) as blocks:  # type: ignore[type-var]
+        with closing(ahead(self._read(order))) as blocks:  # type: ignore[type-var]
             for block in blocks:
                 any_rows = True
                 yield self._fitting(block)
@@ -125,8 +140,8 @@ class RowSource(ABC):
         Parameters
         ----------
         shuffle : tuple of int, optional
-            A seed: rows come in a random order within each window, which is a function of the seed
-            and the window's number.
+            A seed: segments, if there are any, come in a random order, and so do the rows of each
+            window, as a function of the seed.
         skip : int
             Leave out so many windows.
         """
@@ -142,7 +157,10 @@ class RowSource(ABC):
                 window = window[order]
             yield window
 
-        with closing(self.blocks()) as blocks:  # type: ignore[type-var]
+        order = None
+        if shuffle is not None and self.n_segments is not None:
+            order = np.random.default_rng([*shuffle]).permutation(self.n_segments)
+        with closing(self.blocks(order)) as blocks:  # type: ignore[type-var]
             for block in blocks:
                 while count + len(block) >= n_rows:
                     room = n_rows - count
@@ -153,6 +171,17 @@ class RowSource(ABC):
                     count += len(block)
         if count:
             yield from finished(held)
+
+    def fingerprint(self) -> str:
+        """Sizes, beginnings and ends of the files: another string where the rows have changed."""
+        digest = hashlib.sha256()
+        for path in self.files:
+            size = path.stat().st_size
+            with path.open("rb") as file:
+                digest.update(f"{size}\n".encode() + file.read(1 << 16))
+                file.seek(max(size - (1 << 16), 0))
+                digest.update(file.read())
+        return digest.hexdigest()
 
     def read(self) -> Block:
         """All rows at once."""
@@ -172,6 +201,7 @@ class _Wrapped(RowSource):
         self.source = source
         self.name, self.n_rows, self.n_features = source.name, source.n_rows, source.n_features
         self.feature_names, self.rereadable = source.feature_names, source.rereadable
+        self.files, self.n_segments = source.files, source.n_segments
 
 
 class _Transformed(_Wrapped):
@@ -179,8 +209,8 @@ class _Transformed(_Wrapped):
         super().__init__(source)
         self.function = function
 
-    def _read(self) -> Iterator[Block]:
-        for block in self.source.blocks():
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        for block in self.source.blocks(order):
             yield Block(self.function(block.X), block.y)
 
 
@@ -189,8 +219,8 @@ class _Narrowed(_Wrapped):
         super().__init__(source)
         self.n_features = n_features
 
-    def _read(self) -> Iterator[Block]:
-        return self.source.blocks()
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        return self.source.blocks(order)
 
 
 class ArrayRows(RowSource):
@@ -213,20 +243,24 @@ class ArrayRows(RowSource):
         name: str = "the array",
         dtype: npt.DTypeLike = np.float32,
         feature_names: tuple[str, ...] | None = None,
+        files: tuple[Path, ...] = (),
     ):
         if y is not None and len(y) != X.shape[0]:
             raise DataError(f"{name} has {X.shape[0]} rows and {len(y)} targets.")
         self.X, self.y, self.name, self.dtype = X, y, name, np.dtype(dtype)
         self.n_rows, self.n_features = X.shape
-        self.feature_names = feature_names
-
-    def _read(self) -> Iterator[Block]:
-        m, n = self.X.shape
+        self.feature_names, self.files = feature_names, files
+        m, n = X.shape
         row_bytes = n * self.dtype.itemsize
-        if sp.issparse(self.X):
-            row_bytes = int(self.X.indptr[-1]) * (self.dtype.itemsize + 4) // max(m, 1)
-        step = max(1, BLOCK_BYTES // max(row_bytes, 1))
-        for start in range(0, m, step):
+        if sp.issparse(X):
+            row_bytes = int(X.indptr[-1]) * (self.dtype.itemsize + 4) // max(m, 1)
+        self.step = max(1, SEGMENT_BYTES // max(row_bytes, 1))
+        self.n_segments = -(-m // self.step)
+
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        step = self.step
+        segments = range(self.n_segments or 0) if order is None else order.tolist()
+        for start in (segment * step for segment in segments):
             part = self.X[start : start + step]
             if sp.issparse(part):
                 X: Matrix = part.astype(self.dtype)

@@ -15,13 +15,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from asset_svm.data import svmlight_parser as parser
-from asset_svm.data.compression import STANDARD_INPUT, filled, opened
-from asset_svm.data.source import Block, RowSource
+from asset_svm.data.compression import STANDARD_INPUT, filled, opened, stripped
+from asset_svm.data.source import SEGMENT_BYTES, Block, RowSource
 from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
-PIECE = 1 << 20
-"""Bytes that a thread parses at a time."""
 LONGEST_LINE = 1 << 26
 SHOWN = 40
 """Characters of an offending token that a message shows."""
@@ -64,41 +62,39 @@ class SvmlightRows(RowSource):
         self.path, self.n_features = path, n_features
         self.base, self.dtype = 0 if zero_based else 1, np.dtype(dtype)
         self.rereadable = str(path) != STANDARD_INPUT
+        self.files = (Path(path),) if self.rereadable else ()
         self.name = str(path) if self.rereadable else "standard input"
+        if self.rereadable and stripped(Path(path)) == Path(path):
+            self.n_segments = -(-Path(path).stat().st_size // SEGMENT_BYTES)
 
-    def _read(self) -> Iterator[Block]:
-        threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
-        waiting: deque[Future[_Parsed]] = deque()
-        line = 1
-        with opened(self.path) as stream, ThreadPoolExecutor(threads) as pool:
-            try:
-                for piece in _pieces(stream, self.name):
-                    waiting.append(pool.submit(_parse, piece, self.base, self.dtype))
-                    if len(waiting) > threads:
-                        parsed = waiting.popleft().result()
-                        yield from self._finished(parsed, line)
-                        line += parsed.lines
-                while waiting:
-                    parsed = waiting.popleft().result()
-                    yield from self._finished(parsed, line)
-                    line += parsed.lines
-            finally:
-                for future in waiting:
-                    future.cancel()
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        line: int | None = 1 if order is None else None
+        with opened(self.path) as stream:
+            pieces = _pieces(stream, self.name) if order is None else _pieces_at(stream, order)
+            for parsed in _parsed(pieces, self.base, self.dtype):
+                yield from self._finished(parsed, line)
+                line = None if line is None else line + parsed.lines
 
-    def _finished(self, parsed: _Parsed, line: int) -> Iterator[Block]:
+    def _finished(self, parsed: _Parsed, line: int | None) -> Iterator[Block]:
+        """The rows of a piece that begins on ``line``, then its error; None: read out of order."""
+
+        def place(number: int) -> str:
+            where = "a line read again" if line is None else f"line {line + number}"
+            return f"{self.name}, {where}"
+
         if len(parsed.y):
             limit = self.n_features
             if limit is not None and parsed.X.shape[1] > limit:
                 row = int(np.argmax(np.maximum.reduceat(*_ended(parsed.X)) >= limit))
                 raise DataError(
-                    f"{self.name}, line {line + int(parsed.line_of[row])}: a feature index is beyond "
-                    f"the {limit} features expected."
+                    f"{place(int(parsed.line_of[row]))}: a feature index is beyond the {limit} "
+                    "features expected."
                 )
             yield Block(parsed.X, parsed.y)
         if parsed.reason is not None:
-            hint = "" if line + parsed.bad_line > 1 else " (is this svmlight text? see format=)"
-            raise DataError(f"{self.name}, line {line + parsed.bad_line}: {parsed.reason}{hint}.")
+            first = line == 1 and parsed.bad_line == 0
+            hint = " (is this svmlight text? see format=)" if first else ""
+            raise DataError(f"{place(parsed.bad_line)}: {parsed.reason}{hint}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +121,7 @@ def _pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
     """The bytes cut at ends of lines."""
     rest = b""
     while True:
-        part = filled(stream, PIECE)
+        part = filled(stream, SEGMENT_BYTES)
         if not part:
             break
         cut = part.rfind(b"\n")
@@ -138,6 +134,38 @@ def _pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
         rest = part[cut + 1 :]
     if rest:
         yield rest
+
+
+def _pieces_at(stream: BinaryIO, order: Array) -> Iterator[bytes]:
+    """The segments of these numbers: segment i has the lines that begin in its SEGMENT_BYTES."""
+    for number in order.tolist():
+        start, end = number * SEGMENT_BYTES, (number + 1) * SEGMENT_BYTES
+        if start:
+            stream.seek(start - 1)
+            start += len(stream.readline()) - 1
+        else:
+            stream.seek(0)
+        piece = stream.read(max(end - start, 0))
+        if piece and not piece.endswith(b"\n"):
+            piece += stream.readline()
+        yield piece
+
+
+def _parsed(pieces: Iterator[bytes], base: int, dtype: np.dtype[Any]) -> Iterator[_Parsed]:
+    """The pieces parsed by a few threads, in their order."""
+    threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
+    waiting: deque[Future[_Parsed]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for piece in pieces:
+                waiting.append(pool.submit(_parse, piece, base, dtype))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def _parse(piece: bytes, base: int, dtype: np.dtype[Any]) -> _Parsed:

@@ -134,7 +134,7 @@ class Learner(AssetEstimator):
 
     # Batch ------------------------------------------------------------------------------------
 
-    def _fit(self, X, y, sample_weight):
+    def _fit(self, X, y, sample_weight, watch=None):
         begun = time.perf_counter()
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
@@ -170,7 +170,7 @@ class Learner(AssetEstimator):
                 metric,
             )
             epochs = self.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // len(rows.y)))
-            monitor = Monitor(self, phi, metric, encoded, held_out, epochs, rows.X, rows.y)
+            monitor = Monitor(self, phi, metric, encoded, held_out, epochs, rows.X, rows.y, watch)
             stopping = Stopping(
                 epochs,
                 tol=self.tol,
@@ -325,6 +325,20 @@ class Learner(AssetEstimator):
             raise ValueError(
                 "early_stopping=True holds rows out of a whole training set, and partial_fit sees "
                 "a stream; set early_stopping=False."
+            )
+
+    def _check_stream_fit(self) -> None:
+        """Parameters that need all rows in memory, where a fit reads them a window at a time."""
+        odd = {
+            "sampling": self.sampling == "uniform",
+            "early_stopping": self.early_stopping,
+            "tol": self.tol is not None,
+            "warm_start": self.warm_start,
+        }
+        for name in (name for name, is_odd in odd.items() if is_odd):
+            raise ValueError(
+                f"{name}={getattr(self, name)!r} needs all rows in memory, and these are read from "
+                f"their file a window at a time; leave {name} at its default, or raise memory_limit."
             )
 
     def _partial_fit(self, X, y, sample_weight, known=None):
