@@ -87,7 +87,13 @@ def fit_rows(
     elif resumed is not None:
         scanned = Scanned(source.narrowed(resumed.summary.n_features), resumed.summary)
     else:
-        scanned = scan_for(model, source, hold=checkpoint is None)
+        scanned = scan_for(
+            source,
+            n_components=model.n_components,
+            memory_limit=model.memory_limit,
+            random_state=model.random_state,
+            hold=checkpoint is None,
+        )
     held, names = scanned.held, scanned.source.feature_names
     if checkpoint is None and held is not None:
         held = labelled(model, held, scanned.summary)
@@ -99,16 +105,23 @@ def fit_rows(
     return model
 
 
-def scan_for(model: Any, source: RowSource, *, hold: bool = True, **options: Any) -> Scanned:
-    """Scan a source as ``fit_rows`` does; ``hold`` keeps rows that fit in memory."""
-    seed = model.random_state if is_integer(model.random_state) else 0
-    limit = available_memory() // 2 if model.memory_limit is None else int(model.memory_limit)
+def scan_for(
+    source: RowSource,
+    *,
+    n_components: int | None = None,
+    memory_limit: float | None = None,
+    random_state: Any = None,
+    hold: bool = True,
+    observe: Callable[[Any], Any] | None = None,
+) -> Scanned:
+    """Scan a source for an estimator with these parameters; ``hold`` keeps rows that fit in memory."""
+    limit = available_memory() // 2 if memory_limit is None else int(memory_limit)
     return scan(
         source,
-        sample_rows=max(SAMPLE_ROWS, model.n_components or 0),
+        sample_rows=max(SAMPLE_ROWS, n_components or 0),
         hold_bytes=limit // 4 if hold else 0,
-        seed=int(seed),
-        **options,
+        seed=int(random_state) if is_integer(random_state) else 0,
+        observe=observe,
     )
 
 
@@ -126,6 +139,13 @@ def labelled(model: Any, block: Block, summary: Summary) -> Block:
             "(--task regression)."
         )
     return Block(block.X, y.astype(classes.dtype, copy=False))
+
+
+def progressive_error(model: Any, decisions: np.ndarray, y: np.ndarray) -> float:
+    """The part of rows misclassified, or their mean |error|."""
+    if model._y_numeric:
+        return float(np.abs(decisions.ravel() - y).mean())
+    return 1.0 - float(model._validation_score(decisions, y, None))
 
 
 @dataclass(eq=False)
@@ -307,11 +327,7 @@ class _Stream:
 
     def _error(self, block: Block) -> float:
         """Of rows that are about to be learnt from: the part misclassified, or the mean |error|."""
-        parts = self._parts()
-        predicted = parts["_decision"](block.X)
-        if self.model._y_numeric:
-            return float(np.abs(predicted.ravel() - block.y).mean())
-        return 1.0 - self.model._validation_score(predicted, block.y, None)
+        return progressive_error(self.model, self._parts()["_decision"](block.X), np.asarray(block.y))
 
     def _parts(self) -> dict[str, Any]:
         coef, intercept = self.state.session.model
