@@ -75,7 +75,7 @@ def save(model: Any, path: str | Path, *, provenance: dict[str, Any] | None = No
         "model": type(estimator).__name__,
         "params": _encoded_params(encode, estimator),
         "fitted": _encoded_results(encode, estimator),
-        "scaling": None if scaler is None else _encoded_scaler(encode, scaler),
+        "scaling": None if scaler is None else encode(scaler_parts(scaler), "scaling"),
         "provenance": encode({**machine(), **(provenance or {})}, "provenance"),
     }
     container.write(path, KIND, header, encode.tensors)
@@ -103,7 +103,7 @@ def load(path: str | Path) -> Any:
         _restore_results(decode, estimator, header["fitted"])
         if header["scaling"] is None:
             return estimator
-        scaler = _restored_scaler(decode, header["scaling"])
+        scaler = scaler_of(decode(header["scaling"]))
     except ModelFileError:
         raise
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -222,17 +222,15 @@ def _restore_results(decode: Decoder, estimator: Any, fitted: dict[str, Any]) ->
 # Scaling ----------------------------------------------------------------------------------------
 
 
-def _encoded_scaler(encode: Encoder, scaler: Any) -> dict[str, Any]:
+def scaler_parts(scaler: Any) -> dict[str, Any]:
+    """What a scaler is made of: its class, parameters and fitted attributes."""
     check_is_fitted(scaler)
     fitted = {name: value for name, value in vars(scaler).items() if name.endswith("_")}
-    return {
-        "class": type(scaler).__name__,
-        "params": encode(scaler.get_params(), "scaling.params"),
-        "fitted": encode(fitted, "scaling"),
-    }
+    return {"class": type(scaler).__name__, "params": scaler.get_params(), "fitted": fitted}
 
 
-def _restored_scaler(decode: Decoder, saved: dict[str, Any]) -> Any:
-    scaler = SCALERS[saved["class"]](**decode(saved["params"]))
-    vars(scaler).update(decode(saved["fitted"]))
+def scaler_of(parts: dict[str, Any]) -> Any:
+    """The scaler that is made of these parts."""
+    scaler = SCALERS[parts["class"]](**parts["params"])
+    vars(scaler).update(parts["fitted"])
     return scaler

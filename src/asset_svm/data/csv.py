@@ -72,7 +72,7 @@ class CsvRows(RowSource):
         return names
 
     def _settle(self, names: list[str]) -> Columns:
-        columns = Columns.choose(names, *self._asked, self.name)
+        self.columns = columns = Columns.choose(names, *self._asked, self.name)
         self.feature_names, self.n_features = columns.features, len(columns.features)
         return columns
 

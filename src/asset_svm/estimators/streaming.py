@@ -210,7 +210,8 @@ class _Stream:
             k: v if isinstance(v, float | int | str | None) else repr(v) for k, v in params.items()
         }
         del plain["verbose"]
-        return {**plain, "data": self.scanned.source.fingerprint()}
+        dtype = str(self.scanned.summary.sample.X.dtype)
+        return {**plain, "data": self.scanned.source.fingerprint(), "dtype": dtype}
 
     def _encode(self, block: Block, *, first: bool = False) -> tuple[Encoded, np.ndarray]:
         """Targets and weights of a block, by what the summary says of all rows."""
