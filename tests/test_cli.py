@@ -113,8 +113,8 @@ def test_scaling_is_stored_in_the_model(capsys, scale, kind):
 
 
 def test_a_scaler_is_widened_by_columns_that_come_late(monkeypatch):
-    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
     import scipy.sparse as sp
+    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
     from asset_svm.cli.scaling import ColumnScaling
 
@@ -157,11 +157,33 @@ def test_every_parameter_of_the_estimators_is_an_option():
 
 
 def test_options_reach_the_estimator(capsys):
-    options = ["--kernel", "laplacian", "--gamma", "0.3", "--average", "none", "--fit-intercept", "false"]
-    options += ["--early-stopping", "--class-weight", "no=2,yes=1.5", "--max-iter", "3", "--dtype", "float64"]
+    options = [
+        "--kernel",
+        "laplacian",
+        "--gamma",
+        "0.3",
+        "--average",
+        "none",
+        "--fit-intercept",
+        "false",
+    ]
+    options += [
+        "--early-stopping",
+        "--class-weight",
+        "no=2,yes=1.5",
+        "--max-iter",
+        "3",
+        "--dtype",
+        "float64",
+    ]
     assert main(["train", "train.csv", "-o", "m.asset", "--n-components", "20", *options]) == 0
     model = asset_svm.load("m.asset")
-    assert (model.kernel, model.gamma, model.average, model.fit_intercept) == ("laplacian", 0.3, None, False)
+    assert (model.kernel, model.gamma, model.average, model.fit_intercept) == (
+        "laplacian",
+        0.3,
+        None,
+        False,
+    )
     assert model.early_stopping is True and model.class_weight == {"no": 2, "yes": 1.5}
     assert model.components_.dtype == np.float64
 
@@ -224,7 +246,17 @@ def test_help_answers_at_once_and_imports_nothing_heavy():
 def test_standard_input_is_learnt_in_one_pass():
     text = b"".join(Path("train.svm").read_bytes().splitlines(keepends=True) * 12)
     unzip = subprocess.Popen(["gzip", "-dc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    options = ["--online", "--n-components", "50", "--lam", "1e-4", "-o", "m.asset", "--test", "test.svm"]
+    options = [
+        "--online",
+        "--n-components",
+        "50",
+        "--lam",
+        "1e-4",
+        "-o",
+        "m.asset",
+        "--test",
+        "test.svm",
+    ]
     train = subprocess.Popen(
         [*COMMAND, "train", "-", *options], stdin=unzip.stdout, stdout=subprocess.PIPE, text=True
     )
@@ -309,7 +341,9 @@ def test_a_terminal_sees_a_bar_and_tables():
 
 
 def test_names_and_values_of_the_data_are_never_markup(capsys):
-    rows = Path("train.csv").read_text().replace("label", "[red]x", 1).replace(",yes\n", ",[bold]<b>yes\n")
+    rows = (
+        Path("train.csv").read_text().replace("label", "[red]x", 1).replace(",yes\n", ",[bold]<b>yes\n")
+    )
     Path("odd.csv").write_text(rows)
     assert main(["train", "odd.csv", "--target", "[red]x", "-o", "m.asset", *SMALL]) == 0
     assert "[bold]<b>yes" in capsys.readouterr().out
@@ -321,7 +355,12 @@ def test_demo_and_bench_are_there(capsys):
 
 
 def test_sizes_and_times_as_people_write_them():
-    assert [parse_size(text) for text in ("2GB", "1 MiB", "500", "1e3")] == [2 * 10**9, 2**20, 500, 1000]
+    assert [parse_size(text) for text in ("2GB", "1 MiB", "500", "1e3")] == [
+        2 * 10**9,
+        2**20,
+        500,
+        1000,
+    ]
     assert [parse_seconds(t, "") for t in ("60s", "10m", "2h", "1.5")] == [60.0, 600.0, 7200.0, 1.5]
 
 

@@ -38,6 +38,19 @@ class Interrupt:
             signal.signal(signal.SIGINT, before)
 
 
+def running_error(record: dict[str, Any], *, regression: bool) -> tuple[float, str]:
+    """(error, its name) of rows just before they were learnt from.
+
+    A stream predicts some rows of every window. In memory the loop itself counts: rows on the wrong
+    side of a model, one-vs-rest where there are several, or the mean loss of a regression.
+    """
+    if "progressive_error" in record:
+        return float(record["progressive_error"]), "mean |error|" if regression else "error"
+    if regression:
+        return float(record["progressive_loss"]), "mean |error| beyond epsilon"
+    return float(record["sign_errors"]), "error"
+
+
 class Display:
     """Called with the records of a run; returns whether to stop.
 
@@ -96,7 +109,6 @@ class Display:
         objective = record.get("objective", record.get("progressive_objective"))
         if objective is not None:
             parts.append(f"objective {objective:.4g}")
-        if "progressive_error" in record:
-            error = record["progressive_error"]
-            parts.append(f"error {error:.4g}" if self.regression else f"error {100 * error:.2f} %")
+        error, what = running_error(record, regression=self.regression)
+        parts.append(f"{what} {error:.4g}" if self.regression else f"{what} {100 * error:.2f} %")
         return ", ".join(parts)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.cli.progress import running_error
 from asset_svm.cli.scores import ClassScores, RealScores, Scores, centre_of
 from asset_svm.cli.scoring import split_model
 from asset_svm.cli.tables import MOST_CLASSES, changed_parameters, model_lines, score_lines
@@ -75,7 +76,7 @@ def training_page(
     page.add(Section("Model and settings", settings))
     if summary is not None:
         page.add(Section("Data", _data(summary, getattr(estimator, "feature_names_in_", None))))
-    curves = _curves(records, regression=isinstance(scores, RealScores))
+    curves = _curves(records, regression=not hasattr(estimator, "classes_"))
     if curves:
         page.add(Section("Convergence", curves))
     if scores is not None and scores.n_rows:
@@ -122,16 +123,14 @@ def _curves(records: Sequence[dict[str, Any]], *, regression: bool) -> list[Figu
         for key, label in (("progressive_objective", "objective"), ("progressive_loss", "loss"))
         if any(key in r for r in chosen)
     ]
+    caption = "On rows just before they were learnt from."
     if lines:
-        caption = "On rows just before they were learnt from."
         figures.append(line_chart(lines, over, "value", title="Convergence", caption=caption))
-    timed = [r for r in chosen if "progressive_error" in r]
-    key, what = "progressive_error", "mean |error|" if regression else "error, %"
-    if not timed:
-        timed, key, what = chosen, "active", "rows with a loss, %"
-    factor = 1.0 if what.startswith("mean") else 100.0
-    line = Line("", [r["seconds"] for r in timed], [factor * r[key] for r in timed])
-    figures.append(line_chart([line], "seconds", what, title="Error over time"))
+    errors = [running_error(r, regression=regression) for r in chosen]
+    factor, unit = (1.0, "") if regression else (100.0, ", %")
+    line = Line("", [r["seconds"] for r in chosen], [factor * error for error, _ in errors])
+    what = f"{errors[-1][1]}{unit}"
+    figures.append(line_chart([line], "seconds", what, title="Error over time", caption=caption))
     return figures
 
 

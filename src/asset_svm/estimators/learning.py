@@ -406,6 +406,7 @@ class Learner(AssetEstimator):
             "steps": self.t_,
             "progressive_loss": float(progress.loss.sum()) / progress.steps,
             "active": float(progress.active.mean()) / progress.steps,
+            "sign_errors": float(progress.errors.mean()) / progress.steps,
             "objective": self.objective_,
             "dual_gap": self.dual_gap_,
         }
