@@ -1,8 +1,8 @@
 """Files larger than memory: how fast they are read, and what training on one takes.
 
-    python benchmarks/files.py rates            rows and bytes a second of every format
-    python benchmarks/files.py train [--gb 2]   `asset train` on a generated svmlight file: peak memory,
-                                                time, and the part of it that learning waits for rows
+python benchmarks/files.py rates            rows and bytes a second of every format
+python benchmarks/files.py train [--gb 2]   `asset train` on a generated svmlight file: peak memory,
+                                            time, and the part of it that learning waits for rows
 """
 
 from __future__ import annotations
