@@ -22,10 +22,11 @@ sys.exit(code)
 
 def write(path, count):
     rng = np.random.default_rng(0)
-    block = "".join(
-        f"{1 if row[0] * row[1] > 0 else -1} " + " ".join(f"{j + 1}:{v:.5f}" for j, v in enumerate(row)) + "\n"
-        for row in rng.normal(size=(5000, 30)).tolist()
-    )  # fmt: skip
+    lines = []
+    for row in rng.normal(size=(5000, 30)).tolist():
+        cells = " ".join(f"{j + 1}:{value:.5f}" for j, value in enumerate(row))
+        lines.append(f"{1 if row[0] * row[1] > 0 else -1} {cells}\n")
+    block = "".join(lines)
     with path.open("w") as file:
         for _ in range(count // 5000):
             file.write(block)
