@@ -28,6 +28,8 @@ ESTIMATORS = [
     AssetClassifier(max_iter=30, approximation="fourier", n_components=50),
     AssetRegressor(max_iter=30),
     AssetRegressor(max_iter=30, approximation="fourier", n_components=50),
+    AssetClassifier(n_cells=3),
+    AssetRegressor(n_cells="auto"),
     NystroemMap(),
     FourierMap(n_components=50),
 ]

@@ -29,7 +29,7 @@ from asset_svm.engines.training import check_finite, find_metric, pilot_scale, s
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS
 from asset_svm.problem import Certificate
-from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
+from asset_svm.solvers import Average, Cut, Driver, ModelAxis, SolverState
 from asset_svm.solvers.driver import Progress, Slopes
 
 Array = npt.NDArray[Any]
@@ -265,7 +265,7 @@ class OnlineSession:
             self.state,
             self.average,
             weight=rows.slope_weight,
-            block_size=engine.block_size,
+            cut=Cut(engine.block_size),
             form=self.recipe.form,
             pool=pool,
             length=n,

@@ -229,6 +229,13 @@ class _Some:
     def screens(self) -> bool:
         return self.mapped.screens
 
+    @property
+    def looks_ahead(self) -> int:
+        return self.mapped.looks_ahead
+
+    def expect(self, rows: Array) -> None:
+        self.mapped.expect(self.chosen[rows])
+
     def open(self, rows: Array) -> RowBlock:
         return self.mapped.open(self.chosen[rows])
 

@@ -56,6 +56,8 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         rank,
         rank_threshold,
         rank_rule,
+        n_cells,
+        n_partitions,
         step,
         step_scale,
         gradient_sample,
@@ -86,6 +88,8 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         self.rank = rank
         self.rank_threshold = rank_threshold
         self.rank_rule = rank_rule
+        self.n_cells = n_cells
+        self.n_partitions = n_partitions
         self.step = step
         self.step_scale = step_scale
         self.gradient_sample = gradient_sample
@@ -113,7 +117,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         return tags
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "coef_")
+        return hasattr(self, "_decision")
 
     # Parameters -------------------------------------------------------------------------------
 
@@ -128,6 +132,9 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             check.check_choice("approximation", given, ("nystroem", "fourier"))
         check.check_choice("rank_rule", self.rank_rule, ("relative", "absolute"))
         check_rank(self)
+        if self.n_cells != "auto":
+            check.check_count("n_cells", self.n_cells, optional=True)
+        check.check_count("n_partitions", self.n_partitions)
         check.check_choice("step", self.step, ("auto", "metric", "robust", "strong"))
         if self.step_scale != "auto":
             check.check_positive("step_scale", self.step_scale)
@@ -156,7 +163,9 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _free_intercept(self) -> bool:
-        return self.step != "strong" if self.fit_intercept == "auto" else bool(self.fit_intercept)
+        if self.fit_intercept == "auto":
+            return self.step != "strong" and self.n_cells is None
+        return bool(self.fit_intercept)
 
     @property
     def _step(self) -> StepKind:
@@ -241,7 +250,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self)
         finish = self._finisher(method)
-        dtype = self.components_.dtype if hasattr(self, "components_") else np.dtype(np.float32)
+        dtype = self._decision.dtype
         decide = self._decision.unchecked(dtype)
 
         def function(X):
@@ -249,6 +258,14 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             return finish(decide(X[None, :]))[0] if X.ndim == 1 else finish(decide(X))
 
         return function
+
+    def _check_one_map(self, method: str) -> None:
+        check_is_fitted(self)
+        if hasattr(self, "cells_"):
+            raise ValueError(
+                f"{method} needs one map for all rows, and this model has {self.n_cells_} cells; fit "
+                "with n_cells=None."
+            )
 
     def compact(self):
         """A copy that predicts from d kernel values instead of s, where the map has d < s.
@@ -262,7 +279,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             With d ``components_`` and ``compact_error_``, the largest change of a decision on the
             landmarks. It predicts, and cannot go on learning.
         """
-        check_is_fitted(self)
+        self._check_one_map("compact")
         phi = self.feature_map_
         if phi is None:
             raise ValueError("This model is compact already; it predicts from d kernel values.")

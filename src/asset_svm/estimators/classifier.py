@@ -61,6 +61,8 @@ class AssetClassifier(ClassifierMixin, Learner):
         rank=None,
         rank_threshold=None,
         rank_rule="relative",
+        n_cells=None,
+        n_partitions=1,
         step="auto",
         step_scale="auto",
         gradient_sample=1000,
@@ -93,6 +95,8 @@ class AssetClassifier(ClassifierMixin, Learner):
             rank=rank,
             rank_threshold=rank_threshold,
             rank_rule=rank_rule,
+            n_cells=n_cells,
+            n_partitions=n_partitions,
             step=step,
             step_scale=step_scale,
             gradient_sample=gradient_sample,
@@ -153,7 +157,7 @@ class AssetClassifier(ClassifierMixin, Learner):
         self
         """
         known = None if classes is None else np.unique(classes)
-        if hasattr(self, "coef_"):
+        if hasattr(self, "_decision"):
             if known is not None and not np.array_equal(known, self.classes_):
                 raise ValueError(
                     f"classes={known.tolist()} differ from the {self.classes_.tolist()} of the "

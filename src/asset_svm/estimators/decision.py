@@ -30,6 +30,12 @@ class Decision:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_prepared": {}}
 
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the landmarks, float32 where there are none."""
+        components = getattr(self.source, "components", None)
+        return np.dtype(np.float32) if components is None else components.dtype
+
     def basis(self, dtype: np.dtype) -> Any:
         """The basis for rows of this type, prepared once."""
         basis = self._prepared.get(dtype)

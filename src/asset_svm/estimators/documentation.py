@@ -29,6 +29,14 @@ rank_threshold : float, default=None
     Drop smaller eigenvalues, relative to the largest; None suits the type of the rows.
 rank_rule : {"relative", "absolute"}, default="relative"
     "absolute" compares eigenvalues with ``rank_threshold`` itself (the paper: 1e-16).
+n_cells : "auto", int or None, default=None
+    Split the input space into about so many cells, each with models of its own ("auto": cells of
+    about 1000 rows). A cell of up to 4096 rows is the exact SVM of its rows, solved to ``tol``
+    (None: a duality gap of 0.01 of the objective); a larger one has an approximation of its own.
+    Without an intercept this is one SVM, whose kernel is 0 between cells. A class that is absent
+    from a cell scores -1 there. For narrow kernels and much data.
+n_partitions : int, default=1
+    Average the decisions of so many partitions into cells, which smooths their seams.
 step : {"auto", "metric", "robust", "strong"}, default="auto"
     "metric" (and "auto"): steps in the metric of the data, ten times fewer of them. "robust":
     ASSET's D_X / (D_G sqrt j). "strong": ASSET*'s 1 / (lam j), which has no intercept.
@@ -37,7 +45,8 @@ step_scale : "auto" or float, default="auto"
 gradient_sample : int, default=1000
     Rows from which D_G is estimated.
 fit_intercept : {"auto", True, False}, default="auto"
-    "auto": False for the strong step, else True.
+    "auto": False for the strong step and for cells (targets of a regression are then taken from
+    their median), else True. With cells, each has its own.
 intercept_bound : float, default=None
     B, the largest |b|. None: a bound that holds a solution.
 average : "auto", float, int or None, default="auto"
@@ -49,7 +58,7 @@ sampling : {"auto", "uniform", "shuffle", "given"}, default="auto"
 max_iter : int, default=None
     Epochs. With step="metric" the steps decay to 0 over them (with tol, over stages of 1, 1, 2,
     4, ... epochs), unless early_stopping or time_limit can end the fit earlier: then they fall as
-    1 / sqrt j. None: 20, more on small data (at least 100 000 steps).
+    1 / sqrt j. None: 25, more on small data (at least 100 000 steps).
 tol : float, default=None
     Stop when the duality gap is below tol times the objective, checked after 1, 2, 4, ... epochs
     (by the bound of ``certify`` where that costs no more time than the fit); a ConvergenceWarning
@@ -73,7 +82,8 @@ warm_start : bool, default=False
     the classes have changed.
 random_state : int, RandomState or None, default=None
 n_jobs : int, default=None
-    Threads that the models of several classes are spread over; -1 uses all cores.
+    Threads that the models of several classes, or cells, are spread over; -1 uses all cores. Rows
+    are mapped by as many, or by as many as BLAS may take, whichever is more; the model is the same.
 verbose : int, default=0
     Above 0: log a line an epoch (logger "asset_svm")."""
 
@@ -82,6 +92,11 @@ coef_ : ndarray of shape (n_models, d)
     In the feature space of the map; defined up to a rotation of phi. One model for two classes
     and for regression, else one a class.
 intercept_ : ndarray of shape (n_models,)
+cells_ : list
+    With ``n_cells``: the partitions, in place of coef_, intercept_, dual_coef_, components_ and
+    feature_map_.
+n_cells_ : int
+    The number of cells (the mean over partitions).
 dual_coef_ : ndarray of shape (n_models, s)
     Nystroem only: decisions are k(X, components_) @ dual_coef_.T + intercept_.
 components_ : ndarray or CSR matrix of shape (s, n_features)

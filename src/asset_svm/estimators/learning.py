@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
 from asset_svm.engines.certification import certify_rows
@@ -19,6 +19,7 @@ from asset_svm.engines.task import Solution, Stopping, TrainingRows
 from asset_svm.engines.training import find_metric, train
 from asset_svm.estimators.base import AssetEstimator, Encoded
 from asset_svm.estimators.callbacks import WRAPPER_FRAMES
+from asset_svm.estimators.cells import fit_cells, partial_fit_cells
 from asset_svm.estimators.fitting import (
     FLOATS,
     FROM_VALIDATION,
@@ -26,6 +27,7 @@ from asset_svm.estimators.fitting import (
     check_weight,
     forget,
 )
+from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.monitor import Monitor, logger, shown
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.solvers import SolverState
@@ -143,6 +145,9 @@ class Learner(AssetEstimator):
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
             rows, encoded = found
             seed, held_out = self._seed(), None
+            if self.n_cells is not None:
+                self._fit_cells(rows, encoded, seed, begun)
+                return self
             if self.early_stopping:
                 kept, out = self._split(rows.y, seed)
                 held_out = (rows.X[out], rows.y[out], rows.weight[out])
@@ -202,6 +207,18 @@ class Learner(AssetEstimator):
                 stacklevel=3 + WRAPPER_FRAMES,
             )
         return self
+
+    def _fit_cells(self, rows: Rows, encoded: Encoded, seed: int, begun: float) -> None:
+        if self.early_stopping:
+            raise ValueError(
+                "early_stopping=True looks at one model after every epoch, and cells are solved one "
+                "after the other; set early_stopping=False, or n_cells=None."
+            )
+        forget(self, keep=FROM_VALIDATION)
+        self._offset, self._stream_seed = encoded.offset, seed
+        kernel = resolve_kernel(self, rows.X, rows.uneven)
+        fit_cells(self, rows, encoded, kernel, seed, begun)
+        self.t_ = self.n_iter_ * len(rows.y)
 
     def _warn_of_excess(self, rows: Rows, encoded: Encoded) -> None:
         """coef = 0 is a model too: a fit that ends above it has steps too long for its data."""
@@ -283,7 +300,7 @@ class Learner(AssetEstimator):
         gap : float
             An upper bound of objective minus optimum.
         """
-        check_is_fitted(self)
+        self._check_one_map("certify")
         if self._session is None:
             raise ValueError("A compacted model has no feature map; certify the one it came from.")
         known = getattr(self, "classes_", None)
@@ -342,11 +359,12 @@ class Learner(AssetEstimator):
             )
 
     def _partial_fit(self, X, y, sample_weight, known=None):
-        first = not hasattr(self, "coef_")
+        first = not hasattr(self, "_decision")
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
             self._check_stream()
-            if not first and self._session is None:
+            cells = self.n_cells is not None if first else hasattr(self, "cells_")
+            if not first and not cells and self._session is None:
                 raise ValueError(
                     "This model has no feature map to go on learning with (it was compacted); call "
                     "partial_fit on the model that it was made from."
@@ -357,6 +375,9 @@ class Learner(AssetEstimator):
             if found is None:
                 return self
             rows, encoded = found
+            if cells:
+                self._partial_fit_cells(rows, encoded, first)
+                return self
             session = self._new_session(rows, encoded) if first else self._session.copy()
             certificate = session.update(
                 self._engine(),
@@ -380,6 +401,24 @@ class Learner(AssetEstimator):
             self.dual_gap_ = float(certificate.dual_gap.sum())
             self.history_ = [*self.history_, self._batch_record(session)][-STREAM_HISTORY:]
         return self
+
+    def _partial_fit_cells(self, rows: Rows, encoded: Encoded, first: bool) -> None:
+        if first:
+            self._offset, self.n_iter_, self.t_ = encoded.offset, 0, 0
+            self._stream_seed = self._seed()
+        partial_fit_cells(self, rows, encoded, self._stream_seed)
+        self.n_iter_, self.t_ = self.n_iter_ + 1, self.t_ + len(rows.y)
+        record = {"batch": self.n_iter_, "steps": self.t_, "objective": self.objective_}
+        self.history_ = [*self.history_, record | {"dual_gap": self.dual_gap_}][-STREAM_HISTORY:]
+
+    def resume(self, phi: FeatureMap, coef, intercept, encoded: Encoded, dtype) -> None:
+        """Take over a model of other making, from which ``partial_fit`` goes on."""
+        seed = self._seed()
+        recipe = self._recipe(encoded.loss, float(self.lam), len(coef), seed)
+        self._store(coef, intercept, phi, encoded)
+        self._session = OnlineSession(recipe, phi, 1.0, _state_at(coef, intercept, None, dtype, 0))
+        self._offset, self.lam_, self.history_ = encoded.offset, float(self.lam), []
+        self._fitted_map_key, self._fitted_labels = self._map_key(), encoded.labels
 
     def _new_session(self, rows: Rows, encoded: Encoded) -> OnlineSession:
         """What the first batch settles."""

@@ -63,6 +63,8 @@ class AssetRegressor(RegressorMixin, Learner):
         rank=None,
         rank_threshold=None,
         rank_rule="relative",
+        n_cells=None,
+        n_partitions=1,
         step="auto",
         step_scale="auto",
         gradient_sample=1000,
@@ -94,6 +96,8 @@ class AssetRegressor(RegressorMixin, Learner):
             rank=rank,
             rank_threshold=rank_threshold,
             rank_rule=rank_rule,
+            n_cells=n_cells,
+            n_partitions=n_partitions,
             step=step,
             step_scale=step_scale,
             gradient_sample=gradient_sample,
@@ -178,7 +182,7 @@ class AssetRegressor(RegressorMixin, Learner):
     def _encode(self, y, weight, known=None, *, first=True) -> Encoded:
         y = np.asarray(y, dtype=np.float64)
         offset = self._offset if not first else 0.0
-        if first and self._free_intercept:
+        if first and (self._free_intercept or self.n_cells is not None):
             offset = weighted_median(y, weight)
         centred = y - offset
         loss = EpsilonInsensitive(float(self.epsilon))

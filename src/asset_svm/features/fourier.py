@@ -102,6 +102,11 @@ class FourierFeatures:
         """There is nothing to do."""
         return True
 
+    @property
+    def reentrant(self) -> bool:
+        """Always."""
+        return True
+
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
         """phi is its own basis."""
         return lambda V: V

@@ -195,6 +195,11 @@ class NystroemFeatures(KernelBasis):
         """Where features are at most half as long as basis values."""
         return 2 * self.dimension <= self.basis_dimension
 
+    @property
+    def reentrant(self) -> bool:
+        """Unless the kernel is a callable."""
+        return not callable(self.kernel.name)
+
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
         """k -> k P."""
         projection, d = padded_columns(self.projection, dtype), self.dimension
