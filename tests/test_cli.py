@@ -349,6 +349,15 @@ def test_names_and_values_of_the_data_are_never_markup(capsys):
     assert "[bold]<b>yes" in capsys.readouterr().out
 
 
+def test_a_model_of_cells_is_trained_saved_told_and_reported(capsys):
+    options = ["--n-cells", "3", "--test", "test.svm", "-o", "m.asset", "--report", "r.html"]
+    assert main(["train", "train.svm", *options]) == 0
+    told = lines(capsys)
+    assert told["cells"] == "3" and float(told["test error"].split()[0]) < 20
+    assert main(["info", "m.asset"]) == 0 and "n_cells" in lines(capsys)
+    assert "Confusion" in Path("r.html").read_text()
+
+
 def test_demo_and_bench_are_there(capsys):
     assert main(["demo", "--help"]) == 0
     assert main(["bench", "--help"]) == 0

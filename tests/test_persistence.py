@@ -48,6 +48,10 @@ MODELS = {
     "a frozen map": lambda: AssetClassifier(approximation=FrozenEstimator(FITTED_MAP), **COMMON).fit(
         X, Y
     ),
+    "cells": lambda: AssetClassifier(n_cells=4, n_partitions=2, random_state=0).fit(X, Y),
+    "cells online": lambda: AssetClassifier(
+        n_cells=3, n_components=20, lam=1e-3, random_state=0
+    ).partial_fit(X, Y, [0, 1, 2]),
     "online": lambda: AssetClassifier(n_components=40, lam=1e-3).partial_fit(X, Y, [0, 1, 2]),
 }
 
@@ -73,7 +77,10 @@ def test_predictions_after_a_round_trip_are_bitwise_the_same(tmp_path, name):
     assert {k: v for k, v in loaded.get_params(deep=False).items() if k != "approximation"} == plain
 
 
-@pytest.mark.parametrize("name", ["plain", "binary float32", "sparse", "fourier", "strong", "online"])
+@pytest.mark.parametrize(
+    "name",
+    ["plain", "binary float32", "sparse", "fourier", "strong", "cells", "cells online", "online"],
+)
 def test_learning_goes_on_bitwise_after_a_round_trip(tmp_path, name):
     model = MODELS[name]()
     loaded = round_trip(model, tmp_path)
@@ -82,7 +89,7 @@ def test_learning_goes_on_bitwise_after_a_round_trip(tmp_path, name):
     for estimator in (model, loaded):
         for part in (slice(0, 150), slice(150, 400)):
             estimator.partial_fit(rows[part], y[part])
-    assert np.array_equal(loaded.coef_, model.coef_)
+    assert loaded.objective_ == model.objective_
     assert np.array_equal(loaded.decision_function(rows), model.decision_function(rows))
 
 
@@ -135,12 +142,12 @@ FUZZ = settings(
 )
 
 
-@given(data=st.data())
+@given(place=st.integers(0, 10**9), bit=st.integers(0, 7))
 @FUZZ
-def test_a_changed_bit_anywhere_is_found(tmp_path, content, data):
-    place = data.draw(st.integers(0, len(content) - 1))
+def test_a_changed_bit_anywhere_is_found(tmp_path, content, place, bit):
+    place %= len(content)
     damaged = bytearray(content)
-    damaged[place] ^= 1 << data.draw(st.integers(0, 7))
+    damaged[place] ^= 1 << bit
     path = tmp_path / "damaged.asset"
     path.write_bytes(damaged)
     try:

@@ -95,6 +95,7 @@ def test_weights_of_classes_count_over_the_whole_file():
         (dict(sampling="uniform"), 'sampling=.uniform. needs all rows in memory'),
         (dict(early_stopping=True), "early_stopping=True needs all rows"),
         (dict(tol=0.1), "tol=0.1 needs all rows"),
+        (dict(n_cells=4), "n_cells=4 needs all rows"),
         (dict(warm_start=True), "warm_start=True needs all rows"),
     ],
 )  # fmt: skip

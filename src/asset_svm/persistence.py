@@ -5,7 +5,8 @@ in a scikit-learn ``Pipeline``. Its header:
 
     model        the class
     params       those of ``get_params``
-    fitted       the attributes of the fit; what ``partial_fit`` and ``warm_start`` go on from included
+    fitted       the attributes of the fit; what ``partial_fit`` and ``warm_start`` go on from included,
+                 and the models of cells, which may be estimators themselves
     scaling      the scaler's class, parameters and attributes, or null
     provenance   the versions, the time, and what the caller adds
 
@@ -30,12 +31,17 @@ from sklearn.utils.validation import check_is_fitted
 import asset_svm
 from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
 from asset_svm.estimators.base import AssetEstimator
+from asset_svm.estimators.cells import CellDecision, CellModels, Constant, Nested
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.fitting import results
 from asset_svm.exceptions import ModelFileError
-from asset_svm.storage import container
+from asset_svm.storage import container, encoding
 from asset_svm.storage.encoding import Decoder, Encoder
 
+CLASSES = {
+    **encoding.CLASSES,
+    **{cls.__name__: cls for cls in (CellDecision, CellModels, Constant, Decision, Nested)},
+}
 MODELS: dict[str, Any] = {"AssetClassifier": AssetClassifier, "AssetRegressor": AssetRegressor}
 MAPS: dict[str, Any] = {"NystroemMap": NystroemMap, "FourierMap": FourierMap}
 SCALERS: dict[str, Any] = {
@@ -70,11 +76,9 @@ def save(model: Any, path: str | Path, *, provenance: dict[str, Any] | None = No
             f"kernel={estimator.kernel!r} is a function, and a model file holds no code; a model with "
             "a callable kernel cannot be saved."
         )
-    encode = Encoder()
+    encode = ModelEncoder()
     header = {
-        "model": type(estimator).__name__,
-        "params": _encoded_params(encode, estimator),
-        "fitted": _encoded_results(encode, estimator),
+        **encode.model(estimator),
         "scaling": None if scaler is None else encode(scaler_parts(scaler), "scaling"),
         "provenance": encode({**machine(), **(provenance or {})}, "provenance"),
     }
@@ -94,13 +98,9 @@ def load(path: str | Path) -> Any:
         The file is cut, damaged, something else, or of a newer version.
     """
     header, tensors = container.read(path, KIND)
-    decode = Decoder(tensors, path)
+    decode = ModelDecoder(tensors, path)
     try:
-        if header["model"] not in MODELS:
-            raise ModelFileError(f"{path} holds a {header['model']!r}, which is not known.")
-        estimator = MODELS[header["model"]]()
-        _restore_params(decode, estimator, header["params"], path)
-        _restore_results(decode, estimator, header["fitted"])
+        estimator = decode.model(header)
         if header["scaling"] is None:
             return estimator
         scaler = scaler_of(decode(header["scaling"]))
@@ -143,6 +143,46 @@ def _steps(model: Any) -> tuple[Any, AssetEstimator]:
             f"alone or in a Pipeline behind one of {', '.join(SCALERS)}."
         )
     return (before[0] if before else None), estimator
+
+
+class ModelEncoder(Encoder):
+    """Encodes estimators too."""
+
+    classes = CLASSES
+
+    def model(self, estimator: Any) -> dict[str, Any]:
+        """The JSON of an estimator."""
+        return {
+            "model": type(estimator).__name__,
+            "params": _encoded_params(self, estimator),
+            "fitted": _encoded_results(self, estimator),
+        }
+
+    def _object(self, value: Any, name: str) -> dict[str, Any]:
+        if MODELS.get(type(value).__name__) is type(value):
+            inner = ModelEncoder()
+            inner.tensors, inner.prefix = self.tensors, f"{self.prefix}{name}/"
+            return {"$model": inner.model(value)}
+        return super()._object(value, name)
+
+
+class ModelDecoder(Decoder):
+    """Makes estimators too."""
+
+    classes = CLASSES
+    kinds = (*Decoder.kinds, "model")
+
+    def model(self, saved: dict[str, Any]) -> Any:
+        """The estimator of its JSON."""
+        if saved["model"] not in MODELS:
+            raise ModelFileError(f"{self.path} holds a {saved['model']!r}, which is not known.")
+        estimator = MODELS[saved["model"]]()
+        _restore_params(self, estimator, saved["params"], self.path)
+        _restore_results(self, estimator, saved["fitted"])
+        return estimator
+
+    def _model(self, value: dict[str, Any]) -> Any:
+        return ModelDecoder(self.tensors, self.path).model(value["$model"])
 
 
 # Parameters -------------------------------------------------------------------------------------
@@ -191,20 +231,11 @@ def _restore_params(decode: Decoder, estimator: Any, params: dict[str, Any], pat
 
 
 def _encoded_results(encode: Encoder, estimator: Any) -> dict[str, Any]:
-    """The attributes of the fit; the decision as its weights, the key of the map as a flag."""
+    """The attributes of the fit; the key of the map only as a flag."""
     fitted = results(estimator)
-    decision = fitted.pop("_decision")
     key = fitted.pop("_fitted_map_key", None)
     encoded = {name: encode(value, name) for name, value in fitted.items()}
-    encoded["_decision"] = encode(
-        {
-            "source": decision.source,
-            "weights": decision.weights,
-            "intercept": decision.intercept,
-        },
-        "decision",
-    )
-    encoded["_map_is_current"] = key == estimator._map_key()
+    encoded["_map_is_current"] = key is not None and key == estimator._map_key()
     return encoded
 
 
@@ -213,8 +244,7 @@ def _restore_results(decode: Decoder, estimator: Any, fitted: dict[str, Any]) ->
     current = fitted.pop("_map_is_current")
     for name, value in fitted.items():
         setattr(estimator, name, decode(value))
-    estimator._decision = Decision(**estimator._decision)
-    if not hasattr(estimator._decision.source, "basis") or estimator.coef_.ndim != 2:
+    if not callable(getattr(estimator, "_decision", None)):
         raise ModelFileError(f"{decode.path} has no decision function.")
     estimator._fitted_map_key = estimator._map_key() if current else None
 

@@ -42,6 +42,8 @@ PARAMETERS = (
     Parameter("rank", "COUNT", "At most so many eigenpairs of the landmarks."),
     Parameter("rank_threshold", "NUMBER", "Smallest eigenvalue that is kept."),
     Parameter("rank_rule", "relative|absolute", "What the threshold is compared with [relative]."),
+    Parameter("n_cells", "auto|COUNT", "Cells, each with a model of its own; rows in memory [none]."),
+    Parameter("n_partitions", "COUNT", "Partitions into cells that are averaged [1]."),
     Parameter("step", "auto|metric|robust|strong", "The rule of the steps [auto]."),
     Parameter("step_scale", "auto|NUMBER", "Multiplier of the steps [auto: a pilot]."),
     Parameter("gradient_sample", "COUNT", "Rows that the steps are estimated from [1000]."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import time
@@ -110,5 +111,6 @@ class Display:
         if objective is not None:
             parts.append(f"objective {objective:.4g}")
         error, what = running_error(record, regression=self.regression)
-        parts.append(f"{what} {error:.4g}" if self.regression else f"{what} {100 * error:.2f} %")
+        if math.isfinite(error):
+            parts.append(f"{what} {error:.4g}" if self.regression else f"{what} {100 * error:.2f} %")
         return ", ".join(parts)

@@ -63,7 +63,7 @@ def training_page(
     told = machine()
     page = Page(
         f"Training report: {path.name}",
-        f"{type(estimator).__name__}, {estimator.t_} steps in {seconds:.1f} s",
+        f"{type(estimator).__name__}, trained in {seconds:.1f} s",
         f"asset-svm {told['asset_svm']}, {told['saved']}",
     )
     changed = changed_parameters(estimator)

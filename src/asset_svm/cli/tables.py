@@ -98,10 +98,15 @@ def model_lines(scaler: Any, estimator: Any, size: int | None = None) -> list[li
     landmarks = getattr(estimator, "components_", None)
     if landmarks is not None:
         lines.append(["landmarks", str(landmarks.shape[0])])
+    for name, attribute in (
+        ("cells", "n_cells_"),
+        ("rank", "n_components_"),
+        ("epochs", "n_iter_"),
+        ("steps", "t_"),
+    ):
+        if hasattr(estimator, attribute):
+            lines.append([name, str(getattr(estimator, attribute))])
     lines += [
-        ["rank", str(estimator.n_components_)],
-        ["epochs", str(estimator.n_iter_)],
-        ["steps", str(estimator.t_)],
         ["lam", f"{estimator.lam_:.6g}"],
         ["objective", f"{estimator.objective_:.6g}"],
         ["duality gap", f"{estimator.dual_gap_:.3g}"],

@@ -351,6 +351,7 @@ class Learner(AssetEstimator):
             "early_stopping": self.early_stopping,
             "tol": self.tol is not None,
             "warm_start": self.warm_start,
+            "n_cells": self.n_cells is not None,
         }
         for name in (name for name, is_odd in odd.items() if is_odd):
             raise ValueError(

@@ -37,13 +37,13 @@ def learn_online(
     model
     """
     size, width = max(ONLINE_ROWS, model.n_components or 0), source.n_features
-    begun, errors = time.perf_counter(), list[float]()
+    begun, seen, errors = time.perf_counter(), 0, list[float]()
     deadline = begun + model.time_limit if model.time_limit else np.inf
     with closing(source.windows(size)) as windows:  # type: ignore[type-var]
         for window in windows:
             if window.y is None:
                 raise DataError(f"{source.name} has no targets; say where they are with target=.")
-            first = width is None or not hasattr(model, "coef_")
+            first = seen == 0
             width = width or max(window.X.shape[1], 1)
             X, y = _wide(window.X, width, source, size), whole_labels(model, window.y)
             if not first:
@@ -52,9 +52,10 @@ def learn_online(
             if first and not model._y_numeric:
                 options["classes"] = np.unique(y) if classes is None else classes
             model.partial_fit(X, y, **options)
-            record = {**model.history_[-1], "seconds": time.perf_counter() - begun}
-            if errors:
-                record["progressive_error"] = float(np.mean(errors))
+            seen += len(y)
+            record: dict[str, Any] = {**(model.history_[-1] if model.history_ else {}), "steps": seen}
+            record["seconds"] = time.perf_counter() - begun
+            record["progressive_error"] = float(np.mean(errors)) if errors else np.nan
             stop = watch is not None and watch(record)
             if stop or time.perf_counter() > deadline:
                 break

@@ -5,11 +5,12 @@
     inf, -inf, nan                  {"$float": "inf"}
     arrays                          {"$tensor": name}, "F": true where columns are contiguous
     arrays of text, or of objects   {"$strings": [...], "dtype": "<U3"}
+    types of numbers                {"$dtype": "<f4"}
     CSR matrices                    {"$csr": [data, indices, indptr], "shape": [m, n]}
     objects of known classes        {"$class": name, "fields": {...}}
     what was met before             {"$ref": its "id"}: what was one object stays one
 
-Only the classes of ``CLASSES`` are made, from their fields: a file cannot name any other. A field that
+Only the classes of ``classes`` are made, from their fields: a file cannot name any other. A field that
 an older file lacks takes its default.
 """
 
@@ -28,6 +29,7 @@ from asset_svm.engines.online import OnlineSession, Recent
 from asset_svm.engines.task import Recipe
 from asset_svm.exceptions import ModelFileError
 from asset_svm.features import FourierFeatures, Metric, NystroemFeatures
+from asset_svm.features.cells import Node, Partition
 from asset_svm.features.nystroem import KernelBasis
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
@@ -40,14 +42,18 @@ CLASSES: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
         Average, Block, CountWindow, EpsilonInsensitive, FourierFeatures, FractionWindow, Hinge, Kernel,
-        KernelBasis, Metric, NoWindow, NystroemFeatures, OnlineSession, Progress, Recent, Recipe,
-        Segment, SolverState, Summary, TargetSummary,
+        KernelBasis, Metric, Node, NoWindow, NystroemFeatures, OnlineSession, Partition, Progress,
+        Recent, Recipe, Segment, SolverState, Summary, TargetSummary,
     )
 }  # fmt: skip
 
 
 class Encoder:
     """Turns objects into JSON, and collects their arrays in ``tensors``."""
+
+    classes = CLASSES
+    prefix = ""
+    """Of the names of tensors."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Array] = {}
@@ -80,7 +86,9 @@ class Encoder:
         if sp.issparse(value) and value.format == "csr":
             parts = [self(part, f"{name}.csr{i}") for i, part in enumerate(_parts(value))]
             return {"$csr": parts, "shape": list(value.shape), "array": isinstance(value, sp.sparray)}
-        if type(value).__name__ in CLASSES and type(value) is CLASSES[type(value).__name__]:
+        if isinstance(value, np.dtype):
+            return {"$dtype": value.str}
+        if self.classes.get(type(value).__name__) is type(value):
             fields = {
                 field.name: self(getattr(value, field.name), f"{name}.{field.name}")
                 for field in dataclasses.fields(value)
@@ -109,12 +117,16 @@ class Encoder:
         if value.dtype.kind not in "biuf":
             raise ValueError(f"{name} is an array of {value.dtype}, which cannot be saved.")
         columns = bool(value.flags.f_contiguous and not value.flags.c_contiguous)
+        name = self.prefix + name
         self.tensors[name] = np.ascontiguousarray(value.T if columns else value)
         return {"$tensor": name, "F": True} if columns else {"$tensor": name}
 
 
 class Decoder:
     """Turns the JSON of ``Encoder`` back into objects."""
+
+    classes = CLASSES
+    kinds: tuple[str, ...] = ("tensor", "strings", "dtype", "csr", "class")
 
     def __init__(self, tensors: dict[str, Array], path: Any):
         self.tensors, self.path = tensors, path
@@ -130,7 +142,7 @@ class Decoder:
         if not special:
             return {key: self(each) for key, each in value.items()}
         kind = special[0][1:]
-        if kind in ("tensor", "strings", "csr", "class"):
+        if kind in self.kinds:
             made = self._met[value["id"]] = getattr(self, f"_{kind}")(value)
             return made
         if kind == "ref":
@@ -150,6 +162,9 @@ class Decoder:
     def _strings(self, value: dict[str, Any]) -> Array:
         return np.array(self(value["$strings"]), dtype=value["dtype"]).reshape(value["shape"])
 
+    def _dtype(self, value: dict[str, Any]) -> np.dtype[Any]:
+        return np.dtype(value["$dtype"])
+
     def _csr(self, value: dict[str, Any]) -> Any:
         cls = sp.csr_array if value["array"] else sp.csr_matrix
         data, indices, indptr = self(value["$csr"])
@@ -157,7 +172,7 @@ class Decoder:
 
     def _class(self, value: dict[str, Any]) -> Any:
         name, fields = value["$class"], {k: self(v) for k, v in value["fields"].items()}
-        cls = CLASSES.get(name)
+        cls = self.classes.get(name)
         known = {} if cls is None else {field.name: field for field in dataclasses.fields(cls)}
         odd = [field for field in fields if field not in known]
         if cls is None or odd:
