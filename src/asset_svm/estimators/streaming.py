@@ -194,7 +194,7 @@ class _Stream:
         if self.resumed is not None:
             phi = self.resumed.phi
         else:
-            phi = model._draw_map(self.sample.X, None, self.seed, batch=True)
+            phi = model._draw_map(self.sample.X, None, self.seed, batch=False)
             if self.checkpoint is not None:
                 run = SavedRun(settings, summary, phi, self.seed, {})
                 self.checkpoint.write_run(run)
@@ -286,7 +286,7 @@ class _Stream:
                 if callbacks.epoch_end(self._parts):
                     self.stopped = True
             elif not self.stopped:
-                raise DataError(f"{source.name} has fewer rows than before; it changed on the way.")
+                raise DataError(f"{source.name} changed on the way: it has another number of rows.")
         callbacks.fit_end(self._parts)
 
     def _windows(self) -> Iterator[Block]:
