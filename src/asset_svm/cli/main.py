@@ -136,10 +136,9 @@ def train(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every epoch.")] = False,
 ) -> None:
     """Train a model on the rows of a file."""
+    options = dict(locals())
     from asset_svm.cli.train import Training
 
-    options = {**locals()}
-    del options["Training"]
     Training(**options).run()
 
 
