@@ -252,6 +252,7 @@ def _record(driver: Driver, epoch: int, seconds: float) -> dict[str, Any]:
         "progressive_loss": float(progress.loss.sum()) / steps,
         "progressive_objective": float((progress.loss / steps + regulariser).sum()),
         "active": float(progress.active.mean()) / steps,
+        "sign_errors": float(progress.errors.mean()) / steps,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from asset_svm.features.base import BLOCK_ROWS
 from asset_svm.numerics.rows import weighted_sums
 
 
+@dataclass(eq=False)
 class Decision:
     """The decision function of K models.
 
@@ -23,9 +25,10 @@ class Decision:
     intercept : array of shape (K,)
     """
 
-    def __init__(self, source: Any, weights: np.ndarray, intercept: np.ndarray):
-        self.source, self.weights, self.intercept = source, weights, intercept
-        self._prepared: dict[np.dtype, Any] = {}
+    source: Any
+    weights: np.ndarray
+    intercept: np.ndarray
+    _prepared: dict[np.dtype, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_prepared": {}}

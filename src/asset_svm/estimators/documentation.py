@@ -103,7 +103,7 @@ dual_coef_ : ndarray of shape (n_models, s)
 components_ : ndarray or CSR matrix of shape (s, n_features)
     Nystroem only: the landmarks.
 component_indices_ : ndarray of shape (s,)
-    Nystroem only: the rows of X that they were.
+    Nystroem only: the rows of X that they were; None after a fit that streamed its rows.
 feature_map_ : object
     phi.
 n_components_ : int
@@ -113,7 +113,8 @@ lam_ : float
 step_scale_ : float
     The multiplier of D_X that was used.
 objective_ : float
-    (PL) at the returned model, summed over models; after partial_fit, on the last batch.
+    (PL) at the returned model, summed over models; after partial_fit, on the last batch; after a
+    fit that streamed its rows, on a sample of them.
 dual_gap_ : float
     An upper bound of objective_ minus the optimum, likewise.
 n_iter_ : int
@@ -121,7 +122,8 @@ n_iter_ : int
 t_ : int
     Steps.
 history_ : list of dict
-    A record an epoch; in a stream, of each of the last 32 batches.
+    A record an epoch; after partial_fit, of each of the last 32 batches; of a fit that streams, a
+    record every few windows.
 n_features_in_ : int
 feature_names_in_ : ndarray of str"""
 

@@ -136,7 +136,7 @@ class Learner(AssetEstimator):
 
     # Batch ------------------------------------------------------------------------------------
 
-    def _fit(self, X, y, sample_weight):
+    def _fit(self, X, y, sample_weight, watch=None):
         begun = time.perf_counter()
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
@@ -175,7 +175,7 @@ class Learner(AssetEstimator):
                 metric,
             )
             epochs = self.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // len(rows.y)))
-            monitor = Monitor(self, phi, metric, encoded, held_out, epochs, rows.X, rows.y)
+            monitor = Monitor(self, phi, metric, encoded, held_out, epochs, rows.X, rows.y, watch)
             stopping = Stopping(
                 epochs,
                 tol=self.tol,
@@ -189,7 +189,8 @@ class Learner(AssetEstimator):
             forget(self, keep=FROM_VALIDATION)
             self._store(solution.coef, solution.intercept, phi, encoded)
             self._point_to(rows, start is None)
-            self._keep_session(solution, recipe, phi, metric, rows, encoded, steps)
+            mean_weight = float(rows.weight.mean())
+            self._keep_session(solution, recipe, phi, metric, mean_weight, encoded, steps)
             self.n_iter_, self.t_, self.lam_ = solution.epochs, steps, lam
             self.history_ = solution.history
             self.step_scale_ = solution.step_scale
@@ -263,14 +264,14 @@ class Learner(AssetEstimator):
         recipe,
         phi: FeatureMap,
         metric: Metric | None,
-        rows: Rows,
+        mean_weight: float,
         encoded: Encoded,
         steps: int,
     ) -> None:
         """What partial_fit and warm_start go on from: the averaged model, at its step count."""
         dtype = solution.state.direction.dtype
         state = _state_at(solution.coef, solution.intercept, metric, dtype, steps)
-        session = OnlineSession(recipe, phi, float(rows.weight.mean()), state)
+        session = OnlineSession(recipe, phi, mean_weight, state)
         session.y_max, session.scale, session.metric = encoded.y_max, solution.step_scale, metric
         session.gradient_bounds, session.kappa = solution.gradient_bounds, solution.kappa
         session.rows_seen, session.next_estimate = steps, 2 * steps
@@ -341,6 +342,21 @@ class Learner(AssetEstimator):
             raise ValueError(
                 "early_stopping=True holds rows out of a whole training set, and partial_fit sees "
                 "a stream; set early_stopping=False."
+            )
+
+    def _check_stream_fit(self) -> None:
+        """Parameters that need all rows in memory, where a fit reads them a window at a time."""
+        odd = {
+            "sampling": self.sampling == "uniform",
+            "early_stopping": self.early_stopping,
+            "tol": self.tol is not None,
+            "warm_start": self.warm_start,
+            "n_cells": self.n_cells is not None,
+        }
+        for name in (name for name, is_odd in odd.items() if is_odd):
+            raise ValueError(
+                f"{name}={getattr(self, name)!r} needs all rows in memory, and these are read from "
+                f"their file a window at a time; leave {name} at its default, or raise memory_limit."
             )
 
     def _partial_fit(self, X, y, sample_weight, known=None):
@@ -430,6 +446,7 @@ class Learner(AssetEstimator):
             "steps": self.t_,
             "progressive_loss": float(progress.loss.sum()) / progress.steps,
             "active": float(progress.active.mean()) / progress.steps,
+            "sign_errors": float(progress.errors.mean()) / progress.steps,
             "objective": self.objective_,
             "dual_gap": self.dual_gap_,
         }

@@ -8,11 +8,13 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
 from asset_svm.data import RealTargets
+from asset_svm.data.source import RowSource
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learning import Learner
+from asset_svm.estimators.streaming import fit_rows
 from asset_svm.losses import EpsilonInsensitive
 
 
@@ -118,12 +120,13 @@ class AssetRegressor(RegressorMixin, Learner):
         self.epsilon = epsilon
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Train on all rows.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or RowSource
+            A source (``asset_svm.open_rows``) brings its targets, and may be larger than memory.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 
@@ -131,6 +134,8 @@ class AssetRegressor(RegressorMixin, Learner):
         -------
         self
         """
+        if isinstance(X, RowSource):
+            return fit_rows(self, X, y, sample_weight)
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X, y, sample_weight=None):

@@ -34,7 +34,7 @@ BLOCK = 4096
 
 
 @dataclass(eq=False)
-class _Node:
+class Node:
     """Centres, and below each of them a cell (its number) or another node."""
 
     centres: Array
@@ -80,10 +80,10 @@ class Partition:
             parts = min(round(len(index) / target), len(index), BRANCHES)
             if parts >= 2:
                 centres = _centres(X, index, parts, rng)
-                used, of = np.unique(_Node(centres).nearest(X[index]), return_inverse=True)
+                used, of = np.unique(Node(centres).nearest(X[index]), return_inverse=True)
                 if len(used) >= 2:
                     members = grouped(index, of, len(used))
-                    return _Node(centres[used], [split(part) for part in members])
+                    return Node(centres[used], [split(part) for part in members])
             cells[index] = count
             count += 1
             return count - 1
@@ -98,7 +98,7 @@ class Partition:
         def descend(node: Any, index: Array) -> None:
             if len(index) == 0:
                 return
-            if not isinstance(node, _Node):
+            if not isinstance(node, Node):
                 out[index] = node
                 return
             of = node.nearest(X[index])
@@ -120,7 +120,7 @@ def _centres(X: Matrix, index: Array, count: int, rng: np.random.Generator) -> A
     sample = X[rng.choice(index, min(len(index), SAMPLE * count), replace=False)]
     start = rng.choice(sample.shape[0], count, replace=False)
     chosen = sample[start]
-    node = _Node(chosen.toarray() if sp.issparse(chosen) else chosen.copy())
+    node = Node(chosen.toarray() if sp.issparse(chosen) else chosen.copy())
     for _ in range(PASSES):
         of = node.nearest(sample)
         counts = np.bincount(of, minlength=count)
