@@ -56,6 +56,7 @@ class AssetClassifier(ClassifierMixin, Learner):
         lam=None,
         approximation="nystroem",
         n_components=None,
+        landmarks="uniform",
         rank=None,
         rank_threshold=None,
         rank_rule="relative",
@@ -88,6 +89,7 @@ class AssetClassifier(ClassifierMixin, Learner):
             lam=lam,
             approximation=approximation,
             n_components=n_components,
+            landmarks=landmarks,
             rank=rank,
             rank_threshold=rank_threshold,
             rank_rule=rank_rule,
@@ -252,6 +254,17 @@ class AssetClassifier(ClassifierMixin, Learner):
     def _validation_score(self, decisions, y, weight) -> float:
         predicted = self.classes_[_winner(decisions)]
         return float(np.average(predicted == y, weights=weight))
+
+    def _row_losses(self, decisions, y):
+        return (self.classes_[_winner(decisions)] != y).astype(np.float64)
+
+    def _importance(self, decisions, y):
+        if decisions.shape[1] == 1:
+            distance = np.abs(decisions[:, 0])
+        else:  # between the two classes that the row could be of
+            second, first = np.partition(decisions, -2, axis=1)[:, -2:].T
+            distance = 0.5 * (first - second)
+        return np.exp(-distance)
 
     def _split(self, y, seed):
         rows = np.arange(len(y))
