@@ -24,6 +24,7 @@ from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.fitting import FLOATS, results
 from asset_svm.estimators.landmarks import check_landmarks, sampler_of
 from asset_svm.estimators.maps import (
+    FOURIER_KINDS,
     check_rank,
     draw_fourier,
     draw_nystroem,
@@ -61,6 +62,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         approximation,
         n_components,
         landmarks,
+        fourier,
         rank,
         rank_threshold,
         rank_rule,
@@ -92,6 +94,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         self.approximation = approximation
         self.n_components = n_components
         self.landmarks = landmarks
+        self.fourier = fourier
         self.rank = rank
         self.rank_threshold = rank_threshold
         self.rank_rule = rank_rule
@@ -138,6 +141,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         if not (isinstance(self.n_components, str) and self.n_components == "auto"):
             check.check_count("n_components", self.n_components, optional=True)
         check_landmarks(self.landmarks, self.n_components, supervised=True)
+        check.check_choice("fourier", self.fourier, FOURIER_KINDS)
         check.check_choice("rank_rule", self.rank_rule, ("relative", "absolute"))
         check_rank(self)
         check.check_choice("step", self.step, ("auto", "metric", "robust", "strong"))
@@ -231,7 +235,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _map_key(self) -> tuple[Any, ...]:
         """The parameters that the map depends on."""
-        names = ["kernel", "gamma", "degree", "coef0", "approximation", "n_components"]
+        names = ["kernel", "gamma", "degree", "coef0", "approximation", "n_components", "fourier"]
         names += ["rank", "rank_threshold", "rank_rule", "_step"]
         # Arrays have no equality of their own.
         return (*(getattr(self, name) for name in names), joblib.hash(self.landmarks))

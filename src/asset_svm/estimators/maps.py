@@ -9,11 +9,14 @@ import numpy as np
 from asset_svm.engines.local import available_memory
 from asset_svm.estimators.landmarks import GivenPoints, largest_count
 from asset_svm.estimators.parameters import check_count, check_not_negative
-from asset_svm.features import FourierFeatures, NystroemFeatures
+from asset_svm.features import FourierFeatures, HadamardFeatures, NystroemFeatures
+from asset_svm.features.fourier import CosineFeatures
+from asset_svm.features.frequencies import DRAWS
 from asset_svm.features.landmarks import Sampler
 from asset_svm.kernels import Kernel, scale_gamma
 
 DEFAULT_COMPONENTS = 2048
+FOURIER_KINDS = (*DRAWS, "hadamard")
 LARGEST_EIGENBASIS = 2048
 """Landmarks up to which the eigendecomposition of their kernel matrix is cheap beside the map."""
 
@@ -86,9 +89,12 @@ def draw_nystroem(
 
 def draw_fourier(
     estimator: Any, X: Any, weight: np.ndarray | None, rng: np.random.Generator, count: int
-) -> FourierFeatures:
-    """Frequencies from the kernel's spectral density."""
-    return FourierFeatures.sample(resolve_kernel(estimator, X, weight), X.shape[1], count, rng)
+) -> CosineFeatures:
+    """Frequencies of the kind that ``fourier`` names."""
+    kernel, n = resolve_kernel(estimator, X, weight), X.shape[1]
+    if estimator.fourier == "hadamard":
+        return HadamardFeatures.sample(kernel, n, count, rng)
+    return FourierFeatures.sample(kernel, n, count, rng, estimator.fourier)
 
 
 def check_rank(estimator: Any) -> None:

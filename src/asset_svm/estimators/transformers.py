@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from asset_svm.estimators.fitting import FLOATS, all_or_nothing, check_weight
 from asset_svm.estimators.landmarks import check_landmarks, sampler_of
 from asset_svm.estimators.maps import (
+    FOURIER_KINDS,
     check_rank,
     draw_fourier,
     draw_nystroem,
@@ -178,6 +179,10 @@ class FourierMap(_FeatureTransformer):
     gamma : {"scale", "auto"} or float, default="scale"
     n_components : int, default=None
         Features d; None takes 2048.
+    fourier : {"iid", "orthogonal", "qmc", "hadamard"}, default="iid"
+        How frequencies go together: independent; orthogonal in blocks; points of a scrambled Sobol
+        sequence; by fast Walsh-Hadamard transforms, for rows of hundreds of dense features. The
+        laplacian kernel has "iid" and "qmc".
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -188,15 +193,19 @@ class FourierMap(_FeatureTransformer):
     feature_names_in_ : ndarray of str
     """
 
-    def __init__(self, kernel="rbf", *, gamma="scale", n_components=None, random_state=None):
+    def __init__(
+        self, kernel="rbf", *, gamma="scale", n_components=None, fourier="iid", random_state=None
+    ):
         self.kernel = kernel
         self.gamma = gamma
         self.n_components = n_components
+        self.fourier = fourier
         self.random_state = random_state
 
     def _check_parameters(self):
         check_kernel(self.kernel, self.gamma, 3, 0.0)
         check_count("n_components", self.n_components, optional=True)
+        check_choice("fourier", self.fourier, FOURIER_KINDS)
 
     def _draw(self, X, weight, rng):
         count = resolve_components(self.n_components, X.shape[0], X.dtype.itemsize)
