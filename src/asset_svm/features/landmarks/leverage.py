@@ -36,15 +36,15 @@ def leverage_landmarks(
 ) -> Landmarks:
     """``count`` distinct rows in proportion to their scores."""
     rows, numbers = some_rows(X, weight, sample_size(count), rng)
-    scores = leverage_scores(rows, kernel, count, rng)
+    s = min(PILOT, count)
+    pilot = rows[np.sort(rng.choice(len(numbers), size=s, replace=False))]
+    scores = leverage_scores(rows, kernel, count, pilot)
     return Landmarks.of_rows(X, numbers[draw_by_scores(scores, count, rng)])
 
 
-def leverage_scores(X: Matrix, kernel: Kernel, total: int, rng: np.random.Generator) -> Array:
+def leverage_scores(X: Matrix, kernel: Kernel, total: int, pilot: Matrix) -> Array:
     """Approximate scores of the rows of X, in [0, 1], of the rho at which they sum up to ``total``."""
-    m = X.shape[0]
-    s = min(PILOT, total, m)
-    pilot = X[np.sort(rng.choice(m, size=s, replace=False))]
+    m, s = X.shape[0], pilot.shape[0]
     diagonal, gram = np.maximum(kernel.diagonal(X), 0.0), kernel(pilot, pilot)
     trace = float(diagonal.sum())
     if not (0.0 < trace < np.inf and np.isfinite(gram).all()):  # told of when the map is made
