@@ -74,12 +74,12 @@ def draw_orthogonal(kernel: Kernel, n: int, d: int, rng: np.random.Generator) ->
     check_spectral(kernel, rotation_invariant="orthogonal")
     count, phases = paired_phases(d, rng)
     frequencies = np.empty((n, count))
-    for start in range(0, count, n):
-        width = min(n, count - start)
-        with few_threads(n):
+    with few_threads(n):
+        for start in range(0, count, n):
+            width = min(n, count - start)
             Q, R = la.qr(rng.normal(size=(n, width)), mode="economic", check_finite=False)
-        # The signs of R's diagonal make Q uniform: LAPACK fixes them in its own way.
-        frequencies[:, start : start + width] = Q * np.sign(R.diagonal())
+            # The signs of R's diagonal make Q uniform: LAPACK fixes them in its own way.
+            frequencies[:, start : start + width] = Q * np.sign(R.diagonal())
     return frequencies * np.sqrt(2.0 * kernel.gamma * rng.chisquare(n, size=count)), phases
 
 

@@ -25,6 +25,9 @@ from asset_svm.numerics.hadamard import project_dense, project_sparse
 
 Array = npt.NDArray[Any]
 Matrix = Any
+SMALLEST_ORDER = 64
+"""Of H: sums of few signs are far from normal. With p = n = 8 (abalone) the kernel's error did not fall
+below 10 %, however many the features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +55,7 @@ class HadamardFeatures(CosineFeatures):
         """Draw signs, lengths and phases."""
         check_spectral(kernel, rotation_invariant="hadamard")
         count, phases = paired_phases(dimension, rng)
-        p = 1 << (n_features_in - 1).bit_length()
+        p = max(1 << (n_features_in - 1).bit_length(), SMALLEST_ORDER)
         signs = (2 * rng.integers(0, 2, size=(-(-count // p), 3, p)) - 1).astype(np.int8)
         lengths = np.sqrt(2.0 * kernel.gamma * rng.chisquare(p, size=count))
         return cls(phases, signs, lengths * float(p) ** -1.5, n_features_in)
