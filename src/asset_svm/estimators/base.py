@@ -215,6 +215,11 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             what = "rows of the first batch" if batch else "rows of X"
             count = resolve_landmarks(self, X, weight, count, what)
             by_margin = isinstance(self.landmarks, str) and self.landmarks == "margin"
+            if by_margin and margin is None:
+                raise ValueError(
+                    'landmarks="margin" needs a first fit on rows in memory; choose another, for '
+                    'example "rpcholesky".'
+                )
             sampler = margin(count) if by_margin else sampler_of(self.landmarks)
             eigenbasis = self._step == "metric"
             return draw_nystroem(self, X, weight, rng, count, sampler, eigenbasis=eigenbasis)

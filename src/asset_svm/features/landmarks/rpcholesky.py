@@ -55,6 +55,8 @@ def cholesky_pivots(
     m, dtype = X.shape[0], np.dtype(X.dtype)
     against = kernel.against(X, dtype)
     diagonal = np.maximum(kernel.diagonal(X), 0.0)
+    if not np.isfinite(diagonal).all():  # told of when the map is made
+        diagonal[:] = 0.0
     noise = 10.0 * float(np.finfo(dtype).eps) * diagonal
     residual = diagonal.copy()
     factor = np.empty((count, m), dtype=dtype)

@@ -20,7 +20,7 @@ def draw_by_scores(scores: Array, count: int, rng: np.random.Generator) -> Array
     The first of exponential clocks that run at these rates (Efraimidis and Spirakis): one sort
     instead of ``count`` draws. Positions of score 0 come last, and only where the others are too few.
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         clocks = rng.exponential(size=len(scores)) / scores
     ties = rng.random(len(scores))  # among clocks that stand still
     return np.lexsort((ties, clocks))[:count]
