@@ -155,7 +155,7 @@ def test_the_nystroem_map_refuses_a_bad_parameter(name, value):
     assert in_house_shape(message, name), message
 
 
-@pytest.mark.parametrize(("name", "value"), cases({k: SHARED[k] for k in MAP_PARAMETERS}))
+@pytest.mark.parametrize(("name", "value"), cases({k: SHARED[k] for k in (*MAP_PARAMETERS, "fourier")}))
 def test_the_fourier_map_refuses_a_bad_parameter(name, value):
     message = refuses("fourier", fit_other("fourier"), **{name: value})
     assert in_house_shape(message, name), message

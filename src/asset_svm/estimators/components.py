@@ -67,9 +67,9 @@ def find_components(
             failures += 1
         ahead = GROWTH * seconds * (1.0 + 2.0 * len(rows.y) / len(some.y))
         late = time.perf_counter() + ahead > deadline
-        if failures > (count <= PATIENT) or 2 * count > most or late:
+        if failures > (count <= PATIENT) or count == most or late:
             return chosen, records
-        count *= 2
+        count = min(2 * count, most)
 
 
 def _clearly_less(losses: np.ndarray, others: np.ndarray, weight: np.ndarray) -> bool:

@@ -52,13 +52,15 @@ def check_landmarks(landmarks: Any, n_components: Any, *, supervised: bool) -> N
             'landmarks="margin" needs targets, and a map by itself has none; set it on AssetClassifier '
             'or AssetRegressor, or choose another, for example "rpcholesky".'
         )
+    names = (*SAMPLERS, "margin") if supervised else tuple(SAMPLERS)
     if isinstance(landmarks, str):
-        check_choice("landmarks", landmarks, (*SAMPLERS, "margin") if supervised else SAMPLERS)
+        check_choice("landmarks", landmarks, names)
         return
     if not sp.issparse(landmarks) and np.ndim(landmarks) != 2:
+        shown = f"an array of shape {np.shape(landmarks)}" if np.ndim(landmarks) else repr(landmarks)
         raise ValueError(
-            f"landmarks={landmarks!r} is neither the name of a method nor a matrix of points; choose "
-            f"one of {', '.join(SAMPLERS)}, or pass an array of shape (s, n_features)."
+            f"landmarks={shown} is neither the name of a method nor a matrix of points; choose "
+            f"one of {', '.join(names)}, or pass an array of shape (s, n_features)."
         )
     count = GivenPoints(landmarks).count
     if n_components is not None and n_components != count:
