@@ -195,7 +195,7 @@ def figure(records: list[dict], path: str) -> None:
         axes[0, column].set_xticks(sorted({r["components"] for r in records if r["set"] == name}))
         axes[0, column].minorticks_off()
         axes[0, column].xaxis.set_major_formatter("{x:.0f}")
-        axes[1, column].set(xscale="log", xlabel="processor seconds of the fit")
+        axes[1, column].set(xlabel="processor seconds of the fit")
         for row in axes[:, column]:
             row.grid(alpha=0.3)
     for row in axes[:, 0]:

@@ -380,3 +380,9 @@ def test_the_trace_error_falls_with_the_number_of_landmarks(blobs):
     ]
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_margin_landmarks_without_rows_to_fit_first_are_refused(blobs):
+    X, _ = blobs
+    with pytest.raises(ValueError, match='landmarks="margin" needs a first fit'):
+        AssetClassifier(landmarks="margin")._draw_map(X, None, 0)
