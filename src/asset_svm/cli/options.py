@@ -38,7 +38,11 @@ PARAMETERS = (
     Parameter("lam", "NUMBER", "Regularisation itself, instead of C."),
     Parameter("epsilon", "NUMBER", "Half-width of the tube of a regression [0.1]."),
     Parameter("approximation", "nystroem|fourier", "Of the kernel [nystroem]."),
-    Parameter("n_components", "COUNT", "Landmarks or features [up to 2048]."),
+    Parameter("n_components", "auto|COUNT", "Landmarks or features [up to 2048]."),
+    Parameter(
+        "landmarks", "uniform|kmeans|rpcholesky|leverage|margin", "How they are chosen [uniform]."
+    ),
+    Parameter("fourier", "iid|orthogonal|qmc|hadamard", "Of the frequencies [iid]."),
     Parameter("rank", "COUNT", "At most so many eigenpairs of the landmarks."),
     Parameter("rank_threshold", "NUMBER", "Smallest eigenvalue that is kept."),
     Parameter("rank_rule", "relative|absolute", "What the threshold is compared with [relative]."),

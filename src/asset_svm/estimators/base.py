@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import joblib
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -22,7 +22,15 @@ from asset_svm.estimators import parameters as check
 from asset_svm.estimators.callbacks import CallbackSupportMixin
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.fitting import FLOATS, results
-from asset_svm.estimators.maps import check_rank, draw_fourier, draw_nystroem
+from asset_svm.estimators.landmarks import check_landmarks, sampler_of
+from asset_svm.estimators.maps import (
+    FOURIER_KINDS,
+    check_rank,
+    draw_fourier,
+    draw_nystroem,
+    resolve_components,
+    resolve_landmarks,
+)
 from asset_svm.estimators.transformers import FourierMap, NystroemMap
 from asset_svm.features import FeatureMap, NystroemFeatures
 from asset_svm.features.nystroem import KernelBasis
@@ -53,6 +61,8 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         lam,
         approximation,
         n_components,
+        landmarks,
+        fourier,
         rank,
         rank_threshold,
         rank_rule,
@@ -85,6 +95,8 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         self.lam = lam
         self.approximation = approximation
         self.n_components = n_components
+        self.landmarks = landmarks
+        self.fourier = fourier
         self.rank = rank
         self.rank_threshold = rank_threshold
         self.rank_rule = rank_rule
@@ -130,6 +142,10 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             given = given.estimator
         if not isinstance(given, NystroemMap | FourierMap):
             check.check_choice("approximation", given, ("nystroem", "fourier"))
+        if not (isinstance(self.n_components, str) and self.n_components == "auto"):
+            check.check_count("n_components", self.n_components, optional=True)
+        check_landmarks(self.landmarks, self.n_components, supervised=True)
+        check.check_choice("fourier", self.fourier, FOURIER_KINDS)
         check.check_choice("rank_rule", self.rank_rule, ("relative", "absolute"))
         check_rank(self)
         if self.n_cells != "auto":
@@ -173,7 +189,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _engine(self) -> LocalEngine:
         limit = None if self.memory_limit is None else int(self.memory_limit)
-        return LocalEngine(n_threads=effective_n_jobs(self.n_jobs), memory_limit=limit)
+        return LocalEngine(n_threads=joblib.effective_n_jobs(self.n_jobs), memory_limit=limit)
 
     def _recipe(self, loss: Loss, lam: float, n_models: int, seed: int) -> Recipe:
         average = self.average
@@ -191,14 +207,31 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             seed=seed,
         )
 
-    def _draw_map(self, X, weight, seed, *, batch: bool) -> FeatureMap:
-        """The map: drawn from these rows, or the one given as ``approximation``."""
+    def _draw_map(
+        self, X, weight, seed, *, batch: bool = False, n_components=None, margin=None
+    ) -> FeatureMap:
+        """The map: drawn for these rows, or the one given as ``approximation``.
+
+        ``n_components`` is the number where the parameter of that name has none. ``margin`` makes the
+        sampler of landmarks="margin" for a number of them.
+        """
         rng = np.random.default_rng([seed, 0])
         if isinstance(self.approximation, str):
+            count = n_components if self.n_components == "auto" else self.n_components
             if self.approximation == "fourier":
-                return draw_fourier(self, X, weight, rng)
+                count = resolve_components(count, X.shape[0], X.dtype.itemsize)
+                return draw_fourier(self, X, weight, rng, count)
             what = "rows of the first batch" if batch else "rows of X"
-            return draw_nystroem(self, X, weight, rng, what, eigenbasis=self._step == "metric")
+            count = resolve_landmarks(self, X, weight, count, what)
+            by_margin = isinstance(self.landmarks, str) and self.landmarks == "margin"
+            if by_margin and margin is None:
+                raise ValueError(
+                    'landmarks="margin" needs a first fit on rows in memory; choose another, for '
+                    'example "rpcholesky".'
+                )
+            sampler = margin(count) if by_margin else sampler_of(self.landmarks)
+            eigenbasis = self._step == "metric"
+            return draw_nystroem(self, X, weight, rng, count, sampler, eigenbasis=eigenbasis)
         given = self.approximation
         if isinstance(given, FrozenEstimator):
             given = given.estimator
@@ -216,9 +249,10 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _map_key(self) -> tuple[Any, ...]:
         """The parameters that the map depends on."""
-        names = ["kernel", "gamma", "degree", "coef0", "approximation", "n_components"]
+        names = ["kernel", "gamma", "degree", "coef0", "approximation", "n_components", "fourier"]
         names += ["rank", "rank_threshold", "rank_rule", "_step"]
-        return tuple(getattr(self, name) for name in names)
+        # Arrays have no equality of their own.
+        return (*(getattr(self, name) for name in names), joblib.hash(self.landmarks))
 
     # Prediction -------------------------------------------------------------------------------
 
@@ -318,5 +352,6 @@ def public_parts(coef, intercept, phi: FeatureMap, encoded: Encoded) -> dict[str
         parts["dual_coef_"] = weights
         parts["components_"] = phi.components
         parts["component_indices_"] = phi.indices
+        parts["approximation_error_"] = phi.trace_error
         parts["gamma_"] = phi.kernel.gamma
     return parts

@@ -21,6 +21,7 @@ from asset_svm.engines.cells import CellProblem, CellSolution, side_by_side
 from asset_svm.engines.workers import blas_threads
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.maps import resolve_kernel
+from asset_svm.estimators.parameters import is_integer
 from asset_svm.features.cells import Partition, grouped
 from asset_svm.features.nystroem import CHECK_ROWS, KernelBasis, NystroemFeatures
 from asset_svm.features.threads import few_threads
@@ -355,7 +356,7 @@ def _learner(estimator: Any, fresh: Any, decision: Any, X: Any, encoded: Any) ->
         coef[decision.columns] = both * model.coef_
         intercept[decision.columns] = (both * model.intercept_[:, None]).ravel()
     else:
-        if fresh.n_components is not None:
+        if is_integer(fresh.n_components):
             fresh.set_params(n_components=min(fresh.n_components, X.shape[0]))
         return fresh
     fresh.n_features_in_ = estimator.n_features_in_

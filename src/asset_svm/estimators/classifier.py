@@ -18,6 +18,10 @@ from asset_svm.estimators.learning import Learner
 from asset_svm.estimators.streaming import fit_rows
 from asset_svm.losses import Hinge
 
+BOUNDARY = 0.1
+"""Distances, in margins, that count as on the decision boundary: of rows at 1, a tenth as many become
+landmarks. Fewer of those is worse (MNIST, s = 512: 4.2 % where exp(-2 distance) draws)."""
+
 
 @document
 class AssetClassifier(ClassifierMixin, Learner):
@@ -58,6 +62,8 @@ class AssetClassifier(ClassifierMixin, Learner):
         lam=None,
         approximation="nystroem",
         n_components=None,
+        landmarks="uniform",
+        fourier="iid",
         rank=None,
         rank_threshold=None,
         rank_rule="relative",
@@ -92,6 +98,8 @@ class AssetClassifier(ClassifierMixin, Learner):
             lam=lam,
             approximation=approximation,
             n_components=n_components,
+            landmarks=landmarks,
+            fourier=fourier,
             rank=rank,
             rank_threshold=rank_threshold,
             rank_rule=rank_rule,
@@ -267,6 +275,17 @@ class AssetClassifier(ClassifierMixin, Learner):
     def _validation_score(self, decisions, y, weight) -> float:
         predicted = self.classes_[_winner(decisions)]
         return float(np.average(predicted == y, weights=weight))
+
+    def _row_losses(self, decisions, y):
+        return (self.classes_[_winner(decisions)] != y).astype(np.float64)
+
+    def _importance(self, decisions, y):
+        if decisions.shape[1] == 1:
+            distance = np.abs(decisions[:, 0])
+        else:  # between the two classes that the row could be of
+            second, first = np.partition(decisions, -2, axis=1)[:, -2:].T
+            distance = 0.5 * (first - second)
+        return 1.0 / (BOUNDARY + distance)
 
     def _split(self, y, seed):
         rows = np.arange(len(y))

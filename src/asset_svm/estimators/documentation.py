@@ -20,9 +20,20 @@ lam : float, default=None
 approximation : {"nystroem", "fourier"}, NystroemMap or FourierMap, default="nystroem"
     ASSET_M or ASSET_F; or a map of your own: fitted, it is used as it is (wrap it in
     ``sklearn.frozen.FrozenEstimator`` where the estimator is cloned); else fitted first.
-n_components : int, default=None
+n_components : int or "auto", default=None
     Landmarks s (Nystroem) or features d (Fourier). None: 2048, fewer where there are fewer rows
-    or the memory is short.
+    or the memory is short. "auto": doubles 256 as long as quick fits predict held-out rows
+    (``validation_fraction``) better by more than a standard error, within ``time_limit`` and
+    ``memory_limit``.
+landmarks : {"uniform", "kmeans", "rpcholesky", "leverage", "margin"} or array, default="uniform"
+    How landmarks are chosen (Nystroem only): rows at random; centres of clusters; rows by
+    randomly pivoted Cholesky or by ridge leverage scores, both of which look at the kernel; rows
+    near the decision boundary, or of large residual, of a first quick fit; or points of your own.
+    partial_fit takes them from its first batch.
+fourier : {"iid", "orthogonal", "qmc", "hadamard"}, default="iid"
+    How frequencies go together (Fourier only): independent; orthogonal in blocks; points of a
+    scrambled Sobol sequence; by fast Walsh-Hadamard transforms, for rows of hundreds of dense
+    features. The laplacian kernel has "iid" and "qmc".
 rank : int, default=None
     Keep at most this many eigenpairs of the landmarks' kernel matrix.
 rank_threshold : float, default=None
@@ -102,8 +113,13 @@ dual_coef_ : ndarray of shape (n_models, s)
     Nystroem only: decisions are k(X, components_) @ dual_coef_.T + intercept_.
 components_ : ndarray or CSR matrix of shape (s, n_features)
     Nystroem only: the landmarks.
-component_indices_ : ndarray of shape (s,)
-    Nystroem only: the rows of X that they were; None after a fit that streamed its rows.
+component_indices_ : ndarray of shape (s,) or None
+    Nystroem only: the rows of X that they were; None where they are no rows, and after
+    a fit that streamed its rows.
+approximation_error_ : float
+    Nystroem only: the relative trace error of the kernel approximation, on a sample of 256 rows.
+component_search_ : list of dict
+    n_components="auto" only: the trials, with their validation scores and seconds.
 feature_map_ : object
     phi.
 n_components_ : int

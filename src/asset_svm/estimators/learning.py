@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from asset_svm.engines.training import find_metric, train
 from asset_svm.estimators.base import AssetEstimator, Encoded
 from asset_svm.estimators.callbacks import WRAPPER_FRAMES
 from asset_svm.estimators.cells import fit_cells, partial_fit_cells
+from asset_svm.estimators.components import find_components
 from asset_svm.estimators.fitting import (
     FLOATS,
     FROM_VALIDATION,
@@ -28,6 +30,7 @@ from asset_svm.estimators.fitting import (
     forget,
 )
 from asset_svm.estimators.maps import resolve_kernel
+from asset_svm.estimators.margin import margin_sampler
 from asset_svm.estimators.monitor import Monitor, logger, shown
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.solvers import SolverState
@@ -92,6 +95,14 @@ class Learner(AssetEstimator):
     def _split(self, y, seed) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
 
+    def _row_losses(self, decisions, y) -> np.ndarray:
+        """What each row adds to the error that users look at."""
+        raise NotImplementedError
+
+    def _importance(self, decisions, y) -> np.ndarray:
+        """How likely each row should be a landmark, by the decisions of a first fit."""
+        raise NotImplementedError
+
     # Rows -------------------------------------------------------------------------------------
 
     def _rows(self, X, y, sample_weight, known=None, *, first: bool) -> tuple[Rows, Encoded] | None:
@@ -134,6 +145,18 @@ class Learner(AssetEstimator):
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
+    def _choose_map(
+        self, rows: Rows, encoded: Encoded, seed: int, deadline=float("inf"), *, batch=False
+    ) -> tuple[FeatureMap, dict[str, Any]]:
+        """The map for these rows, and what there is to tell of the trials that led to it."""
+        count, told = None, {}
+        if isinstance(self.approximation, str) and self.n_components == "auto":
+            count, records = find_components(self, rows, encoded, seed, deadline)
+            told = {"component_search_": records}
+        margin = partial(margin_sampler, self, rows, encoded, seed)
+        phi = self._draw_map(rows.X, rows.uneven, seed, batch=batch, n_components=count, margin=margin)
+        return phi, told
+
     # Batch ------------------------------------------------------------------------------------
 
     def _fit(self, X, y, sample_weight, watch=None):
@@ -153,16 +176,17 @@ class Learner(AssetEstimator):
                 held_out = (rows.X[out], rows.y[out], rows.weight[out])
                 rows = rows.take(kept)
                 encoded = self._encode(rows.y, rows.weight, encoded.labels)
+            deadline = begun + self.time_limit if self.time_limit else float("inf")
+            told: dict[str, Any] = {}
             phi, metric, start = self._warm_parts(rows.X, encoded)
             if phi is None:
-                phi = self._draw_map(rows.X, rows.uneven, seed, batch=False)
+                phi, told = self._choose_map(rows, encoded, seed, deadline)
                 if self._step == "metric":
                     metric = find_metric(phi, rows.X, rows.weight, seed)
             lam = self._lam(rows)
             recipe = self._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
             engine = self._engine()
             order, slope_weight = self._order(rows, seed)
-            deadline = begun + self.time_limit if self.time_limit else float("inf")
             training = TrainingRows(
                 engine.rows(
                     phi if metric is None else phi.in_metric(metric), rows.X, screen=recipe.screens
@@ -188,6 +212,7 @@ class Learner(AssetEstimator):
             steps = solution.steps + (self.t_ if start is not None else 0)
             forget(self, keep=FROM_VALIDATION)
             self._store(solution.coef, solution.intercept, phi, encoded)
+            self.__dict__.update(told)
             self._point_to(rows, start is None)
             mean_weight = float(rows.weight.mean())
             self._keep_session(solution, recipe, phi, metric, mean_weight, encoded, steps)
@@ -352,6 +377,7 @@ class Learner(AssetEstimator):
             "tol": self.tol is not None,
             "warm_start": self.warm_start,
             "n_cells": self.n_cells is not None,
+            "n_components": self.n_components == "auto",
         }
         for name in (name for name, is_odd in odd.items() if is_odd):
             raise ValueError(
@@ -426,7 +452,8 @@ class Learner(AssetEstimator):
         seed, lam = self._seed(), self._lam(rows)
         if self.lam is None:
             logger.info("lam=%g = 1 / (C * weight of the first batch) from now on", lam)
-        phi = self._draw_map(rows.X, rows.uneven, seed, batch=True)
+        phi, told = self._choose_map(rows, encoded, seed, batch=True)
+        self.__dict__.update(told)
         K = encoded.targets.n_models
         self._offset, self.lam_, self.history_ = encoded.offset, lam, []
         self._fitted_map_key, self._fitted_labels = self._map_key(), encoded.labels

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from asset_svm.data.source import Block, RowSource, widened
+from asset_svm.estimators.parameters import is_integer
 from asset_svm.estimators.streaming import PROBE_ROWS, Watch, progressive_error
 from asset_svm.exceptions import DataError
 
@@ -36,7 +37,8 @@ def learn_online(
     -------
     model
     """
-    size, width = max(ONLINE_ROWS, model.n_components or 0), source.n_features
+    asked = model.n_components if is_integer(model.n_components) else 0
+    size, width = max(ONLINE_ROWS, asked), source.n_features
     begun, seen, errors = time.perf_counter(), 0, list[float]()
     deadline = begun + model.time_limit if model.time_limit else np.inf
     with closing(source.windows(size)) as windows:  # type: ignore[type-var]

@@ -60,6 +60,8 @@ class AssetRegressor(RegressorMixin, Learner):
         epsilon=0.1,
         approximation="nystroem",
         n_components=None,
+        landmarks="uniform",
+        fourier="iid",
         rank=None,
         rank_threshold=None,
         rank_rule="relative",
@@ -93,6 +95,8 @@ class AssetRegressor(RegressorMixin, Learner):
             lam=lam,
             approximation=approximation,
             n_components=n_components,
+            landmarks=landmarks,
+            fourier=fourier,
             rank=rank,
             rank_threshold=rank_threshold,
             rank_rule=rank_rule,
@@ -190,6 +194,12 @@ class AssetRegressor(RegressorMixin, Learner):
 
     def _validation_score(self, decisions, y, weight) -> float:
         return float(r2_score(y, decisions.ravel(), sample_weight=weight))
+
+    def _row_losses(self, decisions, y):
+        return np.abs(y - decisions.ravel())
+
+    def _importance(self, decisions, y):
+        return np.abs(y - decisions.ravel())
 
     def _split(self, y, seed):
         return train_test_split(

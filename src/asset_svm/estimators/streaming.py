@@ -108,7 +108,7 @@ def fit_rows(
 def scan_for(
     source: RowSource,
     *,
-    n_components: int | None = None,
+    n_components: Any = None,
     memory_limit: float | None = None,
     random_state: Any = None,
     hold: bool = True,
@@ -118,7 +118,7 @@ def scan_for(
     limit = available_memory() // 2 if memory_limit is None else int(memory_limit)
     return scan(
         source,
-        sample_rows=max(SAMPLE_ROWS, n_components or 0),
+        sample_rows=max(SAMPLE_ROWS, n_components if is_integer(n_components) else 0),
         hold_bytes=limit // 4 if hold else 0,
         seed=int(random_state) if is_integer(random_state) else 0,
         observe=observe,

@@ -18,19 +18,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from asset_svm.numerics.rows import sparse_times_dense
+from asset_svm.features.clusters import cluster_centres, nearest_centres
 
 Array = npt.NDArray[Any]
 Matrix = Any
 
 BRANCHES = 32
-PASSES = 5
-"""Of Lloyd's algorithm: more move hardly any row."""
 SAMPLE = 64
 """Rows a centre that k-means looks at."""
-BLOCK = 4096
 
 
 @dataclass(eq=False)
@@ -39,17 +35,6 @@ class Node:
 
     centres: Array
     children: list[Any] = field(default_factory=list)
-
-    def nearest(self, X: Matrix) -> Array:
-        """Which centre each row is nearest to."""
-        transposed = np.ascontiguousarray(self.centres.T)
-        half = 0.5 * np.einsum("ij,ij->i", self.centres, self.centres)
-        out = np.empty(X.shape[0], dtype=np.intp)
-        for start in range(0, X.shape[0], BLOCK):
-            rows = X[start : start + BLOCK]
-            dots = sparse_times_dense(rows, transposed) if sp.issparse(rows) else rows @ transposed
-            out[start : start + BLOCK] = np.argmax(dots - half, axis=1)
-        return out
 
 
 @dataclass(eq=False)
@@ -79,8 +64,9 @@ class Partition:
             nonlocal count
             parts = min(round(len(index) / target), len(index), BRANCHES)
             if parts >= 2:
-                centres = _centres(X, index, parts, rng)
-                used, of = np.unique(Node(centres).nearest(X[index]), return_inverse=True)
+                some = rng.choice(index, min(len(index), SAMPLE * parts), replace=False)
+                centres = cluster_centres(X[some], parts, rng)
+                used, of = np.unique(nearest_centres(X[index], centres), return_inverse=True)
                 if len(used) >= 2:
                     members = grouped(index, of, len(used))
                     return Node(centres[used], [split(part) for part in members])
@@ -101,7 +87,7 @@ class Partition:
             if not isinstance(node, Node):
                 out[index] = node
                 return
-            of = node.nearest(X[index])
+            of = nearest_centres(X[index], node.centres)
             for child in np.unique(of):
                 descend(node.children[child], index[of == child])
 
@@ -113,20 +99,3 @@ def grouped(index: Array, of: Array, count: int) -> list[Array]:
     """The entries of ``index`` by their group, 0 <= of < count, each in its old order."""
     ends = np.cumsum(np.bincount(of, minlength=count))
     return np.split(index[np.argsort(of, kind="stable")], ends[:-1])
-
-
-def _centres(X: Matrix, index: Array, count: int, rng: np.random.Generator) -> Array:
-    """``count`` centres of a sample of these rows, by Lloyd's algorithm from distinct rows."""
-    sample = X[rng.choice(index, min(len(index), SAMPLE * count), replace=False)]
-    start = rng.choice(sample.shape[0], count, replace=False)
-    chosen = sample[start]
-    node = Node(chosen.toarray() if sp.issparse(chosen) else chosen.copy())
-    for _ in range(PASSES):
-        of = node.nearest(sample)
-        counts = np.bincount(of, minlength=count)
-        members = sp.csr_matrix((np.ones(len(of)), (of, np.arange(len(of)))), (count, len(of)))
-        sums = members @ sample
-        sums = sums.toarray() if sp.issparse(sums) else sums
-        there = counts > 0
-        node.centres[there] = sums[there] / counts[there, None]
-    return node.centres

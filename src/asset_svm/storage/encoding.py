@@ -28,7 +28,7 @@ from asset_svm.data.source import Block
 from asset_svm.engines.online import OnlineSession, Recent
 from asset_svm.engines.task import Recipe
 from asset_svm.exceptions import ModelFileError
-from asset_svm.features import FourierFeatures, Metric, NystroemFeatures
+from asset_svm.features import FourierFeatures, HadamardFeatures, Metric, NystroemFeatures
 from asset_svm.features.cells import Node, Partition
 from asset_svm.features.nystroem import KernelBasis
 from asset_svm.kernels import Kernel
@@ -41,7 +41,8 @@ Array = npt.NDArray[Any]
 CLASSES: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
-        Average, Block, CountWindow, EpsilonInsensitive, FourierFeatures, FractionWindow, Hinge, Kernel,
+        Average, Block, CountWindow, EpsilonInsensitive, FourierFeatures, FractionWindow, HadamardFeatures, Hinge,
+        Kernel,
         KernelBasis, Metric, Node, NoWindow, NystroemFeatures, OnlineSession, Partition, Progress,
         Recent, Recipe, Segment, SolverState, Summary, TargetSummary,
     )
