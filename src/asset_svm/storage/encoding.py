@@ -41,10 +41,10 @@ Array = npt.NDArray[Any]
 CLASSES: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
-        Average, Block, CountWindow, EpsilonInsensitive, FourierFeatures, FractionWindow, HadamardFeatures, Hinge,
-        Kernel,
-        KernelBasis, Metric, Node, NoWindow, NystroemFeatures, OnlineSession, Partition, Progress,
-        Recent, Recipe, Segment, SolverState, Summary, TargetSummary,
+        Average, Block, CountWindow, EpsilonInsensitive, FourierFeatures, FractionWindow,
+        HadamardFeatures, Hinge, Kernel, KernelBasis, Metric, Node, NoWindow, NystroemFeatures,
+        OnlineSession, Partition, Progress, Recent, Recipe, Segment, SolverState, Summary,
+        TargetSummary,
     )
 }  # fmt: skip
 
