@@ -16,7 +16,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 
-import data
+import datasets as data
 from asset_svm import AssetClassifier
 
 RULES = {
