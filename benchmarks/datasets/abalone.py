@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from datasets.base import DataSet
-from datasets.files import LIBSVM, DataMissingError, RemoteFile, read_svmlight
+from datasets.files import DataMissingError, RemoteFile, libsvm_file, read_svmlight
 
 COMPRESSED = RemoteFile("abalone_scale.bz2")
-PLAIN = RemoteFile(
-    "abalone_scale",
-    LIBSVM + "regression/abalone_scale",
-    "content:7f1f6ca7f636e684949fc3f6388fc4f7503083717f776876bbdd11098fc5378b",
+PLAIN = libsvm_file(
+    "regression", "abalone_scale", "7f1f6ca7f636e684949fc3f6388fc4f7503083717f776876bbdd11098fc5378b"
 )
 
 

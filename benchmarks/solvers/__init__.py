@@ -14,7 +14,7 @@ from solvers.base import Fitted, Problem, Solver
 
 __all__ = ["SOLVERS", "Fitted", "Problem", "Solver"]
 
-_PARTS = {"base", "programs"}
+_PARTS = {"base", "programs", "traces"}
 
 SOLVERS: dict[str, Solver] = {
     solver.name: solver

@@ -1,0 +1,156 @@
+"""The paper's experiments, side by side with their peers, as a page: ``make paper``.
+
+    ASSET_DATA=folder python benchmarks/paper.py [--quick | --full] [--sets ...] [--experiments ...]
+
+Writes paper-report/: index.html (self-contained), tables.md, results.jsonl (one record a run). It goes
+on where it was interrupted: a run that is in results.jsonl is not repeated. Peers that are installed
+are run, others are empty rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from threadpoolctl import threadpool_limits
+
+from asset_svm import AssetClassifier
+from datasets import DataMissingError
+from experiments import ALL, FULL, QUICK, Task
+from experiments.machine import stamp
+from experiments.report import write_report
+from experiments.store import Store
+from solvers import SOLVERS
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is missing, then write the page."""
+    options = _parse(arguments)
+    scale = FULL if options.full else QUICK
+    if options.repeats:
+        scale = replace(scale, repeats=options.repeats)
+    if options.sets:
+        scale = replace(scale, sets=tuple(options.sets.split(",")))
+    names = options.experiments.split(",") if options.experiments else list(ALL)
+    unknown = [name for name in names if name not in ALL]
+    if unknown:
+        raise SystemExit(f"There is no experiment {unknown[0]!r}; there are {', '.join(ALL)}.")
+    tasks = [task for name in names for task in ALL[name].tasks(scale)]
+    folder = Path(options.output)
+    store = Store(folder / "results.jsonl")
+    console = Console()
+    status = 0
+    if not options.report_only:
+        try:
+            run_tasks(tasks, store, options.threads, console)
+        except KeyboardInterrupt:
+            console.print("Interrupted; the same command goes on from here.")
+            status = 130
+    page = write_report(store, folder, scale)
+    console.print(f"{page} has {len(store.done())} runs.")
+    return status
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true", help="3 repeats, minutes (the default)")
+    how.add_argument("--full", action="store_true", help="50 repeats, as in the paper: days")
+    parser.add_argument("--sets", default="", help="only these data sets, separated by commas")
+    parser.add_argument("--experiments", default="", help=f"only these of {', '.join(ALL)}")
+    parser.add_argument("--repeats", type=int, default=0, help="another number of them")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--output", default="paper-report")
+    parser.add_argument("--report-only", action="store_true", help="run nothing, write the page")
+    return parser.parse_args(arguments)
+
+
+def run_tasks(tasks: Sequence[Task], store: Store, threads: int, console: Console) -> None:
+    """Run those that are not in the store, with a bar; what fails is recorded as failed."""
+    left = [task for task in tasks if not store.has(task.key) and is_installed(task.solver)]
+    if not left:
+        return
+    columns = (
+        TextColumn("{task.fields[what]:42}"),
+        BarColumn(),
+        TextColumn("{task.fields[number]}"),
+        TimeRemainingColumn(),
+    )
+    missing: set[str] = set()
+    with threadpool_limits(threads), Progress(*columns, console=console) as progress:
+        total = sum(task.cost for task in left)
+        bar = progress.add_task("", total=total, what="compiling", number=f"0/{len(left)}")
+        warm_up()
+        for number, task in enumerate(left, 1):
+            what = f"{task.experiment} {task.dataset} {task.solver} {task.seed}"
+            progress.update(bar, what=what[:42], number=f"{number}/{len(left)}")
+            if task.dataset not in missing:
+                begun = time.perf_counter()
+                try:
+                    result = run_one(task)
+                except DataMissingError as error:
+                    missing.add(task.dataset)
+                    console.print(f"{task.dataset} is left out: {error}")
+                else:
+                    if result is not None:
+                        store.add(record(task, result, threads, time.perf_counter() - begun))
+                    if "failed" in (result or {}):
+                        console.print(f"{task.key} failed: {result['failed']}")
+            progress.advance(bar, task.cost)
+            if not console.is_terminal:
+                console.print(f"{number}/{len(left)} {what}")
+
+
+def run_one(task: Task) -> dict[str, Any] | None:
+    """The result; None where the solver is not made for the problem; a failure is a result too."""
+    try:
+        return task.run()
+    except (DataMissingError, KeyboardInterrupt):
+        raise
+    except NotImplementedError:
+        return None
+    except Exception as error:
+        return dict(failed=f"{type(error).__name__}: {error}")
+
+
+def record(task: Task, result: dict[str, Any], threads: int, seconds: float) -> dict[str, Any]:
+    """A line of the file."""
+    software = SOLVERS[task.solver].version() if task.solver in SOLVERS else None
+    return dict(
+        key=task.key, experiment=task.experiment, solver=task.solver, dataset=task.dataset,
+        seed=task.seed, settings=task.settings, result=result, software=software,
+        took=round(seconds, 3),
+        time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), machine=stamp(threads),
+    )  # fmt: skip
+
+
+@cache
+def is_installed(solver: str) -> bool:
+    """Whether this solver can be run here."""
+    return solver not in SOLVERS or SOLVERS[solver].version() is not None
+
+
+def warm_up() -> None:
+    """Compile (or load from numba's cache) before anything is timed."""
+    X = np.random.default_rng(0).normal(size=(256, 4)).astype(np.float32)
+    y = np.where(X[:, 0] > 0, 1, -1)
+    for step in ("robust", "strong", "metric"):
+        for approximation in ("nystroem", "fourier"):
+            model = AssetClassifier(step=step, approximation=approximation, n_components=16, max_iter=2)
+            model.fit(X, y).predict(X)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
