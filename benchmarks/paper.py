@@ -103,10 +103,10 @@ def run_tasks(tasks: Sequence[Task], store: Store, threads: int, console: Consol
                 except DataMissingError as error:
                     missing.add(task.dataset)
                     console.print(f"{task.dataset} is left out: {error}")
-                else:
-                    if result is not None:
-                        store.add(record(task, result, threads, time.perf_counter() - begun))
-                    if "failed" in (result or {}):
+                    result = None
+                if result is not None:
+                    store.add(record(task, result, threads, time.perf_counter() - begun))
+                    if "failed" in result:
                         console.print(f"{task.key} failed: {result['failed']}")
             progress.advance(bar, task.cost)
             if not console.is_terminal:

@@ -12,7 +12,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -69,16 +69,15 @@ class RemoteFile:
             )
         return path
 
-    def open(self) -> IO[bytes]:
+    def open(self) -> BinaryIO:
         """Its content, decompressed."""
         return opened(self.path())
 
 
-def opened(path: Path) -> IO[bytes]:
+def opened(path: Path) -> BinaryIO:
     """A file's content, decompressed by its name."""
-    if path.suffix == ".bz2":
-        return bz2.open(path)
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
+    ways: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open}
+    return cast(BinaryIO, ways.get(path.suffix, open)(path, "rb"))
 
 
 def content_hash(path: Path) -> str:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import datasets
-from asset_svm.pages import Figure, Line, Paragraph, Part, Rule, Section, Table, line_chart
+from asset_svm.pages import Figure, Line, Paragraph, Part, Rule, Section, Table, Value, line_chart
 from experiments.base import PAPER_SETS, Record, Scale, Task, mean_and_error, select, shown, values
 from experiments.paper_numbers import TABLE3
 from solvers import SOLVERS, Problem
@@ -56,7 +57,7 @@ def _task(solver: str, dataset: str, seed: int, settings: dict[str, Any], epochs
     s = settings["s"]
     cost = 0.3 + paper.train * s * (paper.features / 40 + s / 40 + epochs) / 2.5e9
     return Task(
-        name, solver, dataset, seed, settings, lambda: run(solver, dataset, seed, **settings), cost
+        name, solver, dataset, seed, settings, partial(run, solver, dataset, seed, **settings), cost
     )
 
 
@@ -84,7 +85,7 @@ def section(records: Sequence[Record]) -> Section:
         chart(records, dataset) for dataset in PAPER_SETS if select(records, name, dataset=dataset)
     ]
     header = ["set", "algorithm", "epochs", "splits", *(f"s = {s}" for s in SIZES)]
-    rows = []
+    rows: list[list[Value]] = []
     for dataset in PAPER_SETS:
         for solver in (*OURS, *PEERS):
             found = select(records, name, dataset=dataset, solver=solver)

@@ -8,6 +8,7 @@ on these rows; it is in Table 3 on the smaller sets.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import datasets
@@ -31,12 +32,9 @@ def tasks(scale: Scale) -> list[Task]:
     for d in sizes:
         settings = dict(d=d, rows=rows, test=test)
         cost = 3.0 + rows * (2e-5 + d * 2.4e-8)
-        found.append(Task(name, "ASSET_F, ASSET*_F", "mnist_e", 0, settings, _runner(settings), cost))
+        run_it = partial(run, **settings)
+        found.append(Task(name, "ASSET_F, ASSET*_F", "mnist_e", 0, settings, run_it, cost))
     return found
-
-
-def _runner(settings: dict[str, int]) -> Any:
-    return lambda: run(**settings)
 
 
 def run(d: int, rows: int, test: int) -> dict[str, Any]:

@@ -3,15 +3,15 @@
 1000 rows of two overlapping classes, d = 64 Fourier features, lam = 0.01, no intercept; 20 seeds of
 the order of rows, N over three decades. Theorem 2: f(average over the last N - Nbar) - f*, for several
 rho = Nbar/N. Strongly convex: |x^N - x*|^2, which the right side of Theorem 3 bounds, and
-f(x^N) - f*, which is O(log N / N). Slopes are of the logarithm of the mean over the seeds against log N, with 95 %
-intervals by bootstrap over the seeds.
+f(x^N) - f*, which is O(log N / N). Slopes are of the logarithm of the mean over the seeds against
+log N, with 95 % intervals by bootstrap over the seeds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -104,15 +104,15 @@ def tasks(scale: Scale) -> list[Task]:
     for seed in range(SEEDS):
         for rho in RHOS:
             settings = dict(rho=rho, lengths=LENGTHS)
-            found.append(Task(name, "ASSET", "synthetic", seed, settings, _runner(seed, rho), 0.15))
+            found.append(
+                Task(name, "ASSET", "synthetic", seed, settings, partial(run, seed, rho), 0.15)
+            )
         found.append(
-            Task(name, "ASSET*", "synthetic", seed, dict(lengths=LENGTHS), _runner(seed, None), 0.15)
+            Task(
+                name, "ASSET*", "synthetic", seed, dict(lengths=LENGTHS), partial(run, seed, None), 0.15
+            )
         )
     return found
-
-
-def _runner(seed: int, rho: float | None) -> Any:
-    return lambda: run(seed, rho)
 
 
 def run(seed: int, rho: float | None) -> dict[str, Any]:
@@ -153,15 +153,12 @@ def bound(length: int, rho: float) -> float:
 
 def slope(curves: np.ndarray, lengths: np.ndarray) -> tuple[float, float, float]:
     """Of log mean(curves) against log lengths, with a 95 % bootstrap interval over the rows."""
-    x = np.log(lengths)
-
-    def of(rows: np.ndarray) -> float:
-        return float(np.polyfit(x, np.log(rows.mean(axis=0)), 1)[0])
-
-    rng = np.random.default_rng(0)
-    drawn = [of(curves[rng.integers(len(curves), size=len(curves))]) for _ in range(2000)]
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return of(curves), float(low), float(high)
+    x = np.log(lengths) - np.log(lengths).mean()
+    regression = x / (x @ x)
+    drawn = np.random.default_rng(0).integers(len(curves), size=(2000, len(curves)))
+    slopes = np.log(curves[drawn].mean(axis=1)) @ regression
+    low, high = np.quantile(slopes, [0.025, 0.975])
+    return float(np.log(curves.mean(axis=0)) @ regression), float(low), float(high)
 
 
 def section(records: Sequence[Record]) -> Section:

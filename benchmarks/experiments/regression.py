@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import datasets
@@ -35,13 +36,9 @@ def tasks(scale: Scale) -> list[Task]:
                     continue
                 epochs = 30 if solver.startswith("ASSET") else 0
                 settings = dict(s=COMPONENTS, C=C, epsilon=EPSILON, epochs=epochs)
-                run_it = _runner(solver, dataset, seed, epochs)
+                run_it = partial(run, solver, dataset, seed, epochs)
                 found.append(Task(name, solver, dataset, seed, settings, run_it, 2.0))
     return found
-
-
-def _runner(solver: str, dataset: str, seed: int, epochs: int) -> Any:
-    return lambda: run(solver, dataset, seed, epochs)
 
 
 def run(solver: str, dataset: str, seed: int, epochs: int) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 import datasets
-from asset_svm.pages import Cell, Section, Table
+from asset_svm.pages import Cell, Section, Table, Value
 from experiments.base import PAPER_SETS, Record, Scale, Task, select
 
 name = "table2"
@@ -18,7 +19,7 @@ name = "table2"
 def tasks(scale: Scale) -> list[Task]:
     """One a set."""
     names = scale.chosen([*PAPER_SETS, "mnist_e"])
-    return [Task(name, "-", dataset, 0, {}, lambda d=dataset: describe(d), 3.0) for dataset in names]
+    return [Task(name, "-", dataset, 0, {}, partial(describe, dataset), 3.0) for dataset in names]
 
 
 def describe(dataset: str) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def describe(dataset: str) -> dict[str, Any]:
 
 def section(records: Sequence[Record]) -> Section:
     """The table."""
-    rows = []
+    rows: list[list[Value]] = []
     for dataset in (*PAPER_SETS, "mnist_e"):
         entry, paper = datasets.SETS[dataset], datasets.PAPER[dataset]
         found = select(records, name, dataset=dataset)

@@ -40,11 +40,13 @@ class Asset:
         return Fitted(seconds, decide, problem.s, squared_norm=float((model.coef_**2).sum()))
 
 
+DEFAULT = Asset("asset-svm default", dict(step="metric"), epochs=3)
+"""What a user gets who sets nothing but the number of epochs."""
 _UNIFORM = dict(sampling="uniform", average=0.5)
 SOLVERS = (
     Asset("ASSET_M", dict(step="robust", **_UNIFORM)),
     Asset("ASSET*_M", dict(step="strong", **_UNIFORM)),
     Asset("ASSET_F", dict(step="robust", approximation="fourier", **_UNIFORM)),
     Asset("ASSET*_F", dict(step="strong", approximation="fourier", **_UNIFORM)),
-    Asset("asset-svm default", dict(step="metric"), epochs=3),
+    DEFAULT,
 )

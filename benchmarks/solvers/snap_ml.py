@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,9 @@ class SnapML:
 
     def fit(self, problem: Problem, seed: int) -> Fitted:
         """Train."""
-        from snapml import SupportVectorMachine
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it looks for the processor's features where they are not
+            from snapml import SupportVectorMachine
 
         if problem.regression or sp.issparse(problem.X):
             raise NotImplementedError("Snap ML's kernel SVM classifies dense rows only.")

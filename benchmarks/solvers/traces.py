@@ -23,7 +23,7 @@ from asset_svm.features import FeatureMap, FourierFeatures, NystroemFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, CountWindow, Driver, ModelAxis, SolverState
-from asset_svm.steps import RobustStep, StrongStep, estimate_gradient_bound
+from asset_svm.steps import RobustStep, StepRule, StrongStep, estimate_gradient_bound
 from solvers.base import Problem
 
 WINDOW = 100
@@ -61,6 +61,11 @@ def trace(
     checks: int = 10,
 ) -> list[Checkpoint]:
     """ASSET_M ("robust") or ASSET*_M ("strong") over rows in memory, ``checks`` looks an epoch."""
+    if len(problem.y) // checks < WINDOW:
+        raise ValueError(
+            f"checks={checks} looks in an epoch of {len(problem.y)} rows are nearer to each other than "
+            f"the {WINDOW} iterates that are averaged; take at most {len(problem.y) // WINDOW}."
+        )
     clock = time.perf_counter()
     rng = np.random.default_rng([seed, 0])
     phi = NystroemFeatures.sample(problem.X, Kernel("rbf", problem.gamma), problem.s, rng)
@@ -134,7 +139,7 @@ def stream_trace(
     size = rows.pull()
     ball = FeasibleSet(loss.radius(lam, 1.0), None)
     bound = estimate_gradient_bound(loss, rows.V, rows.y, intercept=False)
-    rules = {"ASSET_F": RobustStep(ball.size, bound), "ASSET*_F": StrongStep(lam)}
+    rules: dict[str, StepRule] = {"ASSET_F": RobustStep(ball.size, bound), "ASSET*_F": StrongStep(lam)}
     drivers = {
         name: Driver(
             rows, rows, GivenOrder(count), ModelAxis.build(loss, (lam,), [ball], [rule]),

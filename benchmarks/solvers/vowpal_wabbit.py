@@ -16,7 +16,6 @@ class VowpalWabbit:
     """``--ksvm``; classification only."""
 
     name: str = "Vowpal Wabbit ksvm"
-    passes: int = 1
     reprocess: int = 1
     exact: bool = True
 
@@ -25,7 +24,7 @@ class VowpalWabbit:
         return installed("vowpalwabbit", "Vowpal Wabbit")
 
     def fit(self, problem: Problem, seed: int) -> Fitted:
-        """One pass in the order of the rows."""
+        """One pass in the order of the rows: a row that comes twice counts twice."""
         import vowpalwabbit
 
         if problem.regression:
@@ -38,9 +37,8 @@ class VowpalWabbit:
         lines = [f"{label:g} {row}" for label, row in zip(y, _lines(problem.X), strict=True)]
 
         def train() -> None:
-            for _ in range(self.passes):
-                for line in lines:
-                    model.learn(line)
+            for line in lines:
+                model.learn(line)
 
         seconds, _ = timed(train)
         return Fitted(seconds, lambda X: np.array([model.predict(row) for row in _lines(X)]), len(y))
