@@ -10,22 +10,22 @@ are run, others are empty rows.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
 from asset_svm import AssetClassifier
-from datasets import DataMissingError
+from datasets import SETS, DataMissingError
 from experiments import ALL, FULL, QUICK, Task
 from experiments.machine import stamp
 from experiments.report import write_report
@@ -40,11 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.repeats:
         scale = replace(scale, repeats=options.repeats)
     if options.sets:
-        scale = replace(scale, sets=tuple(options.sets.split(",")))
-    names = options.experiments.split(",") if options.experiments else list(ALL)
-    unknown = [name for name in names if name not in ALL]
-    if unknown:
-        raise SystemExit(f"There is no experiment {unknown[0]!r}; there are {', '.join(ALL)}.")
+        scale = replace(scale, sets=_names(options.sets, SETS, "data set"))
+    names = _names(options.experiments, ALL, "experiment") if options.experiments else tuple(ALL)
     tasks = [task for name in names for task in ALL[name].tasks(scale)]
     folder = Path(options.output)
     store = Store(folder / "results.jsonl")
@@ -61,6 +58,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _names(text: str, known: Iterable[str], what: str) -> tuple[str, ...]:
+    """The names in a list separated by commas, all of which must be known."""
+    names = tuple(text.split(","))
+    for name in names:
+        if name not in known:
+            raise SystemExit(f"There is no {what} {name!r}; there are {', '.join(known)}.")
+    return names
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not positive")
+    return number
+
+
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -70,8 +83,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     how.add_argument("--full", action="store_true", help="50 repeats, as in the paper: days")
     parser.add_argument("--sets", default="", help="only these data sets, separated by commas")
     parser.add_argument("--experiments", default="", help=f"only these of {', '.join(ALL)}")
-    parser.add_argument("--repeats", type=int, default=0, help="another number of them")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--repeats", type=_positive, default=None, help="another number of them")
+    parser.add_argument("--threads", type=_positive, default=cpu_count(), help="of BLAS")
     parser.add_argument("--output", default="paper-report")
     parser.add_argument("--report-only", action="store_true", help="run nothing, write the page")
     return parser.parse_args(arguments)

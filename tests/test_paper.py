@@ -259,9 +259,11 @@ def test_an_interrupted_run_leaves_a_page_and_goes_on(toy, tmp_path, monkeypatch
     assert toy.calls == [0, 1, 2]
 
 
-def test_an_unknown_experiment_is_named(tmp_path):
-    with pytest.raises(SystemExit, match="no experiment 'nonsense'"):
-        paper.main(["--experiments", "nonsense", "--output", str(tmp_path)])
+def test_an_unknown_name_is_told_and_nothing_is_run(tmp_path):
+    for option, what in (("--experiments", "experiment"), ("--sets", "data set")):
+        with pytest.raises(SystemExit, match=f"no {what} 'nonsense'; there are"):
+            paper.main([option, "nonsense", "--output", str(tmp_path / "report")])
+    assert not (tmp_path / "report").exists()
 
 
 # The page ----------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def section(records: Sequence[Record]) -> Section:
         Paragraph(
             "Test error after a fixed number of epochs, mean and standard error over random splits. "
             "The paper draws this as curves without giving their values, but for s = 512 and 1024 "
-            "(its Table 3), which are marked by crosses of a dashed line."
+            "(its Table 3), which the dashed line joins."
         )
     ]
     parts += [

@@ -61,7 +61,7 @@ def section(records: Sequence[Record]) -> Section:
     parts: list[Part] = [
         Paragraph(
             f"One pass over {most} rows (the paper: 1000000), no row seen twice, average of the last "
-            "100 iterates. Time is of features and steps, not of making the digits. "
+            "100 iterates. CPU time of features and steps, not of making the digits. "
             f"{datasets.SETS['mnist_e'].note[0].upper()}{datasets.SETS['mnist_e'].note[1:]}."
         )
     ]
@@ -77,7 +77,7 @@ def section(records: Sequence[Record]) -> Section:
         if lines:
             parts.append(
                 line_chart(
-                    lines, "seconds", "test error, %", title=algorithm, x_scale="log", y_scale="log"
+                    lines, "CPU seconds", "test error, %", title=algorithm, x_scale="log", y_scale="log"
                 )
             )
     rows = []

@@ -45,7 +45,7 @@ class Fitted:
     Parameters
     ----------
     seconds : float
-        Of training, without reading files.
+        CPU time of training, as in the paper, without reading files.
     decide : function
         From rows to decisions, the bias included.
     basis : int
@@ -99,12 +99,15 @@ def installed(distribution: str, title: str = "") -> str | None:
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds and the result; peers that stop at their iteration limit warn, which is no news here."""
+    """CPU seconds (of all threads) and the result.
+
+    Peers that stop at their iteration limit warn, which is no news here.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        begun = time.perf_counter()
+        begun = time.process_time()
         result = function()
-        return time.perf_counter() - begun, result
+        return time.process_time() - begun, result
 
 
 def signs(y: np.ndarray) -> np.ndarray:
