@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             console.print("Interrupted; the same command goes on from here.")
             status = 130
     page = write_report(store, folder, scale)
-    console.print(f"{page} has {len(store.done())} runs.")
+    console.print(f"Runs so far: {len(store.done())}. The page is {page}")
     return status
 
 

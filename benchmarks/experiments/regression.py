@@ -67,8 +67,8 @@ def section(records: Sequence[Record]) -> Section:
         rows.append([solver if any(cells) else missing, *cells])
     text = (
         f"R2 on held-out rows and CPU time of training; s = {COMPONENTS}, C = {C:g}, "
-        f"epsilon = {EPSILON:g}, gamma = 1/n, columns and targets standardised; the four algorithms of the paper with 30 "
-        "epochs and the average of the last half. The paper has no numbers to compare with. Exact "
-        "solvers are of one split."
+        f"epsilon = {EPSILON:g}, gamma = 1/n, columns and targets standardised; the four algorithms "
+        "of the paper with 30 epochs and the average of the last half. The paper has no numbers to "
+        "compare with. Exact solvers are of one split."
     )
     return Section("Regression", [Paragraph(text), Table(["", *sets], rows)])
