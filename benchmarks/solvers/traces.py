@@ -23,7 +23,8 @@ from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FeatureMap, FourierFeatures, NystroemFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import Hinge
-from asset_svm.solvers import Average, CountWindow, Driver, ModelAxis, SolverState
+from asset_svm.solvers import Average, CountWindow, Driver, FractionWindow, ModelAxis, SolverState
+from asset_svm.solvers.average import Window
 from asset_svm.steps import RobustStep, StepRule, StrongStep, estimate_gradient_bound
 from solvers.base import Problem
 
@@ -130,7 +131,8 @@ def stream_trace(
 ) -> dict[str, list[Checkpoint]]:  # fmt: skip
     """ASSET_F and ASSET*_F side by side in one pass over a stream of ``count`` rows.
 
-    The features of a block are computed once and serve both; their time counts for each.
+    And ASSET_F with the average of the last half in place of the last 100. The features of a block are
+    computed once and serve all; their time counts for each.
     """
     rng = np.random.default_rng([seed, 0])
     n_features = test[0].shape[1]
@@ -140,14 +142,18 @@ def stream_trace(
     size = rows.pull()
     ball = FeasibleSet(loss.radius(lam, 1.0), None)
     bound = estimate_gradient_bound(loss, rows.V, rows.y, intercept=False)
-    rules: dict[str, StepRule] = {"ASSET_F": RobustStep(ball.size, bound), "ASSET*_F": StrongStep(lam)}
+    robust, last = RobustStep(ball.size, bound), CountWindow(WINDOW)
+    ways: dict[str, tuple[StepRule, Window]] = {
+        "ASSET_F": (robust, last),
+        "ASSET*_F": (StrongStep(lam), last),
+        "ASSET_F, last half": (robust, FractionWindow(0.5, count)),
+    }
     drivers = {
         name: Driver(
             rows, rows, GivenOrder(count), ModelAxis.build(loss, (lam,), [ball], [rule]),
-            SolverState.zeros(1, d, rows.dtype), Average(CountWindow(WINDOW)), block_size=size,
-            length=count,
+            SolverState.zeros(1, d, rows.dtype), Average(window), block_size=size, length=count,
         )
-        for name, rule in rules.items()
+        for name, (rule, window) in ways.items()
     }  # fmt: skip
     spent = dict.fromkeys(drivers, 0.0)
     found: dict[str, list[Checkpoint]] = {name: [] for name in drivers}
