@@ -61,7 +61,8 @@ def section(records: Sequence[Record]) -> Section:
     parts: list[Part] = [
         Paragraph(
             f"One pass over {most} rows (the paper: 1000000), no row seen twice; as in the paper the "
-            "average of the last 100 iterates, and, beside it, of the last half. CPU time of features and steps, not of making the digits. "
+            "average of the last 100 iterates, and, beside it, of the last half. CPU time of features "
+            "and steps, not of making the digits. "
             f"{datasets.SETS['mnist_e'].note[0].upper()}{datasets.SETS['mnist_e'].note[1:]}."
         )
     ]
