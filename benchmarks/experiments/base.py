@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+import datasets
 from asset_svm.pages import Section
 
 Record = dict[str, Any]
@@ -72,6 +73,12 @@ class Experiment(Protocol):
 
     def section(self, records: Sequence[Record]) -> Section:
         """What they say, beside the paper's numbers."""
+
+
+def titled(dataset: str) -> str:
+    """The name of a set, and, where its rows are not the paper's, in a few words why."""
+    entry = datasets.SETS[dataset]
+    return f"{entry.title} ({entry.note.partition(':')[0]})" if entry.note else entry.title
 
 
 def select(records: Iterable[Record], experiment: str = "", **wanted: Any) -> list[Record]:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-import datasets
 from asset_svm.pages import Cell, Paragraph, Part, Section, Table, Value
 from experiments import figure1, table3
-from experiments.base import PAPER_SETS, Record, Scale, Task, mean_and_error, select, values
+from experiments.base import PAPER_SETS, Record, Scale, Task, mean_and_error, select, titled, values
 from solvers import SOLVERS
 
 name = "claims"
@@ -54,7 +53,7 @@ def _alike(records: Sequence[Record]) -> Table:
                 spread = "" if np.isnan(error) else f" ± {error:.2f}"
                 cells.append(f"{mean:+.2f}{spread}" if common else None)
             if any(cells):
-                rows.append([f"{datasets.SETS[dataset].title}, s = {s}", *cells])
+                rows.append([f"{titled(dataset)}, s = {s}", *cells])
     return Table(["", "ASSET*_M - ASSET_M", "ASSET*_F - ASSET_F"], rows)
 
 
@@ -84,7 +83,7 @@ def _dimension(records: Sequence[Record]) -> Table:
             most = max(means["ASSET_F"])
             found_d = f"d = {min(enough)}" if enough else f"more than {most}"
             cells.append(Cell(found_d, f"{goal:.2f} %") if goal is not None else None)
-        rows.append([datasets.SETS[dataset].title, *cells])
+        rows.append([titled(dataset), *cells])
     return Table(["", *(f"as good as ASSET_M with s = {s}" for s in given)], rows)
 
 
@@ -107,6 +106,6 @@ def _prediction(records: Sequence[Record]) -> Table:
                     continue
                 micros = 1e6 * values(ours, "row_seconds").mean()
                 cells.append(Cell(f"{s / vectors:.3f}", f"{micros:.1f} us"))
-            rows.append([f"{datasets.SETS[dataset].title}, {solver.name}", *cells])
+            rows.append([f"{titled(dataset)}, {solver.name}", *cells])
     header = ["", "support vectors", "a row", *(f"s / vectors, s = {s}" for s in table3.SIZES)]
     return Table(header, rows)

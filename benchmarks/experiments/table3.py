@@ -32,6 +32,7 @@ from experiments.base import (
     seconds_shown,
     select,
     shown,
+    titled,
     values,
 )
 from experiments.paper_numbers import TABLE3
@@ -190,7 +191,7 @@ def _traced(records: Sequence[Record]) -> Table:
                 paper = TABLE3[dataset, s][solver]
                 rows.append(
                     [
-                        f"{datasets.SETS[dataset].title}, s = {s}, {solver}",
+                        f"{titled(dataset)}, s = {s}, {solver}",
                         shown(np.array([goal for goal in goals if goal is not None])),
                         seconds_shown(reached) or "not reached",
                         f"{len(reached)} of {len(times)}",
@@ -222,7 +223,7 @@ def _everybody(records: Sequence[Record], s: int) -> Table:
         quoted = [TABLE3[dataset, s][solver] for dataset in PAPER_SETS]
         label = Cell(f"{solver}, the paper", "2012, its machine")
         rows.append([label, *(f"{seconds:.0f} s, {error} %" for seconds, error in quoted)])
-    titles = [datasets.SETS[dataset].title for dataset in PAPER_SETS]
+    titles = [titled(dataset) for dataset in PAPER_SETS]
     return Table([f"s = {s}", *titles], rows)
 
 
@@ -247,7 +248,7 @@ def _verdicts(records: Sequence[Record]) -> Table:
                 solved = Cell(shown(values(exact, "error")), f"gap {100 * gaps.max():.1f} %")
             rows.append(
                 [
-                    f"{entry.title}, s = {s}",
+                    f"{titled(dataset)}, s = {s}",
                     f"{paper}",
                     f"{unit:.2f}",
                     shown(ours),
