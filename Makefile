@@ -1,4 +1,4 @@
-# The two commands of the README, and what the maintainers run. Each sets up what it needs in .venv.
+# The commands of the README, and what the maintainers run. Each sets up what it needs in .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -215,14 +215,14 @@ def _everybody(records: Sequence[Record], s: int) -> Table:
             settings = {} if SOLVERS[solver].exact else dict(s=s)
             found = select(records, name, dataset=dataset, solver=solver, **settings)
             times, errors = values(found, "seconds"), shown(values(found, "error"))
-            cells.append(f"{seconds_shown(times)}, {errors} %" if found else None)
+            cells.append(Cell(f"{errors} %", seconds_shown(times)) if found else None)
         missing = "not installed" if version is None else "full run only"
         label = Cell(solver, version or missing) if any(cells) else Cell(solver, missing, "quiet")
         rows.append([label, *cells])
     for solver in ("ASSET_M", "CPSP", "CPNY", "LASVM", "SVM-Light"):
         quoted = [TABLE3[dataset, s][solver] for dataset in PAPER_SETS]
         label = Cell(f"{solver}, the paper", "2012, its machine")
-        rows.append([label, *(f"{seconds:.0f} s, {error} %" for seconds, error in quoted)])
+        rows.append([label, *(Cell(f"{error} %", f"{seconds:.0f} s") for seconds, error in quoted)])
     titles = [titled(dataset) for dataset in PAPER_SETS]
     return Table([f"s = {s}", *titles], rows)
 
