@@ -10,11 +10,13 @@ are run, others are empty rows.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = Path(options.output)
     store = Store(folder / "results.jsonl")
     console = Console()
+    jobs = options.jobs or (min(cpu_count(), 2) if scale.quick else 1)
     status = 0
     if not options.report_only:
         try:
-            run_tasks(tasks, store, options.threads, console)
+            run_tasks(tasks, store, console, jobs=jobs, threads=options.threads)
         except KeyboardInterrupt:
             console.print("Interrupted; the same command goes on from here.")
             status = 130
@@ -84,14 +87,27 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--sets", default="", help="only these data sets, separated by commas")
     parser.add_argument("--experiments", default="", help=f"only these of {', '.join(ALL)}")
     parser.add_argument("--repeats", type=_positive, default=None, help="another number of them")
-    parser.add_argument("--threads", type=_positive, default=cpu_count(), help="of BLAS")
+    parser.add_argument("--jobs", type=_positive, help="runs at a time: 2 if quick, else 1")
+    parser.add_argument("--threads", type=_positive, default=1, help="of BLAS, in each")
     parser.add_argument("--output", default="paper-report")
     parser.add_argument("--report-only", action="store_true", help="run nothing, write the page")
     return parser.parse_args(arguments)
 
 
-def run_tasks(tasks: Sequence[Task], store: Store, threads: int, console: Console) -> None:
-    """Run those that are not in the store, with a bar; what fails is recorded as failed."""
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task: a result (a failure is one too), or why there is none."""
+
+    result: dict[str, Any] | None
+    missing: str = ""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+
+def run_tasks(
+    tasks: Sequence[Task], store: Store, console: Console, *, jobs: int = 1, threads: int = 1
+) -> None:
+    """Run those that are not in the store, ``jobs`` at a time, with a bar; keep what comes at once."""
     left = [task for task in tasks if not store.has(task.key) and is_installed(task.solver)]
     if not left:
         return
@@ -101,50 +117,70 @@ def run_tasks(tasks: Sequence[Task], store: Store, threads: int, console: Consol
         TextColumn("{task.fields[number]}"),
         TimeRemainingColumn(),
     )
-    missing: set[str] = set()
-    with threadpool_limits(threads), Progress(*columns, console=console) as progress:
+    told: set[str] = set()
+    with Progress(*columns, console=console) as progress:
         total = sum(task.cost for task in left)
         bar = progress.add_task("", total=total, what="compiling", number=f"0/{len(left)}")
-        warm_up()
-        for number, task in enumerate(left, 1):
+        for number, (task, outcome) in enumerate(outcomes(left, jobs, threads), 1):
+            if outcome.missing and task.dataset not in told:
+                told.add(task.dataset)
+                console.print(f"{task.dataset} is left out: {outcome.missing}")
+            if outcome.result is not None:
+                store.add(record(task, outcome, threads))
+                if "failed" in outcome.result:
+                    console.print(f"{task.key} failed: {outcome.result['failed']}")
             what = f"{task.experiment} {task.dataset} {task.solver} {task.seed}"
-            progress.update(bar, what=what[:42], number=f"{number}/{len(left)}")
-            if task.dataset not in missing:
-                begun = time.perf_counter()
-                try:
-                    result = run_one(task)
-                except DataMissingError as error:
-                    missing.add(task.dataset)
-                    console.print(f"{task.dataset} is left out: {error}")
-                    result = None
-                if result is not None:
-                    store.add(record(task, result, threads, time.perf_counter() - begun))
-                    if "failed" in result:
-                        console.print(f"{task.key} failed: {result['failed']}")
-            progress.advance(bar, task.cost)
+            progress.update(bar, advance=task.cost, what=what[:42], number=f"{number}/{len(left)}")
             if not console.is_terminal:
                 console.print(f"{number}/{len(left)} {what}")
 
 
-def run_one(task: Task) -> dict[str, Any] | None:
-    """The result; None where the solver is not made for the problem; a failure is a result too."""
+def outcomes(tasks: Sequence[Task], jobs: int, threads: int) -> Iterator[tuple[Task, Outcome]]:
+    """Run tasks here, or in ``jobs`` processes; an interruption ends these at once."""
+    if jobs == 1:
+        with threadpool_limits(threads):
+            warm_up()
+            for task in tasks:
+                yield task, run_one(task)
+        return
+    # Spawned: processes that are forked after a matrix product may hang in their BLAS.
+    with get_context("spawn").Pool(jobs, _begin_worker, (threads,)) as pool:
+        for number, outcome in pool.imap_unordered(_run_numbered, enumerate(tasks)):
+            yield tasks[number], outcome
+
+
+def _begin_worker(threads: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threadpool_limits(threads)
+    warm_up()
+
+
+def _run_numbered(numbered: tuple[int, Task]) -> tuple[int, Outcome]:
+    number, task = numbered
+    return number, run_one(task)
+
+
+def run_one(task: Task) -> Outcome:
+    """Run a task; no result where there are no data, or the solver is not made for the problem."""
+    begun, cpu_begun = time.perf_counter(), time.process_time()
     try:
-        return task.run()
-    except (DataMissingError, KeyboardInterrupt):
-        raise
+        result = task.run()
+    except DataMissingError as error:
+        return Outcome(None, str(error))
     except NotImplementedError:
-        return None
+        return Outcome(None)
     except Exception as error:
-        return dict(failed=f"{type(error).__name__}: {error}")
+        result = dict(failed=f"{type(error).__name__}: {error}")
+    return Outcome(result, "", time.perf_counter() - begun, time.process_time() - cpu_begun)
 
 
-def record(task: Task, result: dict[str, Any], threads: int, seconds: float) -> dict[str, Any]:
+def record(task: Task, outcome: Outcome, threads: int) -> dict[str, Any]:
     """A line of the file."""
     software = SOLVERS[task.solver].version() if task.solver in SOLVERS else None
     return dict(
         key=task.key, experiment=task.experiment, solver=task.solver, dataset=task.dataset,
-        seed=task.seed, settings=task.settings, result=result, software=software,
-        took=round(seconds, 3),
+        seed=task.seed, settings=task.settings, result=outcome.result, software=software,
+        seconds=round(outcome.seconds, 3), cpu_seconds=round(outcome.cpu_seconds, 3),
         time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), machine=stamp(threads),
     )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 import http.server
 import json
+import os
+import sys
 import threading
 from functools import partial
 from itertools import pairwise
@@ -53,6 +55,7 @@ def cache(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache")
     monkeypatch.delenv("ASSET_DATA", raising=False)
+    monkeypatch.setattr("datasets.files._FAILED", {})
     return tmp_path / "cache"
 
 
@@ -232,7 +235,7 @@ def toy(monkeypatch):
 
 
 def test_a_second_run_does_only_what_is_missing_or_failed(toy, tmp_path, capsys):
-    arguments = ["--output", str(tmp_path), "--threads", "1"]
+    arguments = ["--output", str(tmp_path), "--jobs", "1"]
     assert paper.main(arguments) == 0
     assert toy.calls == [0, 1, 2]
     assert "d2 is left out: nowhere" in capsys.readouterr().out
@@ -250,13 +253,25 @@ def test_an_interrupted_run_leaves_a_page_and_goes_on(toy, tmp_path, monkeypatch
     def interrupt(task):
         raise KeyboardInterrupt
 
-    arguments = ["--output", str(tmp_path), "--threads", "1"]
+    arguments = ["--output", str(tmp_path), "--jobs", "1"]
     with monkeypatch.context() as patch:
         patch.setattr(paper, "run_one", interrupt)
         assert paper.main(arguments) == 130
     assert (tmp_path / "index.html").exists()
     assert paper.main(arguments) == 0
     assert toy.calls == [0, 1, 2]
+
+
+def test_two_processes_find_what_one_does(tmp_path, monkeypatch):
+    monkeypatch.setattr("experiments.rates.SEEDS", 1)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    found = []
+    for jobs in ("1", "2"):
+        folder = tmp_path / jobs
+        assert paper.main(["--experiments", "rates", "--jobs", jobs, "--output", str(folder)]) == 0
+        records = Store(folder / "results.jsonl").done()
+        found.append({record["key"]: record["result"] for record in records})
+    assert found[0] == found[1] and len(found[0]) == len(rates.RHOS) + 1
 
 
 def test_an_unknown_name_is_told_and_nothing_is_run(tmp_path):
@@ -293,7 +308,7 @@ def test_the_page_of_a_whole_run_shows_every_figure_in_a_browser(tmp_path):
     tasks = [task for experiment in ALL.values() for task in experiment.tasks(scale)]
     for task in tasks:
         if task.experiment != "rates" or task.seed < 2:
-            store.records.append(paper.record(task, made_up(task), 1, 0.1))
+            store.records.append(paper.record(task, paper.Outcome(made_up(task)), 1))
     page = write_report(store, tmp_path, scale)
     html = page.read_text("utf-8")
     for words in ("Table 2", "Figure 1", "Table 3", "Figure 2", "claims", "theorems", "Regression"):

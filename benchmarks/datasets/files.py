@@ -21,6 +21,10 @@ class DataMissingError(RuntimeError):
     """A data set is neither under ASSET_DATA nor to be downloaded."""
 
 
+_FAILED: dict[str, str] = {}
+"""Downloads that failed in this process, and why: they are not waited for again."""
+
+
 @dataclass(frozen=True)
 class RemoteFile:
     """A file, and where it is published; ``url`` is "" where it is not."""
@@ -39,7 +43,13 @@ class RemoteFile:
                 f"{self.name} is not under ASSET_DATA={folder or '(not set)'}, and there is no place "
                 "to download it from; put it there."
             )
-        return self._download()
+        if self.name in _FAILED:
+            raise DataMissingError(_FAILED[self.name])
+        try:
+            return self._download()
+        except DataMissingError as error:
+            _FAILED[self.name] = str(error)
+            raise
 
     def _download(self) -> Path:
         try:

@@ -51,8 +51,8 @@ def _how(records: list[Record], failed: list[Record], scale: Scale, planned: int
     if records:
         versions = records[-1]["machine"]["versions"]
         facts["versions"] = ", ".join(f"{name} {version}" for name, version in versions.items())
-        seconds = sum(record["took"] for record in records)
-        facts["time of all runs"] = f"{seconds / 60:.1f} minutes"
+        seconds = sum(record["cpu_seconds"] for record in records)
+        facts["CPU time of all runs"] = f"{seconds / 60:.1f} minutes"
         facts["measured"] = f"{min(r['time'] for r in records)} to {max(r['time'] for r in records)}"
     parts: list[Part] = [
         Facts(facts),
