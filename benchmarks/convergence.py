@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.svm import LinearSVC, LinearSVR
 
-import data
+import datasets as data
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.data import OneVsRestTargets, ShuffledOrder
 from asset_svm.feasible import FeasibleSet

@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-import data
+import datasets as data
 from asset_svm import AssetClassifier
 from timing import timed_pilot
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-import data
+import datasets as data
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.estimators.learning import Learner
 from asset_svm.features.diagnostics import frobenius_error

@@ -31,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-import data
+import datasets as data
 from asset_svm import AssetClassifier
 from asset_svm.data import GivenOrder, OneVsRestTargets
 from asset_svm.engines.local import LocalEngine, LocalRows

@@ -9,6 +9,7 @@ from html import escape
 from typing import Literal
 
 Tone = Literal["", "good", "bad", "quiet"]
+_LONG = 32  # characters of a cell that may be broken into lines
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Table:
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)
         body = "".join(
             f'<tr><th scope="row">{_cell(row[0])}</th>'
-            + "".join(f"<td>{_cell(value)}</td>" for value in row[1:])
+            + "".join(f"<td{_width(value)}>{_cell(value)}</td>" for value in row[1:])
             + "</tr>"
             for row in self.rows
         )
@@ -113,6 +114,12 @@ def _as_cell(value: Value) -> Cell:
     if value is None:
         return Cell("")
     return Cell(f"{value:.4g}" if isinstance(value, float) else str(value))
+
+
+def _width(value: Value) -> str:
+    """Numbers stay on one line, sentences do not."""
+    cell = _as_cell(value)
+    return ' class="words"' if max(len(cell.text), len(cell.note)) > _LONG else ""
 
 
 def _cell(value: Value) -> str:
