@@ -5,8 +5,8 @@
     mean     sum_i share_i model_i, share_i the shard's part of the rows
     end      the mean of the shards' averaged models
 
-Only models, K (d + 1) numbers, pass between a shard and the one who averages. A shard behaves as a local
-run on its rows alone would: it has m_i times ``epochs`` steps, which decay to 0 over them, and
+Only models, K (d + 1) numbers, pass between a shard and the one who averages. A shard behaves as a
+local run on its rows alone would: it has m_i times ``epochs`` steps, which decay to 0 over them, and
 averages its own iterates. With one shard nothing is exchanged, and the run is the local engine's.
 
 A round is a pure function of the shard's rows, the plan, what the shard was after an earlier round
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.engines.local import LocalEngine
+from asset_svm.engines.local import LocalEngine, LocalRows
 from asset_svm.engines.task import Recipe, TrainingRows
 from asset_svm.engines.training import pilot_scale, sample_gradients
 from asset_svm.feasible import FeasibleSet
@@ -232,7 +232,15 @@ class Shard:
     def snapshot(self) -> Snapshot:
         """What a twin of this shard begins from; of several shards, whose blocks end with rounds."""
         state, average = deepcopy((self.driver.state, self.driver.average))
-        return Snapshot(self.done, np.packbits(self.rows.mapped.once_lifted), state, average)
+        bits = np.zeros(self.rows.order.n_rows, dtype=bool)
+        bits[lifted_rows(self.rows)] = True
+        return Snapshot(self.done, np.packbits(bits), state, average)
+
+
+def lifted_rows(rows: TrainingRows) -> Array:
+    """The rows that were ever lifted to features."""
+    assert isinstance(rows.mapped, LocalRows)
+    return np.flatnonzero(rows.mapped.once_lifted)
 
 
 def mean_model(models: Sequence[Model], shares: Array) -> Model:
@@ -250,18 +258,23 @@ def run_rounds(
 ) -> tuple[Model, list[dict[str, Any]]]:
     """All rounds; ``run(r, mean)`` has every shard do round r, and returns their reports in order.
 
-    ``after_round`` is called with the mean model and the record of the round.
+    ``after_round`` is called with the mean model and the record of the round; True ends the run.
     """
     mean, history, steps, begun = None, [], 0, time.perf_counter()
     for r in range(plan.rounds):
         reports = run(r, mean)
         mean = mean_model([report.model for report in reports], shares)
         steps += sum(report.steps for report in reports)
-        record = {"round": r + 1, "epoch": (r + 1) * plan.epochs // plan.rounds, "steps": steps}
-        record |= {"seconds": time.perf_counter() - begun, **_progress(plan, mean, reports)}
+        record: dict[str, Any] = {
+            "round": r + 1,
+            "epoch": (r + 1) * plan.epochs // plan.rounds,
+            "steps": steps,
+            "seconds": time.perf_counter() - begun,
+            **_progress(plan, mean, reports),
+        }
         history.append(record)
-        if after_round is not None:
-            after_round(mean, record)
+        if after_round is not None and after_round(mean, record):
+            break
     assert mean is not None
     return mean, history
 
@@ -269,8 +282,8 @@ def run_rounds(
 def _progress(plan: Plan, mean: Model, reports: Sequence[Report]) -> dict[str, float]:
     """What the loops saw of their rows before they learnt from them."""
     steps = max(sum(report.steps for report in reports), 1)
-    loss = sum(report.loss for report in reports) / steps
-    active = sum(report.active for report in reports) / steps
+    loss = np.sum([report.loss for report in reports], axis=0) / steps
+    active = np.sum([report.active for report in reports], axis=0) / steps
     coef = mean[0] if plan.metric is None else plan.metric.apply(mean[0])
     regulariser = 0.5 * np.array(plan.recipe.lam) * np.einsum("kd,kd->k", coef, coef)
     return {
