@@ -18,7 +18,7 @@ from uuid import uuid4
 import numpy.typing as npt
 from dask.delayed import Delayed, delayed
 from distributed import Client, Future, KilledWorker, wait
-from distributed.client import FutureCancelledError
+from distributed.client import FuturesCancelledError
 from distributed.comm import CommClosedError
 
 from asset_svm.dask.exceptions import ClusterError
@@ -34,7 +34,7 @@ GRACE = 20.0
 """Seconds that a scheduler may be out of reach, or a cluster be without workers."""
 MOST_MOVES = 5
 """Times that one shard may lose its home."""
-LOST = (KilledWorker, FutureCancelledError, CommClosedError)
+LOST = (KilledWorker, FuturesCancelledError, CommClosedError)
 
 
 class Watch:
@@ -69,7 +69,8 @@ class Watch:
         left = list(futures)
         while left:
             self.workers()
-            left = [future for future in left if future not in finished(left)]
+            done = finished(left)
+            left = [future for future in left if future not in done]
         return [result_of(future) for future in futures]
 
 

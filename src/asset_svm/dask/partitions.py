@@ -105,7 +105,8 @@ def _blocks(name: str, collection: Any) -> list[Any]:
                 f"columns; a chunk must hold whole rows: {name}.rechunk({{1: -1}})."
             )
         return list(np.ravel(collection.to_delayed()))
-    return list(collection.to_delayed())
+    # Optimised, columns of one source may be cut into other partitions than the rest of them.
+    return list(collection.to_delayed(optimize_graph=False))
 
 
 def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
