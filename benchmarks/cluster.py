@@ -76,7 +76,7 @@ def one(workers: int, split: Any, settings: dict[str, Any]) -> None:
     chunk = -(-len(y) // workers)
     with (
         LocalCluster(
-            workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+            n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
         ) as processes,
         Client(processes) as client,
     ):
@@ -111,9 +111,10 @@ def one(workers: int, split: Any, settings: dict[str, Any]) -> None:
     weights.clear()
     error = 100.0 * (1.0 - model.to_local().score(X_test, y_test))
     print(
-        f"{workers} workers: {seconds:7.1f} s (processor: worker {busiest:.1f}, client {own:.1f}); objective "
-        f"{model.objective_:.5f}, error {error:.2f} %; {model.n_rounds_} rounds of {bytes_of_round} "
-        f"bytes a worker, {bytes_of_epoch} more an epoch; {memory:.0f} MB (allowed {allowed:.0f})",
+        f"{workers} workers: {seconds:7.1f} s (processor: worker {busiest:.1f}, client {own:.1f}); "
+        f"objective {model.objective_:.5f}, error {error:.2f} %; {model.n_rounds_} rounds of "
+        f"{bytes_of_round} bytes a worker, {bytes_of_epoch} more an epoch; {memory:.0f} MB "
+        f"(allowed {allowed:.0f})",
         flush=True,
     )
 

@@ -1,5 +1,7 @@
 """Shards and rounds without a cluster: against the local engine, and against a written reference."""
 
+import subprocess
+import sys
 from itertools import product
 
 import numpy as np
@@ -226,3 +228,9 @@ def test_the_mean_of_models_is_weighted():
     models = [(np.array([[2.0]]), np.array([1.0])), (np.array([[4.0]]), np.array([5.0]))]
     coef, intercept = mean_model(models, np.array([0.75, 0.25]))
     assert coef[0, 0] == 2.5 and intercept[0] == 2.0
+
+
+def test_without_dask_it_says_what_to_install():
+    script = "import sys; sys.modules['distributed'] = None; import asset_svm.dask"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert 'run: pip install "asset-svm[dask]"' in done.stderr.splitlines()[-1]

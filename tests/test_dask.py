@@ -109,7 +109,8 @@ def test_the_model_does_not_depend_on_who_runs_what(client, two_shards, blobs):
     placed = client.persist([X, y], workers=[first])
     assert same_model(DaskAssetClassifier(**SETTINGS).fit(*placed), two_shards)
     options = dict(processes=False, dashboard_address="127.0.0.1:0", memory_limit=0)
-    with LocalCluster(1, 2, **options) as alone, Client(alone, set_as_default=False) as other:
+    options |= dict(n_workers=1, threads_per_worker=2)
+    with LocalCluster(**options) as alone, Client(alone, set_as_default=False) as other:
         assert same_model(DaskAssetClassifier(**SETTINGS, client=other).fit(X, y), two_shards)
 
 
