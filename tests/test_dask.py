@@ -1,5 +1,6 @@
 """On a real cluster of processes: collections in, the same models out, whatever becomes of workers."""
 
+import contextvars
 import os
 import pickle
 import signal
@@ -318,8 +319,9 @@ def test_bad_input_gives_one_sentence(client, blobs, change, parameters, message
 
 def test_without_a_client_it_says_how_to_get_one(monkeypatch):
     monkeypatch.setattr("distributed.client._global_clients", {})
+    fit = DaskAssetClassifier().fit
     with pytest.raises(ValueError, match="client=None, and this process has no Dask client; make one"):
-        DaskAssetClassifier().fit(da.ones((4, 2)), da.ones(4))
+        contextvars.Context().run(fit, da.ones((4, 2)), da.ones(4))
 
 
 # Faults -------------------------------------------------------------------------------------------
@@ -363,6 +365,30 @@ def test_a_worker_killed_in_a_round_changes_nothing(client, slow_problem):
     assert same_model(model, expected)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
     client.wait_for_workers(2, timeout=30)
+
+
+def test_scattered_rows_cannot_be_computed_again_and_it_says_so(client, slow_problem):
+    X, y = slow_problem
+    pids = client.run(os.getpid)
+    worker = sorted(pids)[0]
+    lost = client.scatter(X[:15_000], workers=[worker], hash=False)
+    rows = da.concatenate(
+        [da.from_delayed(lost, (15_000, 20), X.dtype), da.from_array(X[15_000:], chunks=(15_000, -1))]
+    )
+    watching = when_round(client, 2, lambda: os.kill(pids[worker], signal.SIGKILL))
+    with pytest.raises(ClusterError, match=r"not by client.scatter|Rows that were scattered"):
+        DaskAssetClassifier(**SLOW).fit(rows, da.from_array(y, chunks=15_000))
+    watching.join()
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_a_cluster_without_workers_is_told(blobs, monkeypatch):
+    monkeypatch.setattr(cluster, "GRACE", 1.0)
+    options = dict(n_workers=0, processes=False, dashboard_address="127.0.0.1:0")
+    with LocalCluster(**options) as empty, Client(empty, set_as_default=False) as connected:
+        model = DaskAssetClassifier(client=connected)
+        with pytest.raises(ClusterError, match="has had no worker for 1 s"):
+            model.fit(*chunked(*blobs, 2000))
 
 
 def test_a_worker_that_joins_late_changes_nothing(client, two_shards, blobs):

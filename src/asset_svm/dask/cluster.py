@@ -188,8 +188,9 @@ class ShardedRun:
         self.moves[number] += 1
         if self.moves[number] > MOST_MOVES:
             raise ClusterError(
-                f"Shard {number} lost its worker {MOST_MOVES + 1} times; look for what ends workers "
-                "(their memory limit?), or lower memory_limit, and fit again."
+                f"Shard {number} lost its worker or its rows {MOST_MOVES + 1} times; look for what "
+                "ends workers (their memory limit?), and make the rows from a source that Dask can "
+                "read again, not by client.scatter."
             )
         workers = self._workers()
         self._assignments.pop(self.homes[number].worker, None)
