@@ -236,6 +236,8 @@ class ShardedRun:
     def round(self, r: int, mean: Model | None) -> list[Report]:
         """Round r of every shard."""
         plan = self.plan
+        if mean is not None:  # what shards would round it to: half as long to send
+            mean = mean[0].astype(self.dtype), mean[1]
         keep = plan.n_shards > 1 and (r + 1) % self.snapshot_rounds == 0 and r + 1 < plan.rounds
         attempts = Counter[int]()
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,7 @@ class Snapshot:
     lifted : uint8 array
         A bit a row: whether it was ever lifted to features (see ``Driver``).
     state, average
-        None before the first round.
+        Without the iterates, which the next mean model replaces; None before the first round.
     """
 
     rounds: int
@@ -184,10 +184,11 @@ class Shard:
         cut = engine.cut(m, screen=screen)
         if plan.n_shards > 1:
             cut = RoundCut(cut.size, cut.until, cut.later, self.rounds)
-        state, average = deepcopy((past.state, past.average))
-        if state is None or average is None:
-            state = SolverState.zeros(len(recipe.lam), rows.mapped.dimension, rows.mapped.dtype)
-            average = Average(recipe.window(steps))
+        state = SolverState.zeros(len(recipe.lam), rows.mapped.dimension, rows.mapped.dtype)
+        average = Average(recipe.window(steps))
+        if past.state is not None and past.average is not None:
+            kept, average = deepcopy((past.state, past.average))
+            state = replace(kept, direction=state.direction, pending=state.pending)
         self.driver = Driver(
             rows.mapped,
             rows.targets,
@@ -221,17 +222,31 @@ class Shard:
             driver.advance(self.rounds.begin(self.done + 1) - driver.position)
         driver.pool = None
         self.done += 1
+        state = driver.state
         if self.done == plan.rounds:
             driver.settle()
             model = driver.model()
+        elif plan.n_shards > 1:  # in the type of the rows: half as long to send, and as exact
+            state.unscale()
+            model = state.direction.copy(), state.intercept.copy()
         else:
-            model = driver.state.coef, driver.state.intercept.copy()
+            model = state.coef, state.intercept.copy()
         progress = driver.take_progress()
         return Report(model, progress.steps, progress.loss, progress.active)
 
     def snapshot(self) -> Snapshot:
-        """What a twin of this shard begins from; of several shards, whose blocks end with rounds."""
-        state, average = deepcopy((self.driver.state, self.driver.average))
+        """What a twin of this shard begins from, in a run of several shards.
+
+        Their blocks end with rounds, and the next one begins from a mean model: the iterate need not
+        be kept, nor segments of the average that lie before the final one.
+        """
+        driver, window = self.driver, self.driver.average.window
+        driver.state.fold()
+        none = np.empty((len(self.plan.recipe.lam), 0), dtype=driver.state.direction.dtype)
+        state = deepcopy(replace(driver.state, direction=none, pending=none))
+        first = window.start(self.rounds.steps)
+        segments = [s for s in driver.average.segments if s.begin >= first]
+        average = deepcopy(replace(driver.average, segments=segments))
         bits = np.zeros(self.rows.order.n_rows, dtype=bool)
         bits[lifted_rows(self.rows)] = True
         return Snapshot(self.done, np.packbits(bits), state, average)
