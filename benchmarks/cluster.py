@@ -45,12 +45,12 @@ class Counted(cluster.ShardedRun):
     """A run that weighs its messages."""
 
     def round(self, r: int, mean: Any) -> Any:
-        """A round, and the bytes of the mean and of the largest report with its snapshot."""
+        """A round, and the bytes of the mean as it was sent, of the largest report and snapshot."""
         before = list(self.snapshots)
         reports = super().round(r, mean)
         new = [s for s, old in zip(self.snapshots, before, strict=True) if s is not old]
         snapshot = max((sent(s) for s in new), default=0)
-        weights.append((sent(mean) + max(sent(report) for report in reports), snapshot))
+        weights.append((sent(self.means[-1]) + max(sent(report) for report in reports), snapshot))
         return reports
 
 

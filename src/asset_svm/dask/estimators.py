@@ -23,6 +23,9 @@ class DaskAssetClassifier(DaskLearner, AssetClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     %(attributes)s
+    n_shards_ : int
+    n_rounds_ : int
+        ``history_`` has a record of each.
 
     Examples
     --------
@@ -137,6 +140,9 @@ class DaskAssetRegressor(DaskLearner, AssetRegressor):
     Attributes
     ----------
     %(attributes)s
+    n_shards_ : int
+    n_rounds_ : int
+        ``history_`` has a record of each.
     """
 
     _local = AssetRegressor

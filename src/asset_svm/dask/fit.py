@@ -45,7 +45,8 @@ MOST_SHARDS = 128
 ROUNDS_PER_EPOCH = 10
 """By measurement: more help little even where the rows of a partition are alike."""
 ROUND_STEPS = 1000
-"""The least that a shard should do in a round, by default."""
+"""The least that a shard should do in a round, by default, as long as there are some rounds."""
+FEWEST_ROUNDS = 10
 
 
 class ClusterFit:
@@ -252,7 +253,7 @@ class ClusterFit:
             return epochs
         if asked is not None:
             return int(asked) * epochs
-        return max(min(ROUNDS_PER_EPOCH * epochs, steps // ROUND_STEPS), 1)
+        return max(min(ROUNDS_PER_EPOCH * epochs, steps // ROUND_STEPS), FEWEST_ROUNDS)
 
     def _befores(self, lifted: np.ndarray) -> list[Snapshot]:
         """The shards before the first round: rows that the sample lifted count as lifted there too."""

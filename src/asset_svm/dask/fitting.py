@@ -33,7 +33,7 @@ n_shards : int, default=None
     partition, 128 at most. Fewer are more accurate; as many as there are workers is fastest.
 rounds_per_epoch : int, default=None
     How often the models of the shards are averaged. None: 10, fewer where a shard would have
-    less than 1000 steps a round."""
+    less than 1000 steps a round, but 10 in all."""
 
 NOT_HERE = {
     "tol": (None, "the gap is known when the run is over"),
