@@ -112,7 +112,9 @@ def test_the_model_does_not_depend_on_who_runs_what(client, two_shards, blobs):
     options = dict(processes=False, dashboard_address="127.0.0.1:0", memory_limit=0)
     options |= dict(n_workers=1, threads_per_worker=2)
     with LocalCluster(**options) as alone, Client(alone, set_as_default=False) as other:
-        assert same_model(DaskAssetClassifier(**SETTINGS, client=other).fit(X, y), two_shards)
+        model = DaskAssetClassifier(**SETTINGS, client=other).fit(X, y)
+        assert same_model(model, two_shards)
+        assert model.score(X, y) == two_shards.to_local().score(*blobs)
 
 
 def test_recomputed_rows_change_nothing(client, two_shards, blobs):
@@ -199,6 +201,8 @@ def test_rows_of_weight_zero_are_as_good_as_absent(client, two_shards, blobs):
         da.from_array(X, chunks=(*sizes, 3)), da.from_array(y, chunks=sizes), da.from_array(w, sizes)
     )
     assert same_model(model, two_shards) and model.classes_.tolist() == [-1, 1]
+    assert model.component_indices_ is None
+    np.testing.assert_array_equal(two_shards.components_, blobs[0][two_shards.component_indices_])
 
 
 def test_regression_on_dataframes(client, waves):

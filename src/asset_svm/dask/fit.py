@@ -43,7 +43,7 @@ SAMPLE_ROWS = 20_000
 MOST_SHARDS = 128
 """Shards that partitions make by default; the error grows with their number."""
 ROUNDS_PER_EPOCH = 10
-"""By measurement: more help little even where the rows of a partition are alike."""
+"""One would do where rows are shuffled; where partitions differ, more are better (docs/scaling.md)."""
 ROUND_STEPS = 1000
 """The least that a shard should do in a round, by default, as long as there are some rounds."""
 FEWEST_ROUNDS = 10
@@ -52,8 +52,8 @@ FEWEST_ROUNDS = 10
 class ClusterFit:
     """A fit of an estimator to collections; ``run`` does it.
 
-    After it, ``phi``, ``metric``, ``recipe``, ``monitor``, ``n_features`` and the ``sizes`` of the
-    shards are there to be stored.
+    After it, ``phi``, ``metric``, ``recipe``, ``monitor``, ``n_features``, the ``sizes`` of the shards
+    and the number of rows ``skipped`` for their weight of 0 are there.
     """
 
     phi: FeatureMap
@@ -191,6 +191,7 @@ class ClusterFit:
                     f"The partitions of X have several {what}, {sorted(kinds)}; they must agree."
                 )
         self.n_features = filled[0].n_features
+        self.skipped = sum(s.skipped for s in found)
         return found
 
     @staticmethod

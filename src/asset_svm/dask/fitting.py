@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import ClassVar
 
 import dask
@@ -127,7 +128,8 @@ class DaskLearner(Learner):
         """As the plain estimator's, from collections; the targets come to the client, X does not."""
         if not is_collection(X):
             return self.to_local().score(X, y, sample_weight)
-        y, predicted, sample_weight = dask.compute(y, self.predict(X), sample_weight)
+        with nullcontext() if self.client is None else self.client.as_current():
+            y, predicted, sample_weight = dask.compute(y, self.predict(X), sample_weight)
         return self._metric(y, predicted, sample_weight=sample_weight)
 
     # Training ---------------------------------------------------------------------------------
@@ -170,6 +172,8 @@ class DaskLearner(Learner):
             steps = solution.steps
             self._store(solution.coef, solution.intercept, fit.phi, encoded)
             self._point_to(rows, True)
+            if fit.skipped and hasattr(self, "component_indices_"):
+                self.component_indices_ = None  # they would not count those rows
             self._keep_session(solution, fit.recipe, fit.phi, fit.metric, rows, encoded, steps)
             self.n_iter_, self.t_, self.lam_ = solution.epochs, steps, fit.recipe.lam[0]
             self.history_ = solution.history

@@ -7,7 +7,7 @@ whole run must know of them comes back as a ``Summary`` of a few numbers each, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dask.array as da
@@ -26,11 +26,12 @@ Matrix = Any
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows of positive weight, their targets and weights."""
+    """Rows of positive weight, their targets and weights; ``skipped`` others were beside them."""
 
     X: Matrix
     y: Array
     weight: Array
+    skipped: int = 0
 
     def __sizeof__(self) -> int:
         X = self.X
@@ -47,6 +48,7 @@ class Summary:
     """What the run must know of a part; ``values`` are the classes there, or the extremes of y."""
 
     n_rows: int
+    skipped: int
     n_features: int
     dtype: np.dtype[Any]
     sparse: bool
@@ -129,7 +131,10 @@ def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
             "they must agree."
         )
     weight = check_weight(weight, X)
-    return Part(X, y, weight) if weight.all() else Part(X, y, weight).take(np.flatnonzero(weight))
+    if weight.all():
+        return Part(X, y, weight)
+    positive = np.flatnonzero(weight)
+    return replace(Part(X, y, weight).take(positive), skipped=len(y) - len(positive))
 
 
 def summarise(part: Part, numeric: bool) -> Summary:
@@ -145,8 +150,9 @@ def summarise(part: Part, numeric: bool) -> Summary:
     largest = float(w.max(initial=0.0))
     even = bool((w == largest).all())
     return Summary(
-        len(y), X.shape[1], X.dtype, sp.issparse(X), float(w.sum()), largest, even, values, weights
-    )
+        len(y), part.skipped, X.shape[1], X.dtype, sp.issparse(X),
+        float(w.sum()), largest, even, values, weights,
+    )  # fmt: skip
 
 
 def join(parts: Sequence[Part], dtype: Any) -> Part:
