@@ -17,8 +17,8 @@ from uuid import uuid4
 
 import numpy.typing as npt
 from dask.delayed import Delayed, delayed
-from distributed import Client, Future, KilledWorker, wait
-from distributed.client import FuturesCancelledError
+from distributed import Client, Future, KilledWorker
+from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
 
 from asset_svm.dask.exceptions import ClusterError
@@ -30,11 +30,13 @@ from asset_svm.problem import CertificateSums
 Array = npt.NDArray[Any]
 POLL = 0.5
 """Seconds between two looks at the cluster."""
+NAP = 0.002
+"""Seconds between two looks at futures, which cost nothing."""
 GRACE = 20.0
 """Seconds that a scheduler may be out of reach, or a cluster be without workers."""
 MOST_MOVES = 5
 """Times that one shard may lose its home."""
-LOST = (KilledWorker, FuturesCancelledError, CommClosedError)
+LOST = (KilledWorker, FutureCancelledError, FuturesCancelledError, CommClosedError, TimeoutError)
 
 
 class Watch:
@@ -75,13 +77,13 @@ class Watch:
 
 
 def finished(futures: Sequence[Future]) -> set[Future]:
-    """Those that are done, or failed, at the next look."""
-    try:
-        return set(wait(list(futures), timeout=POLL, return_when="FIRST_COMPLETED").done)
-    except TimeoutError:
-        return set()
-    except LOST:
-        return {future for future in futures if future.done()}
+    """Those that are done, failed or given up; none if nothing happens until the next look."""
+    end = time.monotonic() + POLL
+    while True:
+        found = {future for future in futures if future.done()}
+        if found or time.monotonic() > end:
+            return found
+        time.sleep(NAP)
 
 
 def result_of(future: Future) -> Any:
@@ -212,7 +214,11 @@ class ShardedRun:
             for number, future in list(waiting.items()):
                 homeless = bool(workers) and self.homes[number].worker not in workers
                 if future in done and future.status == "finished":
-                    answer = result_of(future)
+                    try:
+                        answer = future.result(timeout=GRACE)
+                    except LOST:  # with its worker, before it came here
+                        self._move(number)
+                        answer = None
                     if answer is not None:
                         answers[number] = answer
                         del waiting[number]
