@@ -36,7 +36,7 @@ GRACE = 20.0
 """Seconds that a scheduler may be out of reach, or a cluster be without workers."""
 MOST_MOVES = 5
 """Times that one shard may lose its home."""
-LOST = (KilledWorker, FutureCancelledError, FuturesCancelledError, CommClosedError, TimeoutError)
+LOST = (KilledWorker, FutureCancelledError, FuturesCancelledError, CommClosedError)
 
 
 class Watch:
@@ -90,7 +90,7 @@ def result_of(future: Future) -> Any:
     """The result of a future that is done; a lost one is a ``ClusterError``."""
     try:
         return future.result(timeout=GRACE)
-    except LOST as error:
+    except (*LOST, TimeoutError) as error:
         raise ClusterError(
             f"Dask gave up {future.key}: {error}. Rows that were scattered, or whose workers die "
             "again and again, cannot be computed anew; persist collections that know their source."
@@ -216,7 +216,7 @@ class ShardedRun:
                 if future in done and future.status == "finished":
                     try:
                         answer = future.result(timeout=GRACE)
-                    except LOST:  # with its worker, before it came here
+                    except (*LOST, TimeoutError):  # with its worker, before it came here
                         self._move(number)
                         answer = None
                     if answer is not None:
