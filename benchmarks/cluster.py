@@ -22,7 +22,7 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
 
-import data
+import datasets as data
 from asset_svm import AssetClassifier
 from asset_svm.dask import DaskAssetClassifier, cluster, fit
 
