@@ -41,6 +41,7 @@ NOT_HERE = {
     "early_stopping": (False, "no rows are held out"),
     "time_limit": (None, "workers do not stop in the middle of a round"),
     "warm_start": (False, "every fit begins anew"),
+    "n_cells": (None, "cells are made of rows in memory"),
 }
 
 
@@ -159,7 +160,7 @@ class DaskLearner(Learner):
             raise ValueError(f"client={client!r} is not a synchronous distributed.Client; pass one.")
         return client
 
-    def _fit(self, X, y, sample_weight):
+    def _fit(self, X, y, sample_weight, watch=None):
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
             fit = ClusterFit(self, self._connection(), X, y, sample_weight)
@@ -174,7 +175,8 @@ class DaskLearner(Learner):
             self._point_to(rows, True)
             if fit.skipped and hasattr(self, "component_indices_"):
                 self.component_indices_ = None  # they would not count those rows
-            self._keep_session(solution, fit.recipe, fit.phi, fit.metric, rows, encoded, steps)
+            mean_weight = float(rows.weight.mean())
+            self._keep_session(solution, fit.recipe, fit.phi, fit.metric, mean_weight, encoded, steps)
             self.n_iter_, self.t_, self.lam_ = solution.epochs, steps, fit.recipe.lam[0]
             self.history_ = solution.history
             self.step_scale_ = solution.step_scale
