@@ -19,13 +19,12 @@ import scipy.sparse as sp
 
 from asset_svm.data import GivenOrder, Order, ShuffledOrder, Targets
 from asset_svm.engines.certification import certify_rows
-from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.task import Recipe, TrainingRows
-from asset_svm.engines.training import check_finite, find_metric, pilot_scale, sample_gradients
+from asset_svm.engines.task import Engine, Recipe, TrainingRows
+from asset_svm.engines.training import check_finite, pilot_scale, sample_gradients
 from asset_svm.features import Evaluable, FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS
 from asset_svm.problem import Certificate
-from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
+from asset_svm.solvers import Average, ModelAxis, SolverState
 from asset_svm.solvers.driver import Progress, Slopes
 
 Array = npt.NDArray[Any]
@@ -117,10 +116,10 @@ class OnlineSession:
         coef, intercept = self.average.result(self.state)
         return coef if self.metric is None else self.metric.apply(coef), intercept
 
-    def _estimate_metric(self) -> None:
+    def _estimate_metric(self, engine: Engine) -> None:
         """The metric of the recent rows, the state carried over into it."""
         recent, seed = self.recent, self.recipe.seed + self.batches
-        new = find_metric(self.phi, recent.X, recent.weight, seed)
+        new = engine.find_metric(self.phi, recent.X, recent.weight, seed)
         old = self.metric or Metric.identity(self.phi.dimension)
 
         def change(A: Array) -> Array:
@@ -130,7 +129,7 @@ class OnlineSession:
         self.average.change_basis(change)
         self.metric = new
 
-    def _estimate_gradients(self, engine: LocalEngine, phi: Evaluable) -> None:
+    def _estimate_gradients(self, engine: Engine, phi: Evaluable) -> None:
         """D_G and kappa of the recent rows; kappa only grows."""
         recent = self.recent
         m = recent.X.shape[0]
@@ -153,7 +152,7 @@ class OnlineSession:
 
     def update(
         self,
-        engine: LocalEngine,
+        engine: Engine,
         X: Matrix,
         targets: Targets,
         weight: Array,
@@ -170,7 +169,7 @@ class OnlineSession:
         first = self.gradient_bounds is None
         due = first or (self.rows_seen + n >= self.next_estimate and self.recent.enough)
         if due and self.recipe.step == "metric" and (first or self.recent.enough):
-            self._estimate_metric()
+            self._estimate_metric(engine)
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         if due:
             self._estimate_gradients(engine, phi)
@@ -202,7 +201,7 @@ class OnlineSession:
                 elif self.scale is None:
                     self.scale = SMALL_BATCH_SCALE
             rules = self.recipe.rules(sets, self.gradient_bounds, self.scale, 0, self.metric)
-            driver = Driver(
+            driver = engine.driver(
                 rows.mapped,
                 targets,
                 order,

@@ -17,12 +17,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from asset_svm.data import Targets
 from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.task import Recipe, StepKind
+from asset_svm.engines.task import Engine, Recipe, StepKind
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.callbacks import CallbackSupportMixin
 from asset_svm.estimators.decision import Decision
+from asset_svm.estimators.device import card_engine, check_card_rows, goes_to_card, on_card, on_host
 from asset_svm.estimators.fitting import FLOATS, results
-from asset_svm.estimators.maps import check_rank, draw_fourier, draw_nystroem
+from asset_svm.estimators.maps import DEFAULT_COMPONENTS, check_rank, draw_fourier, draw_nystroem
 from asset_svm.estimators.transformers import FourierMap, NystroemMap
 from asset_svm.features import FeatureMap, NystroemFeatures
 from asset_svm.features.nystroem import KernelBasis
@@ -73,6 +74,8 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         warm_start,
         random_state,
         n_jobs,
+        device,
+        precision,
         verbose,
     ):
         self.kernel = kernel
@@ -103,6 +106,8 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
+        self.precision = precision
         self.verbose = verbose
 
     # scikit-learn's own protocol --------------------------------------------------------------
@@ -152,6 +157,8 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         check.check_not_negative("memory_limit", self.memory_limit, optional=True)
         check.check_flag("warm_start", self.warm_start)
         check.check_jobs(self.n_jobs)
+        check.check_choice("device", self.device, ("cpu", "cuda", "auto"))
+        check.check_choice("precision", self.precision, ("float32", "float16"))
         check.check_level("verbose", self.verbose)
 
     @property
@@ -162,9 +169,16 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
     def _step(self) -> StepKind:
         return "metric" if self.step == "auto" else self.step
 
-    def _engine(self) -> LocalEngine:
+    def _engine(self, X) -> Engine:
+        """Who does the work on these rows."""
         limit = None if self.memory_limit is None else int(self.memory_limit)
+        if self._on_card(X):
+            return card_engine(limit, self.precision)
         return LocalEngine(n_threads=effective_n_jobs(self.n_jobs), memory_limit=limit)
+
+    def _on_card(self, X) -> bool:
+        """Whether ``device`` sends these rows to the card."""
+        return goes_to_card(self.device, X, self.n_components or DEFAULT_COMPONENTS)
 
     def _recipe(self, loss: Loss, lam: float, n_models: int, seed: int) -> Recipe:
         average = self.average
@@ -182,14 +196,17 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             seed=seed,
         )
 
-    def _draw_map(self, X, weight, seed, *, batch: bool) -> FeatureMap:
+    def _draw_map(self, engine: Engine, X, weight, seed, *, batch: bool) -> FeatureMap:
         """The map: drawn from these rows, or the one given as ``approximation``."""
         rng = np.random.default_rng([seed, 0])
         if isinstance(self.approximation, str):
             if self.approximation == "fourier":
                 return draw_fourier(self, X, weight, rng)
             what = "rows of the first batch" if batch else "rows of X"
-            return draw_nystroem(self, X, weight, rng, what, eigenbasis=self._step == "metric")
+            eigenbasis = self._step == "metric"
+            return draw_nystroem(
+                self, X, weight, rng, what, eigenbasis=eigenbasis, features=engine.nystroem
+            )
         given = self.approximation
         if isinstance(given, FrozenEstimator):
             given = given.estimator
@@ -197,7 +214,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             given = clone(given)
             if given.random_state is None:
                 given.set_params(random_state=seed)
-            given.fit(X, sample_weight=weight)
+            given.fit(on_host(X), sample_weight=weight)
         if given.features_.n_features_in != X.shape[1]:
             raise ValueError(
                 f"approximation maps rows of {given.features_.n_features_in} features, and X has "
@@ -220,8 +237,16 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _decide(self, X) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        X = self._checked(X, reset=False)
+        if self._on_card(X):
+            return self._decision.on_card(card_engine(None, self.precision), X)
         return self._decision(X)
+
+    def _checked(self, X, *, reset: bool):
+        """Rows that can be worked on: an array, a CSR matrix, or a tensor on the card."""
+        if on_card(X):
+            return check_card_rows(self, X, reset=reset)
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
 
     def compiled(self, method="predict"):
         """A plain function for serving: no validation, no checks, no overhead.

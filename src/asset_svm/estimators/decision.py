@@ -25,7 +25,7 @@ class Decision:
 
     def __init__(self, source: Any, weights: np.ndarray, intercept: np.ndarray):
         self.source, self.weights, self.intercept = source, weights, intercept
-        self._prepared: dict[np.dtype, Any] = {}
+        self._prepared: dict[Any, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_prepared": {}}
@@ -42,6 +42,14 @@ class Decision:
         basis, weights, intercept = self.basis(dtype), self.weights.T.copy(), self.intercept
         return lambda X: basis(X) @ weights + intercept
 
+    def on_card(self, engine: Any, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, computed on a card."""
+        dtype = np.dtype(np.float64 if "64" in str(X.dtype) else np.float32)
+        key = (dtype, engine.precision)
+        if key not in self._prepared:
+            self._prepared[key] = engine.decision(self.source, self.weights, self.intercept, dtype)
+        return self._finite(self._prepared[key](X))
+
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions; sums in float64, the result in the type of X."""
         basis = self.basis(X.dtype)
@@ -50,6 +58,10 @@ class Decision:
             with np.errstate(over="ignore", invalid="ignore"):  # found and told below
                 block = basis(X[start : start + BLOCK_ROWS])
                 out[start : start + BLOCK_ROWS] = weighted_sums(block, self.weights) + self.intercept
+        return self._finite(out)
+
+    @staticmethod
+    def _finite(out: np.ndarray) -> np.ndarray:
         if not np.isfinite(out).all():
             raise NonFiniteError(
                 f"The decision of row {int(np.argmin(np.isfinite(out).all(axis=1)))} is not finite: "

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from asset_svm.engines.local import available_memory
+from asset_svm.estimators.device import on_host
 from asset_svm.estimators.parameters import check_count, check_not_negative
 from asset_svm.features import FourierFeatures, NystroemFeatures
 from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel, scale_gamma
@@ -22,7 +23,7 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> Kernel:
     if gamma == "auto":
         gamma = 1.0 / X.shape[1]
     elif gamma == "scale":
-        gamma = scale_gamma(X, weight)
+        gamma = scale_gamma(on_host(X), weight)
     coef0, degree = getattr(estimator, "coef0", 0.0), getattr(estimator, "degree", 3)
     return Kernel(estimator.kernel, float(gamma), degree, float(coef0))
 
@@ -43,6 +44,7 @@ def draw_nystroem(
     what: str = "rows of X",
     *,
     eigenbasis: bool = False,
+    features: type[NystroemFeatures] = NystroemFeatures,
 ) -> NystroemFeatures:
     """Landmarks from the rows of X, and their factor; in an eigenbasis where asked and not dear."""
     allowed = X.shape[0] if weight is None else int(np.count_nonzero(weight))
@@ -56,7 +58,7 @@ def draw_nystroem(
             f"n_components={count} is more than the {allowed} {what}; "
             f"set n_components to at most {allowed}."
         )
-    return NystroemFeatures.sample(
+    return features.sample(
         X,
         resolve_kernel(estimator, X, weight),
         count,
