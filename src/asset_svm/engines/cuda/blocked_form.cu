@@ -11,11 +11,12 @@
 //   shrink    in a metric, by what is due (two more barriers where the metric has directions)
 //
 // The steps are a chain: margin, loss, length, margin of the next row. Only that is in the loop over
-// rows. A lane owns four rows of every 128 and keeps their u in registers; rows of G are loaded PREFETCH
-// steps ahead; u of the row after the next is broadcast a step before it is needed; eta, the products of
-// the shrink factors, 1/c and the limit of the projection are prepared for 32 steps at a time, one a
-// lane; losses, slopes and the average are settled for 32 steps at a time. Projection and folding of c
-// leave the chain for a function of their own.
+// rows. A lane owns four rows of every 128 and keeps their u in registers; u of the row after the next is
+// broadcast a step before it is needed. While the first warp takes 32 steps, the others bring the rows of
+// G for the next 32 into shared memory; eta, the products of the shrink factors, 1/c and the limit of the
+// projection are prepared for 32 steps at a time, one a lane, and losses, slopes and the average are
+// settled likewise. Projection and folding of c are rare: BATCH steps are taken as if there were none, and
+// taken again with care where that was wrong.
 //
 // Precision: VALUE is how V is kept, REAL the type of margins and vectors. Scalars that live longer than
 // a piece (c, b, |coef|^2, the sums of the average) are double; inside a piece b and |coef|^2 are a double
@@ -24,7 +25,7 @@
 typedef unsigned short half_bits;
 constexpr int THREADS = 256, WARPS = 8, TILE = 128, LANES = 32;
 constexpr int HALVES = BLOCK / 128, SLOTS = 4 * HALVES;
-constexpr int PREFETCH = 8;
+constexpr int BATCH = 8;
 constexpr unsigned ALL = 0xffffffffu;
 
 struct Run {
@@ -124,17 +125,22 @@ __device__ void grid_barrier(const Run& run) {
 
 // The steps of one model ----------------------------------------------------------------------------
 
-struct Row {   // what the chain needs of a row
+struct alignas(16) Row {   // what the chain needs of a row
   REAL y, most, pull, limit;      // target, eta w, y / c (1 / c for regression), R^2 / c^2 - base of |coef|^2
   REAL c, diagonal, beside, shorten;  // after the shrink; G_kk, G_k,k+1, reach / (G_kk + 1)
 };
 
-struct Shared {
+struct Group {   // 32 rows, prepared while the 32 before them are stepped through
   Row row[LANES];
-  REAL u[BLOCK], a[BLOCK], gained[BLOCK];
-  double before[BLOCK];
   double product[LANES], sum[LANES], eta[LANES];  // of shrink factors; of eta * product, this row's in
+};
+
+struct Shared {
+  Group group[2];
+  alignas(16) REAL u[BLOCK], a[BLOCK], gained[BLOCK];
+  double before[BLOCK];
   double c_base, norm, omega, sum_base, alive, head, lam, radius, weight_scale;
+  long long steps;          // j, before the group that is prepared next
   int first, segment;       // the row of lane 0; the lane from which c_base holds
   unsigned folds;           // lanes at whose row c leaves [0.1, 10]
 };
@@ -146,23 +152,23 @@ __device__ double step_length(const Run& run, int k, double j) {
 }
 
 // Fill row[] from c_base and norm, and find where c must be folded.
-__device__ __noinline__ void refresh(const Run& run, Shared& s, int lane) {
-  const double c = s.c_base * s.product[lane], inverse = 1.0 / c;
-  Row& row = s.row[lane];
+__device__ __noinline__ void refresh(Shared& s, Group& group, int lane) {
+  const double c = s.c_base * group.product[lane], inverse = 1.0 / c;
+  Row& row = group.row[lane];
   row.c = REAL(c);
   row.pull = REAL(LOSS == 0 ? row.y * inverse : inverse);
   const double limit = square(s.radius * inverse) - s.norm;
   row.limit = REAL(fmin(limit, 1e37));
-  const bool out = s.eta[lane] >= 0.0 && (fabs(c) < 0.1 || fabs(c) > 10.0);
+  const bool out = group.eta[lane] >= 0.0 && (fabs(c) < 0.1 || fabs(c) > 10.0);
   const unsigned folds = __ballot_sync(ALL, out);
   if (lane == 0) s.folds = folds;
   __syncwarp();
 }
 
 // The products of shrink factors from row ``from`` on, whose own factor is spent (-1: from the first).
-__device__ __noinline__ void prepare(Shared& s, int from, int lane) {
-  const double eta = fmax(s.eta[lane], 0.0);
-  double product = lane > from ? 1.0 - eta * s.lam : 1.0;
+__device__ __noinline__ void prepare(Group& group, double lam, int from, int lane) {
+  const double eta = fmax(group.eta[lane], 0.0);
+  double product = lane > from ? 1.0 - eta * lam : 1.0;
   for (int reach = 1; reach < LANES; reach <<= 1) {
     const double other = __shfl_up_sync(ALL, product, reach);
     if (lane >= reach) product *= other;
@@ -172,47 +178,47 @@ __device__ __noinline__ void prepare(Shared& s, int from, int lane) {
     const double other = __shfl_up_sync(ALL, sum, reach);
     if (lane >= reach) sum += other;
   }
-  s.product[lane] = product;
-  s.sum[lane] = sum;
+  group.product[lane] = product;
+  group.sum[lane] = sum;
   __syncwarp();
 }
 
 // Put down what the sum of eta c was before each row of the open segment, up to row ``last``.
-__device__ __noinline__ void note_before(Shared& s, int last, int lane) {
+__device__ __noinline__ void note_before(Shared& s, const Group& group, int last, int lane) {
   if (lane >= s.segment && lane <= last) {
-    const double until = lane ? s.sum[lane - 1] : 0.0;
+    const double until = lane ? group.sum[lane - 1] : 0.0;
     s.before[s.first + lane] = s.omega + s.c_base * (until - s.sum_base);
   }
   __syncwarp();
 }
 
 // |coef| > R after row ``l``: c = sign(c) R / |u|. The open segment ends with this row.
-__device__ __noinline__ void project(const Run& run, Shared& s, int l, double norm, int lane) {
-  note_before(s, l, lane);
-  const double c = s.c_base * s.product[l];
+__device__ __noinline__ void project(Shared& s, Group& group, int l, double norm, int lane) {
+  note_before(s, group, l, lane);
+  const double c = s.c_base * group.product[l];
   // 1 / sqrt by its approximation and two steps of Newton's: no division, no square root.
   double root = rsqrtf(float(norm));
   root *= 1.5 - 0.5 * norm * root * root;
   root *= 1.5 - 0.5 * norm * root * root;
   const double moved = copysign(s.radius * root, c);
-  const double until = l ? s.sum[l - 1] : 0.0;
+  const double until = l ? group.sum[l - 1] : 0.0;
   __syncwarp();
   if (lane == 0) {
-    s.omega += s.c_base * (until - s.sum_base) + fmax(s.eta[l], 0.0) * moved;
-    s.sum_base = s.sum[l];
-    s.c_base = moved / s.product[l];
+    s.omega += s.c_base * (until - s.sum_base) + fmax(group.eta[l], 0.0) * moved;
+    s.sum_base = group.sum[l];
+    s.c_base = moved / group.product[l];
     s.norm = norm;
     s.segment = l + 1;
   }
   __syncwarp();
-  refresh(run, s, lane);
+  refresh(s, group, lane);
 }
 
 // c of row ``l`` leaves [0.1, 10]: multiply it into u, a and coef_0. Returns the factor of u.
-__device__ __noinline__ double fold(const Run& run, Shared& s, int l, double norm, int lane) {
-  note_before(s, l - 1, lane);
-  const double c = s.c_base * s.product[l];
-  const double omega = s.omega + s.c_base * ((l ? s.sum[l - 1] : 0.0) - s.sum_base);
+__device__ __noinline__ double fold(Shared& s, Group& group, int l, double norm, int lane) {
+  note_before(s, group, l - 1, lane);
+  const double c = s.c_base * group.product[l];
+  const double omega = s.omega + s.c_base * ((l ? group.sum[l - 1] : 0.0) - s.sum_base);
   __syncwarp();
   for (int i = lane; i < s.first + l; i += LANES) {
     s.gained[i] += REAL(s.a[i] * (omega - s.before[i]));
@@ -228,223 +234,314 @@ __device__ __noinline__ double fold(const Run& run, Shared& s, int l, double nor
     s.segment = l;
   }
   __syncwarp();
-  prepare(s, l, lane);
-  refresh(run, s, lane);
+  prepare(group, s.lam, l, lane);
+  refresh(s, group, lane);
   return c;
 }
 
-__device__ void take_steps(const Run& run, Shared& s, int k, long long at, int count, double norm) {
-  const int lane = threadIdx.x % LANES;
-  const int lo = int(at % BLOCK), hi = lo + count;
+struct Chain {   // registers of every lane of the first warp
+  REAL u[SLOTS];
+  REAL now, next, f;              // u of this row; of the next, less this row's step; this row's margin
+  REAL gain, shift;               // of |coef|^2 and of b, since their bases
+  REAL my_f, my_a, my_length, my_shift;  // what this lane's row saw
+};
+
+__device__ __forceinline__ void scale_chain(Chain& c, REAL factor) {
+#pragma unroll
+  for (int q = 0; q < SLOTS; ++q) c.u[q] *= factor;
+  c.now *= factor;
+  c.next *= factor;
+}
+
+struct Fixed {   // what stays through a piece
+  double b_base, limit;           // b before it, and the bound of |b|
+  REAL bound, b_start, epsilon;
+  int lo, hi, lane;
+};
+
+__device__ __forceinline__ void load_shared4(const float* p, float* out) {
+  const float4 v = *reinterpret_cast<const float4*>(p);
+  out[0] = v.x, out[1] = v.y, out[2] = v.z, out[3] = v.w;
+}
+
+__device__ __forceinline__ void load_shared4(const double* p, double* out) {
+  const double2 v = *reinterpret_cast<const double2*>(p), w = *reinterpret_cast<const double2*>(p + 2);
+  out[0] = v.x, out[1] = v.y, out[2] = w.x, out[3] = w.y;
+}
+
+// Row o + P of 32, the Pth of its batch, in half H of the block; ``rows``: the 32 rows of G; ``home``:
+// the lane that owns the batch's first row. Returns whether coef may have left the ball.
+// CAREFUL: projects after the row, and folds for the row after it, where that is due.
+template <int H, int P, bool CAREFUL>
+__device__ __forceinline__ bool one_step(
+    Shared& s, Group& group, Chain& c, const Fixed& fixed, const REAL* rows, int home, int o) {
+  const int l = o + P, lane = fixed.lane;
+  const Row row = group.row[l];
+  // the chain
+#if LOSS == 0
+  const REAL loss = fused(-row.y, c.f, REAL(1));
+  const REAL sign = row.y, pull = row.pull;
+#else
+  const REAL residual = row.y - c.f;
+  const REAL loss = (residual < 0 ? -residual : residual) - fixed.epsilon;
+  const REAL sign = residual < 0 ? REAL(-1) : REAL(1);
+  const REAL pull = residual < 0 ? -row.pull : row.pull;
+#endif
+#if TRUNCATED
+  const REAL taken = most(least(row.most, loss * row.shorten), REAL(0));
+#else
+  const REAL taken = loss > 0 ? row.most : REAL(0);
+#endif
+  const REAL a = taken * pull;
+  c.gain = fused(a, fused(a, row.diagonal, c.now + c.now), c.gain);
+  if (lane == l) c.my_f = c.f;
+  c.now = fused(a, row.beside, c.next);
+  c.shift = fused(taken, sign, c.shift);
+  const REAL there = fixed.b_start + c.shift;
+  const REAL b = most(least(there, fixed.bound), -fixed.bound);
+  if (there != b) c.shift = b - fixed.b_start;
+  c.f = fused(row.c, c.now, b);
+  if (lane == l) c.my_a = a, c.my_length = taken, c.my_shift = c.shift;
+  // beside the chain
+#pragma unroll
+  for (int h = H; h < HALVES; ++h) {
+    REAL across[4];
+    load_shared4(rows + l * BLOCK + h * 128 + lane * 4, across);
+#pragma unroll
+    for (int q = 0; q < 4; ++q) c.u[4 * h + q] = fused(a, across[q], c.u[4 * h + q]);
+  }
+  // u of the row after the next, from the lane that owns it
+  constexpr int slot = (P + 2) % 4, beyond = H + 1 < HALVES ? 4 * (H + 1) : 4 * H;
+  const bool crosses = P + 2 >= BATCH && home + BATCH / 4 == LANES;
+  const REAL own = crosses ? c.u[beyond + slot] : c.u[4 * H + slot];
+  c.next = __shfl_sync(ALL, own, crosses ? 0 : home + (P + 2) / 4);
+  const bool outside = c.gain > row.limit;
+  if (!CAREFUL) return outside;
+
+  if (outside) {
+    const double size = s.norm + double(c.gain), scale = s.c_base * group.product[l];
+    if (scale * scale * size > square(s.radius)) {
+      project(s, group, l, size, lane);
+      c.gain = REAL(0);
+      c.f = REAL(s.c_base * group.product[l]) * c.now + b;
+    }
+  }
+  if (l < LANES - 1 && s.first + l + 1 < fixed.hi && (s.folds >> (l + 1) & 1u)) {
+    if (lane <= l) s.a[s.first + lane] = c.my_a;
+    __syncwarp();
+    const REAL factor = REAL(fold(s, group, l + 1, s.norm + double(c.gain), lane));
+    c.my_a = s.a[s.first + lane];
+    c.gain = REAL(0);
+    scale_chain(c, factor);
+  }
+  return false;
+}
+
+template <int H, int P>
+__device__ __forceinline__ bool whole_batch(
+    Shared& s, Group& group, Chain& c, const Fixed& fixed, const REAL* rows, int home, int o) {
+  const bool outside = one_step<H, P, false>(s, group, c, fixed, rows, home, o);
+  if constexpr (P + 1 < BATCH) return whole_batch<H, P + 1>(s, group, c, fixed, rows, home, o) || outside;
+  return outside;
+}
+
+template <int H, int P>
+__device__ __forceinline__ void careful_batch(
+    Shared& s, Group& group, Chain& c, const Fixed& fixed, const REAL* rows, int home, int o, int from,
+    int until) {
+  if (o + P >= from && o + P < until) one_step<H, P, true>(s, group, c, fixed, rows, home, o);
+  if constexpr (P + 1 < BATCH) careful_batch<H, P + 1>(s, group, c, fixed, rows, home, o, from, until);
+}
+
+// Rows [first, first + 32) of the Gram block, from column ``first & ~127`` on, by all warps but two.
+__device__ __forceinline__ void bring_rows(const REAL* G, REAL* rows, int first) {
+  constexpr int HELPERS = THREADS - 2 * LANES;
+  const int begin = first & ~127, width = (BLOCK - begin) / 4;
+#pragma unroll 4
+  for (int i = threadIdx.x - 2 * LANES; i < LANES * width; i += HELPERS) {
+    const int r = i / width, q = begin + i % width * 4;
+    REAL v[4];
+    load4(G + (first + r) * BLOCK + q, v);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) rows[r * BLOCK + q + j] = v[j];
+  }
+}
+
+struct Sums {   // of a lane, over its rows of a piece
+  double travelled, b_sum, losses, errors, active, bad;
+};
+
+// All that is known of 32 rows before their steps; by the second warp.
+__device__ void prepare_group(
+    const Run& run, Shared& s, Group& group, const Fixed& fixed, const REAL* G, const REAL* target,
+    const double* weight, int k, int first) {
+  const int lane = fixed.lane, mine = first + lane;
+  const bool here = mine >= fixed.lo && mine < fixed.hi;
+  const double w = here ? weight[mine] : -1.0;
+  const bool seen = here && w >= 0.0;
+  const unsigned mask = __ballot_sync(ALL, seen);
+  const long long step = s.steps + __popc(mask & (ALL >> (31 - lane)));
+  const double eta = seen ? step_length(run, k, double(step)) : -1.0;
+  Row& row = group.row[lane];
+  row.y = here ? target[mine] : REAL(1);
+  row.most = REAL(fmax(eta, 0.0) * fmax(w, 0.0));
+  row.diagonal = here ? G[mine * BLOCK + mine] : REAL(0);
+  row.beside = here && mine + 1 < fixed.hi ? G[mine * BLOCK + mine + 1] : REAL(0);
+  row.shorten = REAL(run.reach) / (row.diagonal + (fixed.bound > 0 ? REAL(1) : REAL(0)));
+  group.eta[lane] = eta;
+  __syncwarp();
+  if (lane == 0) s.steps += __popc(mask);
+  prepare(group, s.lam, -1, lane);
+}
+
+// 32 steps, those of them that lie in the piece, by the first warp; H is the half of the block.
+template <int H>
+__device__ void take_group(
+    Shared& s, Group& group, Chain& c, const Fixed& fixed, Sums& sums, const REAL* rows, REAL* slopes,
+    int g) {
+  const int lane = fixed.lane, lo = fixed.lo, hi = fixed.hi, first = H * 128 + g * LANES;
+  if (lane == 0) {
+    s.first = first;
+    s.segment = 0;
+    s.omega += s.weight_scale;
+    s.sum_base = 0.0;
+    s.norm += double(c.gain);
+  }
+  c.gain = REAL(0);
+  __syncwarp();
+  refresh(s, group, lane);
+  const int from = lo > first ? lo - first : 0;
+  const int until = hi < first + LANES ? hi - first : LANES;
+  if (s.folds >> from & 1u) scale_chain(c, REAL(fold(s, group, from, s.norm, lane)));
+  c.my_f = c.my_a = c.my_length = c.my_shift = REAL(0);
+  for (int o = 0; o < LANES; o += BATCH) {
+    const int home = (g * LANES + o) / 4;
+    if (o >= from && o + BATCH <= until && !(s.folds >> o & ((2u << BATCH) - 1u))) {
+      const Chain before = c;
+      if (!whole_batch<H, 0>(s, group, c, fixed, rows, home, o)) continue;
+      c = before;
+    }
+    careful_batch<H, 0>(s, group, c, fixed, rows, home, o, from, until);
+  }
+  // settle these 32 steps
+  note_before(s, group, LANES - 1, lane);
+  if (lane == 0) {
+    s.weight_scale = s.c_base * (group.sum[LANES - 1] - s.sum_base);
+    s.c_base *= group.product[LANES - 1];
+  }
+  __syncwarp();
+  const int mine = first + lane;
+  if (mine >= lo && mine < hi) {
+    const Row& row = group.row[lane];
+    const double eta = group.eta[lane];
+    s.a[mine] = c.my_a;
+#if LOSS == 0
+    const REAL loss = fused(-row.y, c.my_f, REAL(1));
+    const REAL slope = loss > 0 ? -row.y : REAL(0);
+#else
+    const REAL residual = row.y - c.my_f;
+    const REAL loss = (residual < 0 ? -residual : residual) - fixed.epsilon;
+    const REAL slope = loss > 0 ? (residual < 0 ? REAL(1) : REAL(-1)) : REAL(0);
+#endif
+    const REAL part = row.most > 0 ? c.my_length / row.most : REAL(1);
+    const bool seen = eta >= 0.0;
+    slopes[mine] = seen ? slope * part : REAL(0);
+    if (seen) {
+      sums.travelled += eta;
+      sums.b_sum += eta * fmin(fmax(fixed.b_base + double(c.my_shift), -fixed.limit), fixed.limit);
+      sums.losses += most(loss, REAL(0));
+      sums.errors += row.y * c.my_f <= 0 ? 1.0 : 0.0;
+      sums.active += slope * part != 0 ? 1.0 : 0.0;
+      sums.bad += c.my_f - c.my_f == 0 ? 0.0 : 1.0;
+    }
+  }
+  __syncwarp();
+}
+
+// All steps of a piece for model k; ``ring`` holds twice 32 rows of G.
+__device__ void take_steps(const Run& run, Shared& s, REAL* ring, int k, long long at, int count) {
+  const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
+  const bool leads = warp == 0;
+  const int lo = int(at % BLOCK), hi = lo + count, start = lo / LANES * LANES;
   const REAL* G = run.gram + (at / BLOCK) * (long long)(BLOCK) * BLOCK;
   const long long block = at - lo;                       // the chunk's row of the Gram block's first
   const REAL* target = run.target + k * run.chunk + block;
   const double* weight = run.weight + block;
   REAL* slopes = run.slopes + k * run.chunk + block;
-  const REAL bound = REAL(run.bound[k]), free = bound > 0 ? REAL(1) : REAL(0);
-  const double b_base = run.intercept[k];
-  const REAL b_start = REAL(b_base);
-  long long j = run.steps[k];
-  if (lane == 0) {
-    s.c_base = s.alive = 1.0;
-    s.head = s.omega = s.sum_base = 0.0;
-    s.norm = norm;
-    s.lam = run.n_directions >= 0 ? 0.0 : run.lam[k];    // in a metric the shrink comes after the piece
-    s.radius = run.radius[k];
+  const double b_base = run.intercept[k], limit = run.bound[k];
+  const Fixed fixed = {b_base, limit, REAL(limit), REAL(b_base), REAL(run.epsilon), lo, hi, lane};
+  Chain c = {};
+  Sums sums = {};
+  if (leads) {
+    double norm = 0.0;
+    for (long long tile = lane; tile < run.tiles; tile += LANES)
+      norm += __ldcg(run.norms + tile * run.models + k);
+    norm = warp_sum(norm);
+    if (lane == 0) {
+      s.c_base = s.alive = 1.0;
+      s.head = s.omega = s.sum_base = s.weight_scale = 0.0;
+      s.norm = norm;
+      s.radius = run.radius[k];
+    }
+#pragma unroll
+    for (int q = 0; q < SLOTS; ++q) {
+      const int i = (q / 4) * 128 + lane * 4 + q % 4;
+      c.u[q] = i >= lo && i < hi ? s.u[i] : REAL(0);
+      s.a[i] = s.gained[i] = REAL(0);
+      s.before[i] = 0.0;
+    }
+    c.now = s.u[lo];
+    c.next = lo + 1 < hi ? s.u[lo + 1] : REAL(0);
+    c.f = c.now + fixed.b_start;                         // c is 1
+    __syncwarp();
+  } else if (warp == 1) {
+    if (lane == 0) {
+      s.steps = run.steps[k];
+      s.lam = run.n_directions >= 0 ? 0.0 : run.lam[k];  // in a metric the shrink comes after the piece
+    }
+    __syncwarp();
+    prepare_group(run, s, s.group[start / LANES % 2], fixed, G, target, weight, k, start);
+  } else {
+    bring_rows(G, ring + start / LANES % 2 * LANES * BLOCK, start);
   }
-  REAL u[SLOTS], ahead[PREFETCH][SLOTS];
-#pragma unroll
-  for (int q = 0; q < SLOTS; ++q) {
-    const int i = (q / 4) * 128 + lane * 4 + q % 4;
-    u[q] = i >= lo && i < hi ? s.u[i] : REAL(0);
-    s.a[i] = s.gained[i] = REAL(0);
-    s.before[i] = 0.0;
-  }
-  const int begin = lo & ~(PREFETCH - 1);
-#pragma unroll
-  for (int p = 0; p < PREFETCH; ++p)
-#pragma unroll
-    for (int h = 0; h < HALVES; ++h)
-      load4(G + (begin + p) * BLOCK + h * 128 + lane * 4, &ahead[p][4 * h]);
-  __syncwarp();
-  REAL shift = REAL(0), gain = REAL(0);                  // of b and of |coef|^2, since their bases
-  REAL now = s.u[lo];                                    // u of this row
-  REAL next = lo + 1 < hi ? s.u[lo + 1] : REAL(0);       // u of the next, less this row's step
-  REAL f = now + b_start;                                // c is 1
-  double travelled = 0.0, eta_sum = 0.0, b_sum = 0.0, losses = 0.0, errors = 0.0, active = 0.0, bad = 0.0;
+  __syncthreads();
 #pragma unroll
   for (int h = 0; h < HALVES; ++h) {
     for (int g = 0; g < 4; ++g) {
-      const int first = h * 128 + g * LANES;
-      if (first + LANES <= lo || first >= hi) continue;
-      // 32 steps ahead, one a lane
-      const int mine = first + lane;
-      const bool here = mine >= lo && mine < hi;
-      const double w = here ? weight[mine] : -1.0;
-      const bool seen = here && w >= 0.0;
-      const unsigned mask = __ballot_sync(ALL, seen);
-      const long long step = j + __popc(mask & (ALL >> (31 - lane)));
-      const double eta = seen ? step_length(run, k, double(step)) : 0.0;
-      const REAL y = here ? target[mine] : REAL(1);
-      const REAL length = REAL(eta * fmax(w, 0.0));
-      j += __popc(mask);
-      s.eta[lane] = seen ? eta : -1.0;
-      Row& row = s.row[lane];
-      row.y = y;
-      row.most = length;
-      row.diagonal = here ? G[mine * BLOCK + mine] : REAL(0);
-      row.beside = here && mine + 1 < hi ? G[mine * BLOCK + mine + 1] : REAL(0);
-      row.shorten = REAL(run.reach) / (row.diagonal + free);
-      if (lane == 0) {
-        s.first = first;
-        s.segment = 0;
-        s.c_base = first <= lo ? 1.0 : s.c_base * s.product[LANES - 1];
-        s.omega += first <= lo ? 0.0 : s.weight_scale;
-        s.sum_base = 0.0;
-        s.norm += double(gain);
+      const int first = h * 128 + g * LANES, ahead = first + LANES, held = first / LANES % 2;
+      if (first < start || first >= hi) continue;
+      const REAL* rows = ring + held * LANES * BLOCK;
+      if (leads && h == 0) take_group<0>(s, s.group[held], c, fixed, sums, rows, slopes, g);
+      if (leads && h > 0) take_group<HALVES - 1>(s, s.group[held], c, fixed, sums, rows, slopes, g);
+      if (!leads && ahead < hi) {
+        Group& group = s.group[1 - held];
+        if (warp == 1) prepare_group(run, s, group, fixed, G, target, weight, k, ahead);
+        else bring_rows(G, ring + (1 - held) * LANES * BLOCK, ahead);
       }
-      gain = REAL(0);
-      __syncwarp();
-      prepare(s, -1, lane);
-      refresh(run, s, lane);
-      const int from = lo > first ? lo - first : 0;
-      unsigned folds = s.folds;
-      if (folds >> from & 1u) {
-        const REAL c = REAL(fold(run, s, from, s.norm, lane));
-#pragma unroll
-        for (int q = 0; q < SLOTS; ++q) u[q] *= c;
-        now *= c;
-        next *= c;
-        folds = s.folds;
-      }
-      REAL my_f = REAL(0), my_a = REAL(0), my_length = REAL(0), my_shift = REAL(0);
-      Row coming = s.row[from];
-      for (int o = 0; o < LANES; o += PREFETCH) {
-#pragma unroll
-        for (int p = 0; p < PREFETCH; ++p) {
-          const int l = o + p, i = first + l;
-          if (i >= lo && i < hi) {
-            const Row at_hand = coming;
-            coming = s.row[l < LANES - 1 ? l + 1 : l];
-            // the chain
-#if LOSS == 0
-            const REAL loss = fused(-at_hand.y, f, REAL(1));
-            const REAL sign = at_hand.y;
-            const REAL pull = at_hand.pull;
-#else
-            const REAL residual = at_hand.y - f;
-            const REAL loss = (residual < 0 ? -residual : residual) - REAL(run.epsilon);
-            const REAL sign = residual < 0 ? REAL(-1) : REAL(1);
-            const REAL pull = residual < 0 ? -at_hand.pull : at_hand.pull;
-#endif
-#if TRUNCATED
-            const REAL taken = most(least(at_hand.most, loss * at_hand.shorten), REAL(0));
-#else
-            const REAL taken = loss > 0 ? at_hand.most : REAL(0);
-#endif
-            const REAL a = taken * pull;
-            gain = fused(a, fused(a, at_hand.diagonal, now + now), gain);
-            if (lane == l) my_f = f;
-            now = fused(a, at_hand.beside, next);
-            shift = fused(taken, sign, shift);
-            const REAL there = b_start + shift;
-            if (there > bound) shift = bound - b_start;
-            if (there < -bound) shift = -bound - b_start;
-            const REAL b = most(least(there, bound), -bound);
-            f = fused(at_hand.c, now, b);
-            if (lane == l) my_a = a, my_length = taken, my_shift = shift;
-            // beside the chain
-#pragma unroll
-            for (int q = 4 * h; q < SLOTS; ++q) u[q] = fused(a, ahead[p][q], u[q]);
-            if (i + PREFETCH < BLOCK) {
-#pragma unroll
-              for (int r = h; r < HALVES; ++r)
-                load4(G + (i + PREFETCH) * BLOCK + r * 128 + lane * 4, &ahead[p][4 * r]);
-            }
-            // u of the row after the next: its slot is known where the loop is unrolled
-            const int after = g * LANES + l + 2;
-            const REAL own = after < 128 ? u[4 * h + (p + 2) % 4]
-                                         : u[h + 1 < HALVES ? 4 * (h + 1) + (p + 2) % 4 : 4 * h];
-            next = __shfl_sync(ALL, own, (after % 128) / 4);
-            if (gain > at_hand.limit || (l < LANES - 1 && (folds >> (l + 1) & 1u))) {
-              double size = s.norm + double(gain);
-              const double c = s.c_base * s.product[l];
-              if (c * c * size > square(s.radius)) {
-                project(run, s, l, size, lane);
-                gain = REAL(0);
-                f = REAL(s.c_base * s.product[l]) * now + b;
-              }
-              if (l < LANES - 1 && i + 1 < hi && (s.folds >> (l + 1) & 1u)) {
-                if (lane <= l) s.a[first + lane] = my_a;
-                __syncwarp();
-                size = s.norm + double(gain);
-                const REAL factor = REAL(fold(run, s, l + 1, size, lane));
-                my_a = s.a[first + lane];
-                gain = REAL(0);
-#pragma unroll
-                for (int q = 0; q < SLOTS; ++q) u[q] *= factor;
-                now *= factor;
-                next *= factor;
-              }
-              coming = s.row[l < LANES - 1 ? l + 1 : l];
-              folds = s.folds;
-            }
-          } else if (i + PREFETCH < BLOCK && i < hi) {
-#pragma unroll
-            for (int r = h; r < HALVES; ++r)
-              load4(G + (i + PREFETCH) * BLOCK + r * 128 + lane * 4, &ahead[p][4 * r]);
-          }
-        }
-      }
-      // settle these 32 steps
-      note_before(s, LANES - 1, lane);
-      if (lane == 0) s.weight_scale = s.c_base * (s.sum[LANES - 1] - s.sum_base);
-      __syncwarp();
-      if (here) {
-        s.a[mine] = my_a;
-#if LOSS == 0
-        const REAL loss = fused(-y, my_f, REAL(1));
-        const REAL slope = loss > 0 ? -y : REAL(0);
-#else
-        const REAL residual = y - my_f;
-        const REAL loss = (residual < 0 ? -residual : residual) - REAL(run.epsilon);
-        const REAL slope = loss > 0 ? (residual < 0 ? REAL(1) : REAL(-1)) : REAL(0);
-#endif
-        const REAL part = length > 0 ? my_length / length : REAL(1);
-        slopes[mine] = seen ? slope * part : REAL(0);
-        if (seen) {
-          travelled += eta;
-          eta_sum += eta;
-          const double b = fmin(fmax(b_base + double(my_shift), -double(bound)), double(bound));
-          b_sum += eta * b;
-          losses += most(loss, REAL(0));
-          errors += y * my_f <= 0 ? 1.0 : 0.0;
-          active += slope * part != 0 ? 1.0 : 0.0;
-          bad += my_f - my_f == 0 ? 0.0 : 1.0;
-        }
-      }
-      __syncwarp();
+      __syncthreads();
     }
   }
-  travelled = warp_sum(travelled), eta_sum = warp_sum(eta_sum), b_sum = warp_sum(b_sum);
-  losses = warp_sum(losses), errors = warp_sum(errors), active = warp_sum(active), bad = warp_sum(bad);
+  if (!leads) return;
+  const double travelled = warp_sum(sums.travelled), b_sum = warp_sum(sums.b_sum);
+  const double losses = warp_sum(sums.losses), errors = warp_sum(sums.errors);
+  const double active = warp_sum(sums.active), bad = warp_sum(sums.bad);
   const double omega = s.omega + s.weight_scale;
   for (int i = lo + lane; i < hi; i += LANES) {
     run.a[k * BLOCK + i - lo] = s.a[i];
     run.gained[k * BLOCK + i - lo] = s.gained[i] + REAL(s.a[i] * (omega - s.before[i]));
   }
   if (lane == 0) {
-    const double b = b_base + double(shift);
-    run.intercept[k] = fmin(fmax(b, -run.bound[k]), run.bound[k]);
-    run.steps[k] = j;
+    const double b = b_base + double(c.shift);
+    run.intercept[k] = fmin(fmax(b, -limit), limit);
+    run.steps[k] = s.steps;
     const double due = (at % run.piece ? run.shrink_due[k] : 0.0) + travelled;
     run.shrink_due[k] = due;
     if (run.averages) {
-      run.weight_sum[k] += eta_sum;
+      run.weight_sum[k] += travelled;
       run.intercept_total[k] += b_sum;
     }
     double* factors = run.factors + 4 * k;
-    factors[0] = s.c_base * s.product[LANES - 1];
+    factors[0] = s.c_base;
     factors[1] = s.alive;
     factors[2] = s.head + s.alive * omega;
     factors[3] = due;
@@ -585,7 +682,7 @@ __device__ void shrink_along(const Run& run) {
   __syncthreads();
 }
 
-__device__ void steps_of_model(const Run& run, Shared& s, int k, long long at, int count) {
+__device__ void steps_of_model(const Run& run, Shared& s, REAL* ring, int k, long long at, int count) {
   const int lo = int(at % BLOCK);
   __syncthreads();
   for (int r = threadIdx.x; r < count; r += THREADS) {
@@ -596,15 +693,11 @@ __device__ void steps_of_model(const Run& run, Shared& s, int k, long long at, i
     s.u[lo + r] = sum;
   }
   __syncthreads();
-  if (threadIdx.x < LANES) {
-    double norm = 0.0;
-    for (long long tile = threadIdx.x; tile < run.tiles; tile += LANES)
-      norm += __ldcg(run.norms + tile * run.models + k);
-    take_steps(run, s, k, at, count, warp_sum(norm));
-  }
+  take_steps(run, s, ring, k, at, count);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) run_blocks(const __grid_constant__ Run run) {
+  extern __shared__ __align__(16) REAL ring[];
   __shared__ union {
     Shared steps;
     Pending pending;
@@ -616,7 +709,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) run_blocks(const __grid
     if (run.models == 1) margins<1>(run, at, count, 0);
     else for (int k = 0; k < run.models; k += 4) margins<4>(run, at, count, k);
     grid_barrier(run);
-    for (int k = blockIdx.x; k < run.models; k += gridDim.x) steps_of_model(run, s.steps, k, at, count);
+    for (int k = blockIdx.x; k < run.models; k += gridDim.x) steps_of_model(run, s.steps, ring, k, at, count);
     grid_barrier(run);
     const bool shrink = run.n_directions >= 0 && stop % run.piece == 0;
     if (run.models == 1) update<1>(run, s.pending, at, count, 0, shrink);

@@ -158,6 +158,8 @@ class CudaForm:
             BLOCK=BLOCK, VALUE=_NAMES[value], REAL=_NAMES[real],
             LOSS=axis.loss.code, TRUNCATED=int(np.isfinite(axis.reach)),
         )  # fmt: skip
+        self.shared = 2 * 32 * BLOCK * torch.finfo(real).bits // 8
+        self.kernel.reserve(self.shared)
         self.fixed: dict[str, Any] = {name: tensor.data_ptr() for name, tensor in self._tensors.items()}
         self.fixed |= dict(models=models, columns=columns, tiles=tiles, n_directions=n)
         self.fixed |= dict(power=axis.power, epsilon=axis.loss.epsilon, rest_square=rest**2)
@@ -215,6 +217,6 @@ class CudaForm:
             averages=int(averages),
             **self.fixed,
         )
-        self.kernel(arguments, self.grid, THREADS, cooperative=True)
+        self.kernel(arguments, self.grid, THREADS, cooperative=True, shared=self.shared)
         if self.axis.metric is not None and end % piece == 0:
             state.shrink_due.zero_()

@@ -124,13 +124,24 @@ class Kernel:
     def __init__(self, function: ctypes.c_void_p, device: int):
         self.function, self.device = function, device
 
+    def reserve(self, shared: int) -> None:
+        """Allow launches with so many bytes of dynamic shared memory."""
+        maximum = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        _check(_driver().cuFuncSetAttribute(self.function, maximum, shared), "Reserving memory")
+
     def __call__(
-        self, arguments: ctypes.Structure, grid: int, threads: int, *, cooperative: bool = False
+        self,
+        arguments: ctypes.Structure,
+        grid: int,
+        threads: int,
+        *,
+        cooperative: bool = False,
+        shared: int = 0,
     ) -> None:
         """Launch on PyTorch's current stream; ``cooperative``: all blocks are there at a time."""
         stream = ctypes.c_void_p(torch.cuda.current_stream(self.device).cuda_stream)
         parameters = (ctypes.c_void_p * 1)(ctypes.addressof(arguments))
-        shape = (grid, 1, 1, threads, 1, 1, 0, stream, parameters)
+        shape = (grid, 1, 1, threads, 1, 1, shared, stream, parameters)
         driver = _driver()
         if cooperative:
             _check(driver.cuLaunchCooperativeKernel(self.function, *shape), "A launch")
