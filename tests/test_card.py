@@ -267,8 +267,8 @@ def test_maps_agree_with_the_host(device, dtype):
         CardMap(phi, torch_type(dtype), "float32", rows.device)(rows, out)
         scale = np.abs(exact).max()
         error = np.abs(out.cpu().numpy() - exact).max() / scale
-        # at most a few times the error of the host's own product in this type
-        assert error <= max(4 * np.abs(host - exact).max() / scale, 1e-12), phi
+        # a few times the error of the host's own product: the matrix units cut off what they add
+        assert error <= max(8 * np.abs(host - exact).max() / scale, 1e-12), phi
 
 
 @pytest.mark.cuda
@@ -300,7 +300,7 @@ def test_gram_blocks_are_those_of_the_rows(device, dtype):
     G = gram_blocks(on_device, torch.from_numpy(positions).to(on_device.device), 256).cpu().numpy()
     for block in range(2):
         rows = V[positions[block * 256 : (block + 1) * 256]].astype(np.float64)
-        close(G[block], rows @ rows.T, 1e-12 if dtype == np.float64 else 1e-6)
+        close(G[block], rows @ rows.T, 1e-12 if dtype == np.float64 else 2e-6)
 
 
 def digits(m=3000, classes=3):

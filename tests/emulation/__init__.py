@@ -19,7 +19,9 @@ def compile_kernel(folder, **defines):
     source = re.sub(r'asm volatile\("ld\.acquire[^;]*;[^;]*;', "seen = *run.arrived;", source)
     source = re.sub(r'asm\("cvt\.f32\.f16[^;]*;[^;]*;', "f = 0;", source)
     source = re.sub(r'asm\("cvt\.rn\.f16[^;]*;[^;]*;', "h = 0;", source)
-    source = source.replace("extern __shared__ __align__(16) REAL ring[];", "REAL* ring = (REAL*)host::ring;")
+    source = source.replace(
+        "extern __shared__ __align__(16) REAL ring[];", "REAL* ring = (REAL*)host::ring;"
+    )
     source = re.sub(
         r"__shared__ union \{(.*?)\} s;",
         r"union Memory {\1}; Memory& s = *(Memory*)host::shared;",
@@ -31,6 +33,17 @@ def compile_kernel(folder, **defines):
     parts = [(HERE / "cuda_on_host.hpp").read_text(), source, (HERE / "launch.cpp").read_text()]
     unit.write_text("\n".join(parts))
     macros = [f"-D{key}={value}" for key, value in defines.items()]
-    command = ["g++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", *macros, str(unit), "-o", str(library)]
+    command = [
+        "g++",
+        "-std=c++17",
+        "-O1",
+        "-w",
+        "-shared",
+        "-fPIC",
+        *macros,
+        str(unit),
+        "-o",
+        str(library),
+    ]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return ctypes.CDLL(str(library)).launch

@@ -49,7 +49,7 @@ struct Split {
   float* inverse;               // (rows): 2^-e
   long long stride, columns, group, group_stride, row_stride;  // columns: a multiple of 4
   long long panel, expand;      // column q lies at (q / panel) panel expand + q % panel
-  long long again, low;         // from there: a second copy of high, and low; -1: none
+  long long high, again, low;   // from there: high, a second copy of it, and low; -1: none
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS) split_rows(const __grid_constant__ Split run) {
@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) split_rows(const __grid_co
     }
     half_bits* at = out + (long long)(q / panel) * panel * run.expand + q % panel;
     const ushort4 packed = {high[0], high[1], high[2], high[3]};
-    *reinterpret_cast<ushort4*>(at) = packed;
+    *reinterpret_cast<ushort4*>(at + run.high) = packed;
     if (run.again >= 0) *reinterpret_cast<ushort4*>(at + run.again) = packed;
     if (run.low >= 0) *reinterpret_cast<ushort4*>(at + run.low) = {low[0], low[1], low[2], low[3]};
   }

@@ -22,8 +22,6 @@ from asset_svm.kernels import Kernel
 
 Array = npt.NDArray[Any]
 Tensor = torch.Tensor
-TRIANGLE = 4096
-"""Rows and columns of the panels in which a triangular projection is multiplied."""
 _TORCH = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64}
 
 
@@ -202,8 +200,8 @@ class CardMap:
             triangular = projection is not None and phi.triangular  # type: ignore[attr-defined]
             if projection is None:
                 projection = to_card(phi.projection, device)  # type: ignore[attr-defined]
-            panel = TRIANGLE if triangular and len(projection) % TRIANGLE == 0 else None
-            self.lift = right_factor(projection.T.to(dtype).contiguous(), precision, panel)
+            factor = projection.T.to(dtype).contiguous()
+            self.lift = right_factor(factor, precision, triangular=triangular)
 
     def __call__(self, X: Tensor, out: Tensor) -> None:
         """Fill the first d columns of out; it may be narrower than the rows, float16."""

@@ -4,11 +4,13 @@ float64 rows, and any rows on a card of torch's CPU kind, take torch's own produ
 CUDA card take the matrix units, which multiply halves and add up in float32:
 
 - ``precision="float32"``: every number is split into two halves of 11 bits, x = high + low, and
-  high.high + high.low + low.high is one product of three times the inner length: 22 bits of the
+  low.high + high.low + high.high is one product of three times the inner length: 22 bits of the
   operands count, at a third of the half rate, some five times the plain float32 rate.
 - ``precision="float16"``: high.high alone: 11 bits.
 
-Each row is scaled by a power of two first, so that no number leaves the range of halves.
+Each row is scaled by a power of two first, so that no number leaves the range of halves. The matrix
+units cut off what they add, and so lose the more the longer a sum is: the small products come first,
+and no sum is longer than ``SEGMENT`` numbers; those of segments are added up in float32.
 
 ``Finish`` is what is done to the sums in the same pass: nothing, cosines, Gaussian kernel values.
 """
@@ -28,11 +30,12 @@ Precision = Literal["float32", "float16"]
 THREADS = 256
 ALIGNMENT = 8
 """Halves: what the matrix units want rows to begin at."""
+SEGMENT = 2048
 
 _Split = structure(
     "_Split",
     "source positions out inverse",
-    "stride columns group group_stride row_stride panel expand again low",
+    "stride columns group group_stride row_stride panel expand high again low",
     "",
     ctypes.c_float,
 )
@@ -89,15 +92,15 @@ class SplitRight:
     ----------
     B : float32 tensor of shape (s, n)
     precision : {"float32", "float16"}
-    panel : int, optional
-        B is lower triangular in panels of so many rows and columns: what is above is not multiplied.
+    triangular : bool
+        B is lower triangular: segments of zeros are not multiplied.
     """
 
-    def __init__(self, B: Tensor, precision: Precision, panel: int | None = None):
+    def __init__(self, B: Tensor, precision: Precision, *, triangular: bool = False):
         s, n = B.shape
-        self.precision, self.s, self.n = precision, s, n
-        self.inner = -(-n // ALIGNMENT) * ALIGNMENT
-        self.panel = self.inner if panel is None else panel
+        self.precision, self.s, self.n, self.triangular = precision, s, n, triangular
+        self.segment = min(-(-n // ALIGNMENT) * ALIGNMENT, SEGMENT)
+        self.inner = -(-n // self.segment) * self.segment
         self.halves, self.inverse = self._split(B, right=True)
 
     def _split(self, A: Tensor, *, right: bool) -> tuple[Tensor, Tensor]:
@@ -109,26 +112,25 @@ class SplitRight:
         new = torch.zeros if self.inner != self.n or padded != rows else torch.empty
         out = new((padded, times * self.inner), dtype=torch.float16, device=A.device)
         inverse = torch.ones(padded, dtype=torch.float32, device=A.device)
-        panel = self.panel
-        # left: high, high, low; right: high, low, high
-        again, low = (-1, -1) if times == 1 else ((2 * panel, panel) if right else (panel, 2 * panel))
-        split_rows(A, None, out, inverse, rows, panel=panel, expand=times, again=again, low=low)
+        size = self.segment
+        # left: low, high, high; right: high, low, high
+        high, again, low = (0, -1, -1)
+        if times == 3:
+            high, again, low = (0, 2 * size, size) if right else (size, 2 * size, 0)
+        split_rows(
+            A, None, out, inverse, rows, panel=size, expand=times, high=high, again=again, low=low
+        )
         return out, inverse
 
     def __call__(self, A: Tensor, out: Tensor, finish: Finish = PRODUCT) -> None:
         """out = finish(A B^T)."""
         halves, inverse = self._split(A, right=False)
-        if self.panel == self.inner:
-            sums = torch.mm(halves, self.halves.T, out_dtype=torch.float32)
-        else:
-            times, rows = halves.shape[1] // self.inner, len(self.halves)
-            sums = torch.empty((len(A), rows), dtype=torch.float32, device=A.device)
-            for start in range(0, rows, self.panel):
-                stop = min(start + self.panel, rows)
-                deep = min(times * stop, times * self.inner)
-                sums[:, start:stop] = torch.mm(
-                    halves[:, :deep], self.halves[start:stop, :deep].T, out_dtype=torch.float32
-                )
+        width = halves.shape[1] // self.inner * self.segment
+        sums = torch.mm(halves[:, :width], self.halves[:, :width].T, out_dtype=torch.float32)
+        for i in range(1, self.inner // self.segment):
+            part, first = slice(i * width, (i + 1) * width), i * self.segment if self.triangular else 0
+            product = torch.mm(halves[:, part], self.halves[first:, part].T, out_dtype=torch.float32)
+            sums[:, first:] += product
         arguments = _Finish(
             sums=sums.data_ptr(),
             row_inverse=inverse.data_ptr(),
@@ -155,6 +157,7 @@ def split_rows(
     *,
     panel: int,
     expand: int = 1,
+    high: int = 0,
     again: int = -1,
     low: int = -1,
     group: int | None = None,
@@ -173,6 +176,7 @@ def split_rows(
         row_stride=out.stride(-2),
         panel=panel,
         expand=expand,
+        high=high,
         again=again,
         low=low,
     )
@@ -181,10 +185,10 @@ def split_rows(
     )
 
 
-def right_factor(B: Tensor, precision: Precision, panel: int | None = None) -> Any:
+def right_factor(B: Tensor, precision: Precision, *, triangular: bool = False) -> Any:
     """B prepared for products A B^T."""
     if B.device.type == "cuda" and B.dtype == torch.float32:
-        return SplitRight(B, precision, panel)
+        return SplitRight(B, precision, triangular=triangular)
     return PlainRight(B)
 
 
@@ -205,7 +209,10 @@ def gram_blocks(V: Tensor, positions: Tensor, block: int) -> Tensor:
         V, positions, halves, inverse, len(positions), panel=columns, group=block,
         group_stride=parts * block * columns, low=block * columns if parts == 2 else -1,
     )  # fmt: skip
-    sums = torch.bmm(halves[:, :block], halves.transpose(1, 2), out_dtype=torch.float32)
+    sums = torch.zeros((count, block, parts * block), dtype=torch.float32, device=V.device)
+    for start in range(0, columns, SEGMENT):
+        part = halves[:, :, start : start + SEGMENT]
+        sums += torch.bmm(part[:, :block], part.transpose(1, 2), out_dtype=torch.float32)
     scale = inverse.view(count, block)
     G = sums[:, :, :block]
     if parts == 2:

@@ -20,8 +20,6 @@ Array = npt.NDArray[Any]
 Tensor = torch.Tensor
 CHUNK = 16_384
 """Rows mapped, and stepped through, at a time: enough to fill the card."""
-LOOK = 65_536
-"""Rows at a time where all of them are looked at once."""
 
 
 class ChunkedRows(Protocol):
@@ -56,7 +54,7 @@ class CardRows:
         "float16" keeps features as halves.
     """
 
-    look_size = LOOK
+    look_size = CHUNK
     screens = False
 
     def __init__(
