@@ -144,7 +144,7 @@ CASES = list(
 @pytest.mark.parametrize("K", [1, 5])
 @pytest.mark.parametrize(("task", "rule", "radius", "C"), CASES)
 def test_every_rule_follows_the_row_form_in_double(device, task, rule, radius, C, K):
-    """Projection active (radius 0.3) and not, b clipped (bound 0.02) and not, folds (strong, C 0.01)."""
+    """Projection (radius 0.3) and none, b clipped (bound 0.02) and not, folds (strong, C 0.01)."""
     V, y = problem(task, K)
     N = 1500
     step, bound = rule
@@ -342,8 +342,17 @@ def test_a_regressor_on_the_card_matches_one_on_the_host(card_estimators, waves)
 
 
 @pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
-@pytest.mark.parametrize("options", [dict(early_stopping=True), dict(tol=0.05), dict(time_limit=5.0),
-                                     dict(memory_limit=0), dict(average=100), dict(average=None)])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(early_stopping=True),
+        dict(tol=0.05),
+        dict(time_limit=5.0),
+        dict(memory_limit=0),
+        dict(average=100),
+        dict(average=None),
+    ],
+)
 def test_other_ways_to_run_work_on_the_card_too(card_estimators, options):
     X, y = digits()
     model = AssetClassifier(gamma=0.1, C=10, n_components=100, random_state=0, device="cuda", **options)
@@ -404,8 +413,8 @@ def test_landmarks_factored_on_the_card_give_the_same_kernel(device, gamma):
     assert isinstance(there, CardNystroem) == (gamma == 1.0)
     one, other = there(X[:100]), here(X[:100])
     close(one @ one.T, other @ other.T, 1e-6)
-    np.testing.assert_allclose(there.decision_weights(np.ones((1, there.dimension))),
-                               np.ones((1, there.dimension)) @ there.projection.T, rtol=1e-9)  # fmt: skip
+    coef = np.ones((1, there.dimension))
+    close(there.decision_weights(coef), coef @ there.projection.T, 1e-9)
 
 
 @pytest.mark.parametrize("device", DEVICES)

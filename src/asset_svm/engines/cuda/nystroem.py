@@ -27,8 +27,9 @@ Array = npt.NDArray[Any]
 Tensor = torch.Tensor
 SMALLEST = 256
 """Fewer landmarks are factored on the host."""
-LARGEST_EIGEN = 4096
+LARGEST_EIGEN = 2048
 POWER_STEPS = 30
+CHUNK = 4096
 
 
 class CardNystroem(NystroemFeatures):
@@ -121,8 +122,8 @@ def _gram(kernel: Kernel, components: Any, device: torch.device) -> Tensor:
     Z = components.toarray() if hasattr(components, "toarray") else components
     rows = torch.from_numpy(np.array(Z, dtype=np.float64)).to(device)
     gram = torch.empty((len(rows), len(rows)), dtype=torch.float64, device=device)
-    for start in range(0, len(rows), LARGEST_EIGEN):
-        basis(rows[start : start + LARGEST_EIGEN], gram[start : start + LARGEST_EIGEN])
+    for start in range(0, len(rows), CHUNK):
+        basis(rows[start : start + CHUNK], gram[start : start + CHUNK])
     if not bool(torch.isfinite(gram).all()):
         raise NonFiniteError(
             "The kernel matrix of the landmarks is not finite; scale the columns of X "

@@ -124,10 +124,10 @@ class CardRows:
         self.size = in_chunks(len(rows), self.size, work)
         return V, torch.arange(len(rows), device=self.device)
 
-    def _features(self, rows: Array) -> Tensor:
+    def _features(self, rows: Array, coming: Array | None = None) -> Tensor:
         """The features of these rows, (rows, d), in the type of X."""
         if self.kept is None and not (self.keep and len(rows) == self.X.shape[0]):
-            V, X = self._new(len(rows)), self.feeder.take(rows)
+            V, X = self._new(len(rows)), self.feeder.take(rows, coming)
             for start in range(0, len(rows), self.size):
                 self.map(X[start : start + self.size], V[start : start + self.size])
         else:
@@ -143,8 +143,10 @@ class CardRows:
         return features.cpu().numpy(), np.arange(len(rows))
 
     def open(self, rows: Array) -> CardBlock:
-        """Products with these rows."""
-        return CardBlock(self._features(rows))
+        """Products with these rows; those that follow them are sent for where they are not kept."""
+        last = int(rows[-1]) + 1
+        following = np.arange(last, min(last + len(rows), self.X.shape[0]))
+        return CardBlock(self._features(rows, following if len(following) else None))
 
     def hold(self, rows: Array) -> HeldRows:
         """These rows alone, mapped once."""

@@ -88,11 +88,13 @@ class RowFeeder:
             buffer = self._buffers[turn] = torch.empty((count, n), dtype=self.dtype, pin_memory=True)
         host = buffer.numpy()
 
+        first = rows.start if isinstance(rows, slice) else _first_of_run(rows)
+
         def gather(start: int, stop: int) -> None:
-            if isinstance(rows, slice):
-                np.copyto(host[start:stop], self.X[rows.start + start : rows.start + stop])
+            if first is not None or isinstance(rows, slice):
+                np.copyto(host[start:stop], self.X[first + start : first + stop])
             else:
-                host[start:stop] = self.X[rows[start:stop]]
+                np.take(self.X, rows[start:stop], axis=0, out=host[start:stop], mode="clip")
 
         step = -(-count // GATHERERS)
         parts = [(start, min(start + step, count)) for start in range(0, count, step)]
@@ -103,6 +105,13 @@ class RowFeeder:
             event.record(self._stream)
         self._sent[turn] = event
         return chunk, event
+
+
+def _first_of_run(rows: Array) -> int | None:
+    """The first of consecutive rows; None where they are not."""
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and bool((np.diff(rows) == 1).all()):
+        return int(rows[0])
+    return None
 
 
 def _same(one: Rows, other: Rows) -> bool:
