@@ -459,6 +459,29 @@ def test_memory_that_runs_out_makes_blocks_smaller_with_one_warning():
     assert done == [(0, 1000), (1000, 2000), (2000, 2500)]
 
 
+def test_chunks_that_do_not_fit_are_halved_with_one_warning(monkeypatch):
+    from asset_svm.engines.cuda import driver
+
+    multiply = driver.gram_blocks
+
+    def too_large(V, positions, block):
+        if len(positions) > 256:
+            raise torch.OutOfMemoryError("out of memory")
+        return multiply(V, positions, block)
+
+    V, y = problem("classification", 1)
+    options = dict(task="classification", step="robust", C=1.0, N=700, bound=3.0)
+    usual = drivers(V, y, CPU, **options)[1]
+    usual.advance(700)
+    short = drivers(V, y, CPU, **options)[1]
+    short.chunk_size = 1024
+    monkeypatch.setattr(driver, "gram_blocks", too_large)
+    with pytest.warns(RuntimeWarning, match="blocks of 256 rows") as caught:
+        short.advance(700)
+    assert len(caught) == 1
+    close(short.state.coef, usual.state.coef, 1e-12)
+
+
 def test_without_a_card_the_error_says_what_to_do(monkeypatch):
     X, y = digits(300)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)

@@ -1,8 +1,8 @@
 """The card's kernel, compiled for the host: one thread block of fibres, a grid of one.
 
 The source is the one the card runs; only its PTX instructions, and where shared memory lies, are
-replaced. Slow, and exact about what lanes exchange, so that a wrong lane, a missing term or a wrong fold
-is found without a card.
+replaced. Slow, and exact about what lanes exchange, so that a wrong lane, a missing term or a wrong
+fold is found without a card.
 """
 
 import ctypes

@@ -21,6 +21,7 @@ import torch
 from asset_svm.data import Order, Targets
 from asset_svm.engines.cuda.blocks import BLOCK, CardState, Chunk, CudaForm
 from asset_svm.engines.cuda.maps import torch_type
+from asset_svm.engines.cuda.memory import warn_of_smaller_blocks
 from asset_svm.engines.cuda.products import gram_blocks
 from asset_svm.engines.cuda.rows import CHUNK, ChunkedRows
 from asset_svm.exceptions import NonFiniteError
@@ -75,7 +76,7 @@ class CardDriver(Driver):
                 self.average.close_segment(self.state)
                 card.clear_segment()
                 continue
-            chunk = self._fetch_chunk(self.position - self.position % self.chunk_size)
+            chunk = self._current_chunk()
             stop = min(chunk.first + chunk.count, end, self.position + room)
             part = slice(self.position - chunk.first, stop - chunk.first)
             self._form.run(card, chunk, part.start, part.stop, self.shrink_interval, averages=averages)
@@ -122,10 +123,27 @@ class CardDriver(Driver):
         stop = min(first + self.chunk_size, self.length)
         return self.order.rows(first, stop) if first < stop else None
 
-    def _fetch_chunk(self, first: int) -> Chunk:
-        """The chunk that begins at step ``first``."""
-        if self._chunk is not None and self._chunk.first == first:
+    def _current_chunk(self) -> Chunk:
+        """The chunk of the next step; smaller ones from here on where the card has no memory for it."""
+        size = self.chunk_size
+        while True:
+            first = self.position - self.position % self.chunk_size
+            if self._chunk is None or self._chunk.first != first:
+                self._chunk = None
+                try:
+                    self._chunk = self._make_chunk(first)
+                except torch.OutOfMemoryError:
+                    if self.chunk_size <= BLOCK:
+                        raise
+                    torch.cuda.empty_cache()
+                    self.chunk_size = max(self.chunk_size // 2, BLOCK)
+                    continue
+            if self.chunk_size < size:
+                warn_of_smaller_blocks(self.chunk_size)
             return self._chunk
+
+    def _make_chunk(self, first: int) -> Chunk:
+        """The chunk that begins at step ``first``."""
         rows = self._rows_of(first)
         assert rows is not None
         wants_next = getattr(self.rows, "keep", True) is False
@@ -138,7 +156,7 @@ class CardDriver(Driver):
         target = np.ascontiguousarray(np.pad(self.targets.block(rows), ((0, 0), (0, spare))))
         weight = np.ones(count) if self.weight is None else self.weight[rows]
         weight = np.pad(weight.astype(np.float64), (0, spare), constant_values=-1.0)
-        self._chunk = Chunk(
+        return Chunk(
             first,
             count,
             V,
@@ -149,4 +167,3 @@ class CardDriver(Driver):
             torch.from_numpy(np.ascontiguousarray(rows)).to(device),
             torch.zeros(target.shape, dtype=real, device=device),
         )
-        return self._chunk

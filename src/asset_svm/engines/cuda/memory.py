@@ -24,22 +24,23 @@ def free_memory(device: torch.device) -> int:
 def in_chunks(count: int, size: int, work: Callable[[int, int], None]) -> int:
     """work(start, stop) over range(count), at most ``size`` at a time; halved when memory runs out.
 
-    Returns the size that was left.
+    Returns the size that was left; where it is smaller, one warning says so.
     """
-    start = 0
+    start, left = 0, size
     while start < count:
-        stop = min(start + size, count)
+        stop = min(start + left, count)
         try:
             work(start, stop)
         except torch.OutOfMemoryError:
-            if size <= FEWEST_ROWS:
+            if left <= FEWEST_ROWS:
                 raise
             torch.cuda.empty_cache()
-            size = max(size // 2, FEWEST_ROWS)
-            warn_of_smaller_blocks(size)
+            left = max(left // 2, FEWEST_ROWS)
             continue
         start = stop
-    return size
+    if left < size:
+        warn_of_smaller_blocks(left)
+    return left
 
 
 def warn_of_smaller_blocks(size: int) -> None:

@@ -115,21 +115,22 @@ class CardRows:
         self.fill()
         if self.kept is not None:
             return self.kept, torch.from_numpy(np.ascontiguousarray(rows)).to(self.device)
-        V = self._new(len(rows))
-        X = self.feeder.take(rows, coming)
+        V = self._mapped(self.feeder.take(rows, coming))
+        return V, torch.arange(len(rows), device=self.device)
+
+    def _mapped(self, X: Tensor) -> Tensor:
+        V = self._new(len(X))
 
         def work(start: int, stop: int) -> None:
             self.map(X[start:stop], V[start:stop])
 
-        self.size = in_chunks(len(rows), self.size, work)
-        return V, torch.arange(len(rows), device=self.device)
+        self.size = in_chunks(len(X), self.size, work)
+        return V
 
     def _features(self, rows: Array, coming: Array | None = None) -> Tensor:
         """The features of these rows, (rows, d), in the type of X."""
         if self.kept is None and not (self.keep and len(rows) == self.X.shape[0]):
-            V, X = self._new(len(rows)), self.feeder.take(rows, coming)
-            for start in range(0, len(rows), self.size):
-                self.map(X[start : start + self.size], V[start : start + self.size])
+            V = self._mapped(self.feeder.take(rows, coming))
         else:
             matrix, positions = self.chunk(rows, None)
             consecutive = len(rows) and rows[-1] - rows[0] == len(rows) - 1

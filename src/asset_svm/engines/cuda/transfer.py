@@ -79,7 +79,8 @@ class RowFeeder:
     def _send(self, rows: Rows) -> tuple[Tensor, Any]:
         """Gather into the pinned buffer whose turn it is, and start the copy."""
         n = self.X.shape[1]
-        count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+        numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        count, first = len(numbers), _first_of_run(numbers)
         turn, self._turn = self._turn, 1 - self._turn
         buffer = self._buffers[turn]
         if self._sent[turn] is not None:
@@ -88,13 +89,11 @@ class RowFeeder:
             buffer = self._buffers[turn] = torch.empty((count, n), dtype=self.dtype, pin_memory=True)
         host = buffer.numpy()
 
-        first = rows.start if isinstance(rows, slice) else _first_of_run(rows)
-
         def gather(start: int, stop: int) -> None:
-            if first is not None or isinstance(rows, slice):
+            if first is not None:
                 np.copyto(host[start:stop], self.X[first + start : first + stop])
             else:
-                np.take(self.X, rows[start:stop], axis=0, out=host[start:stop], mode="clip")
+                np.take(self.X, numbers[start:stop], axis=0, out=host[start:stop], mode="clip")
 
         step = -(-count // GATHERERS)
         parts = [(start, min(start + step, count)) for start in range(0, count, step)]
