@@ -120,6 +120,20 @@ class Digits:
         return rows, y[first : first + 5000][chosen.cpu().numpy()]
 
 
+def warm_up(digits: Digits) -> None:
+    """Have the kernels compiled: seconds, once on a machine, since they are kept on disk."""
+    few = slice(0, 2000)
+    with clock() as spent:
+        for step in ("robust", "metric"):
+            for precision in ("float32", "float16"):
+                model = AssetClassifier(
+                    device="cuda", n_components=300, max_iter=1, step=step, precision=precision
+                )
+                model.fit(digits.X[few], digits.y[few])
+    RESULTS["compilation"] = spent[0]
+    print(f"four kernels compiled, or found on disk, and used in {spent[0]:.1f} s", flush=True)
+
+
 def error(decisions: np.ndarray, y: np.ndarray) -> float:
     """Per cent."""
     return float(100 * np.mean(np.where(decisions > 0, 1, -1) != y))
@@ -351,7 +365,7 @@ TRIALS: list[dict[str, Any]] = [
     dict(gamma=0.03, lam=1e-8, n_components=16_384, max_iter=6),
     dict(gamma=0.03, lam=1e-8, n_components=32_768, max_iter=4, precision="float16"),
     dict(gamma=0.04, lam=1e-8, n_components=32_768, max_iter=6, precision="float16"),
-    dict(gamma=0.05, lam=3e-9, n_components=32_768, max_iter=6, precision="float16"),
+    dict(gamma=0.04, lam=3e-9, n_components=32_768, max_iter=10, precision="float16"),
 ]
 
 
@@ -371,6 +385,7 @@ def main() -> None:
     with clock() as spent:
         digits = Digits(arguments.rows)
     print(f"MNIST-E made in {spent[0]:.1f} s", flush=True)
+    warm_up(digits)
     work = dict(
         sweep=lambda: sweep(digits, arguments.dimensions, limits),
         precision=lambda: precision(digits, max(arguments.dimensions)),
