@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow bench check format clean
+.PHONY: demo test test-slow bench bench-gpu check format clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +27,10 @@ test-slow: $(VENV)/.dev  ## the tests that take minutes
 
 bench: $(VENV)/.dev  ## times beside scikit-learn's pipelines and the machine; needs ASSET_DATA
 	$(BIN)/python benchmarks/speed.py $(ARGS)
+
+bench-gpu: $(VENV)/.dev  ## MNIST-E on an NVIDIA card; needs ASSET_DATA and a CUDA build of torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cuda,plot]"
+	$(BIN)/python benchmarks/gpu.py $(ARGS)
 
 check: $(VENV)/.dev  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check src tests benchmarks examples
