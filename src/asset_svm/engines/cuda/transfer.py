@@ -67,8 +67,9 @@ class RowFeeder:
         X = self.X
         if isinstance(X, torch.Tensor):
             if isinstance(rows, slice):
-                return X[rows].to(self.dtype)
-            return X[torch.from_numpy(np.ascontiguousarray(rows)).to(X.device)].to(self.dtype)
+                return X[rows].to(self.device, self.dtype)
+            index = torch.from_numpy(np.ascontiguousarray(rows)).to(X.device)
+            return X[index].to(self.device, self.dtype)
         return to_card(X[rows], self.device, self.dtype)
 
     def _send_for(self, rows: Rows) -> Future[tuple[Tensor, Any]]:
