@@ -1,9 +1,9 @@
-# The two commands of the README, and what the maintainers run. Each sets up what it needs in .venv.
+# The commands of the README, and what the maintainers run. Each sets up what it needs in .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow bench bench-gpu check format clean
+.PHONY: demo test test-slow bench bench-gpu paper check format clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -14,6 +14,10 @@ $(VENV)/.runtime: pyproject.toml | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@ $(VENV)/.runtime
+
+$(VENV)/.paper: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[paper]"
 	@touch $@ $(VENV)/.runtime
 
 demo: $(VENV)/.runtime  ## the four algorithms on ADULT, beside the paper's numbers
@@ -31,6 +35,9 @@ bench: $(VENV)/.dev  ## times beside scikit-learn's pipelines and the machine; n
 bench-gpu: $(VENV)/.dev  ## MNIST-E on an NVIDIA card; needs ASSET_DATA and a CUDA build of torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cuda,plot]"
 	$(BIN)/python benchmarks/gpu.py $(ARGS)
+
+paper: $(VENV)/.paper  ## the paper's experiments beside their peers, as paper-report/index.html; ARGS=--full for all
+	$(BIN)/python benchmarks/paper.py $(ARGS)
 
 check: $(VENV)/.dev  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check src tests benchmarks examples

@@ -19,12 +19,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.svm import LinearSVC, LinearSVR
 
-import data
+import datasets as data
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.data import OneVsRestTargets, ShuffledOrder
 from asset_svm.feasible import FeasibleSet
 from asset_svm.losses import Hinge
-from asset_svm.solvers import Average, Driver, FractionWindow, ModelAxis, SolverState
+from asset_svm.solvers import Average, Cut, Driver, FractionWindow, ModelAxis, SolverState
 from asset_svm.steps import GRID, estimate_gradient_bound
 from timing import timed_pilot
 
@@ -184,6 +184,7 @@ def constant_steps(model: Any, V: np.ndarray, y: np.ndarray, epochs: int, scale:
         ModelAxis.build(loss, [model.lam_], [ball], [rule]),
         SolverState.zeros(1, V.shape[1], V.dtype),
         Average(FractionWindow(0.5, m * epochs)),
+        cut=Cut(512),
     )
     driver.advance(m * epochs)
     coef = driver.model()[0][0]

@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-import data
+import datasets as data
 from asset_svm import AssetClassifier, AssetRegressor
 
 BUNDLED = {

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-import data
+import datasets as data
 from asset_svm import AssetClassifier
 from asset_svm.data import GivenOrder, OneVsRestTargets
 from asset_svm.engines.cuda import driver as card_driver
@@ -33,7 +33,7 @@ from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import Hinge
-from asset_svm.solvers import Average, FractionWindow, ModelAxis, SolverState
+from asset_svm.solvers import Average, Cut, FractionWindow, ModelAxis, SolverState
 from asset_svm.steps import RobustStep, StrongStep
 
 LAM, GAMMA = 1e-8, 0.01
@@ -173,7 +173,7 @@ def sweep(digits: Digits, dimensions: list[int], limits: dict[str, float]) -> No
                     mapped, OneVsRestTargets((digits.y > 0).astype(int), 2), GivenOrder(m),
                     ModelAxis.build(Hinge(), [LAM], [feasible], [rule]),
                     SolverState.zeros(1, phi.dimension, np.float32),
-                    Average(FractionWindow(0.5, passes * m)), block_size=BLOCK, length=passes * m,
+                    Average(FractionWindow(0.5, passes * m)), cut=Cut(BLOCK), length=passes * m,
                 )  # fmt: skip
                 times, errors = [], []
                 for _ in range(passes):

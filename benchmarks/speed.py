@@ -31,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-import data
+import datasets as data
 from asset_svm import AssetClassifier
 from asset_svm.data import GivenOrder, OneVsRestTargets
 from asset_svm.engines.local import LocalEngine, LocalRows
@@ -151,7 +151,7 @@ def machine(name: str, threads: int) -> dict[str, Any]:
         ModelAxis.build(loss, [paper.lam], [ball], [RobustStep(ball.size, 1.0, 0.1)]),
         SolverState.zeros(1, d, V.dtype),
         Average(NoWindow()),
-        block_size=LocalEngine().steps_at_a_time(screen=False),
+        cut=LocalEngine().cut(len(X), screen=False),
     )
     driver.advance(3 * m)
     loop = best_of(lambda: driver.advance(m), 5)

@@ -38,6 +38,8 @@ SHARED = {
     "lam": [0, -1e-3, NAN, INF, "small"],
     "approximation": ["nystrom", None, 3, StandardScaler(), NystroemMap],
     "n_components": [0, -1, 2.5, "10", True],
+    "landmarks": ["kmean", None, 3, [1.0, 2.0]],
+    "fourier": ["sobol", None, 1],
     "rank": [0, 1.5],
     "rank_threshold": [-1e-9, NAN, "x"],
     "rank_rule": ["abs", None],
@@ -58,7 +60,7 @@ SHARED = {
     "warm_start": [None, "yes", 1],
 }
 MAP_PARAMETERS = ("kernel", "gamma", "n_components")
-LANDMARK_PARAMETERS = ("degree", "coef0", "rank", "rank_threshold", "rank_rule")
+LANDMARK_PARAMETERS = ("degree", "coef0", "landmarks", "rank", "rank_threshold", "rank_rule")
 
 
 def cases(parameters):
@@ -153,7 +155,7 @@ def test_the_nystroem_map_refuses_a_bad_parameter(name, value):
     assert in_house_shape(message, name), message
 
 
-@pytest.mark.parametrize(("name", "value"), cases({k: SHARED[k] for k in MAP_PARAMETERS}))
+@pytest.mark.parametrize(("name", "value"), cases({k: SHARED[k] for k in (*MAP_PARAMETERS, "fourier")}))
 def test_the_fourier_map_refuses_a_bad_parameter(name, value):
     message = refuses("fourier", fit_other("fourier"), **{name: value})
     assert in_house_shape(message, name), message

@@ -16,7 +16,7 @@ from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures, Metric, NystroemFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.solvers import Average, Driver, FractionWindow, ModelAxis, SolverState
+from asset_svm.solvers import Average, Cut, Driver, FractionWindow, ModelAxis, SolverState
 from asset_svm.steps import MetricStep, RobustStep, StrongStep
 
 torch = pytest.importorskip("torch", reason="the engine of the card needs torch (extra cuda)")
@@ -111,7 +111,7 @@ def drivers(V, y, device, *, task, step, C, N, radius=None, bound=None, weight=N
         rule = MetricStep(feasible.size, 1.3, metric, 0.02, N)
     axis = ModelAxis.build(loss, [lam] * K, [feasible] * K, [rule] * K)
     order = UniformOrder(m, seed=5) if order is None else order
-    common = dict(weight=weight, block_size=256, length=N)
+    common = dict(weight=weight, cut=Cut(256), length=N)
 
     def parts():
         return SolverState.zeros(K, V.shape[1], V.dtype), Average(FractionWindow(r, N))

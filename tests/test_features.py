@@ -88,14 +88,13 @@ def test_singular_landmarks_of_adult_keep_rows_inside_the_unit_ball(dtype):
 
 
 def test_landmarks_are_distinct_and_never_weightless():
-    weight = np.where(np.arange(50) % 5 == 0, 0.0, 1.0)
+    X, weight = rows(50), np.where(np.arange(50) % 5 == 0, 0.0, 1.0)
     for seed in range(20):
-        chosen = uniform_landmarks(50, 40, rng(seed), weight)
+        chosen = uniform_landmarks(X, Kernel("rbf"), 40, rng(seed), weight).indices
         assert len(np.unique(chosen)) == 40
         assert (chosen % 5 != 0).all()
-    counts = np.bincount(
-        np.concatenate([uniform_landmarks(50, 10, rng(seed)) for seed in range(2000)]), minlength=50
-    )
+    drawn = [uniform_landmarks(X, Kernel("rbf"), 10, rng(seed)).indices for seed in range(2000)]
+    counts = np.bincount(np.concatenate(drawn), minlength=50)
     # 400 expected for each row, standard deviation 18: five of those either way.
     assert np.abs(counts - 400).max() < 90
 

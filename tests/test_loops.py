@@ -9,7 +9,7 @@ from asset_svm.data import GivenOrder, OneVsRestTargets, RealTargets, UniformOrd
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.feasible import FeasibleSet
 from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.solvers import Average, CountWindow, Driver, FractionWindow, ModelAxis, NoWindow
+from asset_svm.solvers import Average, CountWindow, Cut, Driver, FractionWindow, ModelAxis, NoWindow
 from asset_svm.solvers.state import SolverState
 from asset_svm.steps import RobustStep, StrongStep
 from reference.algorithm import asset
@@ -60,7 +60,7 @@ def build(V, y, *, task, step, C, radius=None, bound=None, form="row", block=16,
         axis,
         SolverState.zeros(K, V.shape[1], V.dtype),
         Average(window),
-        block_size=block,
+        cut=Cut(block),
         form=form,
         weight=weight,
     )

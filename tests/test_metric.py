@@ -12,7 +12,7 @@ from asset_svm.features import FourierFeatures, Metric, NystroemFeatures
 from asset_svm.features.base import evaluator
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.solvers import Average, Driver, ModelAxis, NoWindow, SolverState
+from asset_svm.solvers import Average, Cut, Driver, ModelAxis, NoWindow, SolverState
 from asset_svm.solvers.driver import Slopes
 from asset_svm.steps import MetricStep
 from reference import exact
@@ -104,7 +104,7 @@ def test_loops_in_the_metric_follow_the_naive_reference(
         ModelAxis.build(loss, [lam] * K, [feasible] * K, [rule] * K),
         SolverState.zeros(K, V.shape[1], V.dtype),
         Average(NoWindow()),
-        block_size=64,
+        cut=Cut(64),
         form=form,
     )
     T = metric.apply(np.eye(V.shape[1]))
@@ -135,7 +135,7 @@ def test_a_truncated_step_passes_the_kink_by_half_of_the_way_and_reports_its_slo
     driver = Driver(
         Rows(V), ManyTargets(y), GivenOrder(M),
         ModelAxis.build(loss, [1e-12], [feasible], [rule]),
-        SolverState.zeros(1, D, V.dtype), Average(NoWindow()), form=form,
+        SolverState.zeros(1, D, V.dtype), Average(NoWindow()), cut=Cut(64), form=form,
     )  # fmt: skip
     driver.slopes = Slopes.zeros(1, M)
     driver.advance(1)

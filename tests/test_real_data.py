@@ -27,7 +27,7 @@ def test_adult_is_learnt_to_the_papers_error(step, epochs, approximation):
 @pytest.mark.parametrize(("step", "epochs"), [("robust", 20), ("strong", 20), ("metric", 5)])
 def test_ijcnn_is_learnt_to_the_papers_error(step, epochs):
     """The paper: 1.1 % at s = 512. One split has a standard error of 0.09 %."""
-    import data
+    import datasets as data
 
     X, y, X_test, y_test = data.paper_split("ijcnn", 0)
     paper = data.PAPER["ijcnn"]
@@ -45,7 +45,7 @@ def test_ijcnn_is_learnt_to_the_papers_error(step, epochs):
 
 @pytest.mark.data
 def test_abalone_with_defaults_is_as_good_as_svr():
-    import data
+    import datasets as data
 
     X, y = data.load("abalone")
     y = (y - y.mean()) / y.std()

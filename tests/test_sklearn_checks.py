@@ -28,8 +28,18 @@ ESTIMATORS = [
     AssetClassifier(max_iter=30, approximation="fourier", n_components=50),
     AssetRegressor(max_iter=30),
     AssetRegressor(max_iter=30, approximation="fourier", n_components=50),
+    AssetClassifier(n_cells=3),
+    AssetRegressor(n_cells="auto"),
+    AssetClassifier(max_iter=30, landmarks="kmeans"),
+    AssetClassifier(max_iter=30, landmarks="margin", n_components="auto"),
+    AssetRegressor(max_iter=30, landmarks="rpcholesky"),
+    AssetRegressor(max_iter=30, landmarks="margin"),
     NystroemMap(),
+    NystroemMap(landmarks="kmeans"),
+    NystroemMap(landmarks="leverage"),
     FourierMap(n_components=50),
+    FourierMap(n_components=50, fourier="qmc"),
+    FourierMap(n_components=50, fourier="hadamard"),
 ]
 
 

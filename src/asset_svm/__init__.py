@@ -10,28 +10,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from asset_svm.data.opening import open_rows
     from asset_svm.datasets import load_adult
     from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
-    from asset_svm.exceptions import NonFiniteError
+    from asset_svm.exceptions import DataError, ModelFileError, NonFiniteError
+    from asset_svm.persistence import load, save
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AssetClassifier",
     "AssetRegressor",
+    "DataError",
     "FourierMap",
+    "ModelFileError",
     "NonFiniteError",
     "NystroemMap",
+    "load",
     "load_adult",
+    "open_rows",
+    "save",
 ]
 
 _HOMES = {
     "AssetClassifier": "asset_svm.estimators",
     "AssetRegressor": "asset_svm.estimators",
+    "DataError": "asset_svm.exceptions",
     "FourierMap": "asset_svm.estimators",
+    "ModelFileError": "asset_svm.exceptions",
     "NonFiniteError": "asset_svm.exceptions",
     "NystroemMap": "asset_svm.estimators",
+    "load": "asset_svm.persistence",
     "load_adult": "asset_svm.datasets",
+    "open_rows": "asset_svm.data.opening",
+    "save": "asset_svm.persistence",
 }
 
 

@@ -1,1 +1,1 @@
-"""What is run from a terminal; needs the extra ``cli``."""
+"""The command ``asset``; needs the extra ``cli``. Modules import what they need when they run."""

@@ -29,21 +29,21 @@ class Order(Protocol):
 
 @dataclass
 class _Paged:
-    """Draws made a page at a time, each page from its own seed; the last page is kept."""
+    """Draws made a page at a time, each page from its own seed; the last two are kept."""
 
     n_rows: int
     seed: int
     page_size: int = PAGE
-    _kept: tuple[int, Array] | None = field(default=None, init=False, repr=False)
+    _kept: dict[int, Array] = field(default_factory=dict, init=False, repr=False)
 
     def _draw(self, rng: np.random.Generator) -> Array:
         raise NotImplementedError
 
     def _page(self, number: int) -> Array:
-        if self._kept is None or self._kept[0] != number:
+        if number not in self._kept:
             rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, number])))
-            self._kept = (number, self._draw(rng))
-        return self._kept[1]
+            self._kept = {**dict(list(self._kept.items())[-1:]), number: self._draw(rng)}
+        return self._kept[number]
 
     def rows(self, start: int, stop: int) -> Array:
         """The row of each step in [start, stop)."""

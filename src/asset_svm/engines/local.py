@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.engines.workers import Workers, blas_threads, working
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.solvers import Driver
+from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.pilot import Subset
 from asset_svm.solvers.products import mixed_margins, mixed_sums
 
@@ -27,6 +29,8 @@ Array = npt.NDArray[Any]
 Matrix = Any
 
 ROWS = 16
+FEW_ROWS = 64
+"""Fewer are lifted by one thread."""
 FEW_MODELS = 4
 """Up to so many, loops over rows are faster than matrix products with copies of them."""
 LONG_BLOCKS = 4
@@ -96,19 +100,70 @@ class LocalRows:
         m = X.shape[0]
         self.seen, self.once_lifted = np.zeros(m, dtype=bool), np.zeros(m, dtype=bool)
         self.kept = np.empty((m, self.width), dtype=self.dtype) if keep else None
+        self.reentrant = phi.reentrant
+        self.workers: Workers | None = None
+        self._coming = np.zeros(m, dtype=bool)
+
+    @property
+    def looks_ahead(self) -> int:
+        """How many blocks should be announced."""
+        if self.workers is None or not self.reentrant or (self.kept is not None and self.seen.all()):
+            return 0
+        return self.workers.depth
+
+    def expect(self, rows: Array) -> None:
+        """These rows come next but one, or later: workers map them meanwhile."""
+        assert self.workers is not None
+        if self.kept is None:
+            self.workers.announce(rows, self._anew)
+            return
+        new = rows[~self.seen[rows]]
+        if len(new):
+            self.seen[new] = self._coming[new] = True
+            self.workers.announce(new, self._keep)
+
+    def dismiss(self) -> None:
+        """Go on without workers, when they have finished what was announced."""
+        workers, self.workers = self.workers, None
+        if workers is not None:
+            for done, _ in workers.finished():
+                self._coming[done] = False
 
     def open(self, rows: Array) -> LocalBlock:
         """These rows, with their basis values or features."""
         if self.kept is None:
-            scratch = np.empty((len(rows), self.width), dtype=self.dtype)
-            everywhere = np.arange(len(rows))
-            self._compute(rows, scratch, everywhere)
-            return LocalBlock(self, rows, scratch, everywhere, np.full(len(rows), not self.screens))
+            scratch = self._announced(rows)
+            if scratch is None:
+                scratch = self._anew(rows)
+            lifted = np.full(len(rows), not self.screens)
+            return LocalBlock(self, rows, scratch, np.arange(len(rows)), lifted)
+        if self.workers is not None and self._coming[rows].any():
+            for done, _ in self.workers.finished():
+                self._coming[done] = False
+                if not self._coming[rows].any():
+                    break
         new = rows[~self.seen[rows]]
         if len(new):
-            self._compute(new, self.kept, new)
+            self._keep(new)
             self.seen[new] = True
         return LocalBlock(self, rows, self.kept, rows, self.once_lifted[rows])
+
+    def _announced(self, rows: Array) -> Array | None:
+        """What a worker made of these rows, if they were announced."""
+        if self.workers is not None:
+            for announced, scratch in self.workers.finished():
+                if np.array_equal(announced, rows):
+                    return np.asarray(scratch)
+        return None
+
+    def _anew(self, rows: Array) -> Array:
+        scratch = np.empty((len(rows), self.width), dtype=self.dtype)
+        self._compute(rows, scratch, np.arange(len(rows)))
+        return scratch
+
+    def _keep(self, rows: Array) -> None:
+        assert self.kept is not None
+        self._compute(rows, self.kept, rows)
 
     def fetch(self, rows: Array) -> tuple[Array, Array]:
         """The features of these rows."""
@@ -181,12 +236,20 @@ class LocalBlock:
         source = self.source
         todo = which[~self.is_lifted[which]]
         if len(todo):
-            values = self.matrix[self.positions[_even(todo)], : source.basis_dimension]
-            features = source.lift(values)[: len(todo)]
-            self.matrix[self.positions[todo], : source.dimension] = features
+            if source.workers is None or len(todo) < FEW_ROWS:
+                self._lift(todo)
+            else:  # a row that is there twice must not be lifted in two parts
+                once = np.unique(self.positions[todo], return_index=True)[1]
+                source.workers.together(self._lift, todo[once], ROWS)
             self.is_lifted[todo] = True
             source.once_lifted[self.rows[todo]] = True
         return self.matrix, self.positions[which]
+
+    def _lift(self, which: Array) -> None:
+        source = self.source
+        values = self.matrix[self.positions[_even(which)], : source.basis_dimension]
+        features = source.lift(values)[: len(which)]
+        self.matrix[self.positions[which], : source.dimension] = features
 
 
 def _even(rows: Array) -> Array:
@@ -201,7 +264,8 @@ class LocalEngine:
     Parameters
     ----------
     n_threads : int
-        Threads that models are spread over.
+        Threads that models are spread over; rows are mapped by as many, or by as many as BLAS may
+        take, whichever is more.
     memory_limit : int, optional
         Bytes that mapped rows may take; by default half of what is available.
     block_size : int
@@ -214,18 +278,38 @@ class LocalEngine:
     nystroem = NystroemFeatures
     """The class of Nystroem maps whose landmarks are factored here."""
 
+    def memory(self) -> int:
+        """Bytes that mapped rows, or kernel matrices, may take."""
+        return available_memory() // 2 if self.memory_limit is None else self.memory_limit
+
     def rows(self, phi: Evaluable, X: Matrix, *, screen: bool) -> LocalRows:
         """The rows of X: mapped once where they fit in memory, else whenever they are visited."""
-        limit = available_memory() // 2 if self.memory_limit is None else self.memory_limit
         width = phi.dimension
         if screen and not phi.lift_is_cheap:
             width = max(width, phi.basis_dimension)
         size = X.shape[0] * width * np.dtype(X.dtype).itemsize
-        return LocalRows(phi, X, self.block_size, keep=size <= limit, screen=screen)
+        return LocalRows(phi, X, self.block_size, keep=size <= self.memory(), screen=screen)
 
-    def steps_at_a_time(self, *, screen: bool) -> int:
-        """Steps between two looks at the run; where rows are screened, at the drift of a block."""
-        return self.block_size if screen else LONG_BLOCKS * self.block_size
+    def cut(self, n_rows: int, *, screen: bool) -> Cut:
+        """Steps between two looks at the run; where rows are screened, at the drift of a block.
+
+        In the first epoch many rows are learnt from for the first time, and a short block tells
+        better which; later few are, and a long one spares most of the screening.
+        """
+        size, long = self.block_size, LONG_BLOCKS * self.block_size
+        return Cut(size, n_rows, long) if screen else Cut(long)
+
+    @contextmanager
+    def working(self, rows: BlockRows) -> Iterator[None]:
+        """Inside, rows are mapped by threads beside the one that steps through them."""
+        if not isinstance(rows, LocalRows):
+            yield
+            return
+        with working(max(self.n_threads, blas_threads())) as rows.workers:
+            try:
+                yield
+            finally:
+                rows.dismiss()
 
     @contextmanager
     def pool(self, n_models: int) -> Iterator[ThreadPoolExecutor | None]:

@@ -5,11 +5,15 @@ iterate and its average. Where the loss's radius follows |y| (regression), the f
 the largest |y| seen. D_G, and the metric where the steps have one, are estimated anew when the number
 of rows seen has doubled, from the last 1024 of them: between two such moments the run is one of fixed
 metric, and there are only logarithmically many.
+
+A run over a file (``prepare``, then ``learn`` a window at a time) knows its rows beforehand: everything
+is settled by a sample of all of them, and its steps decay to 0 at a known end.
 """
 
 from __future__ import annotations
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,10 +25,10 @@ from asset_svm.data import GivenOrder, Order, ShuffledOrder, Targets
 from asset_svm.engines.certification import certify_rows
 from asset_svm.engines.task import Engine, Recipe, TrainingRows
 from asset_svm.engines.training import check_finite, pilot_scale, sample_gradients
-from asset_svm.features import Evaluable, FeatureMap, Metric
+from asset_svm.features import FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS
 from asset_svm.problem import Certificate
-from asset_svm.solvers import Average, ModelAxis, SolverState
+from asset_svm.solvers import Average, Cut, ModelAxis, SolverState
 from asset_svm.solvers.driver import Progress, Slopes
 
 Array = npt.NDArray[Any]
@@ -67,9 +71,12 @@ class Recent:
 
     def joined(self, X: Matrix, y: Array, weight: Array) -> Recent:
         """With a new batch at the end."""
+        last = X[-RECENT:]
+        if hasattr(last, "cpu"):  # a tensor on the card
+            last = last.cpu().numpy()
         if X.shape[0] >= RECENT or self.X is None:
-            return Recent(X[-RECENT:].copy(), y[:, -RECENT:], weight[-RECENT:])
-        stacked = sp.vstack([self.X, X], "csr") if sp.issparse(X) else np.vstack([self.X, X])
+            return Recent(last.copy(), y[:, -RECENT:], weight[-RECENT:])
+        stacked = sp.vstack([self.X, last], "csr") if sp.issparse(last) else np.vstack([self.X, last])
         return Recent(
             stacked[-RECENT:],
             np.hstack([self.y, y])[:, -RECENT:],
@@ -88,12 +95,15 @@ class OnlineSession:
     mean_weight : float
         Of the first batch: weights count relative to it.
     state : SolverState
+    horizon : int
+        The number of steps there will be, 0 where it is not known.
     """
 
     recipe: Recipe
     phi: FeatureMap
     mean_weight: float
     state: SolverState
+    horizon: int = 0
     average: Average = field(init=False)
     recent: Recent = field(init=False)
     y_max: float = 0.0
@@ -107,7 +117,7 @@ class OnlineSession:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        self.average = Average(self.recipe.window(None, stream=True))
+        self.average = Average(self.recipe.window(self.horizon or None, stream=not self.horizon))
         self.recent = Recent.none(len(self.recipe.lam))
 
     @property
@@ -129,19 +139,11 @@ class OnlineSession:
         self.average.change_basis(change)
         self.metric = new
 
-    def _estimate_gradients(self, engine: Engine, phi: Evaluable) -> None:
+    def _estimate_gradients(self, engine: Engine) -> None:
         """D_G and kappa of the recent rows; kappa only grows."""
         recent = self.recent
         m = recent.X.shape[0]
-        rows = TrainingRows(
-            engine.rows(phi, recent.X, screen=False),
-            recent,
-            GivenOrder(m),
-            recent.weight,
-            recent.weight / self.mean_weight,
-            self.y_max,
-            self.metric,
-        )
+        rows = self._rows(engine, recent.X, recent, recent.weight, GivenOrder(m))
         self.gradient_bounds, kappa = sample_gradients(self.recipe, rows)
         self.kappa = max(self.kappa, kappa)
         self.next_estimate = 2 * max(self.rows_seen, m)
@@ -149,6 +151,31 @@ class OnlineSession:
     def copy(self) -> OnlineSession:
         """A session that can be thrown away if its next batch fails."""
         return copy.deepcopy(self, {id(self.phi): self.phi})
+
+    def prepare(
+        self, engine: Engine, X: Matrix, targets: Targets, weight: Array, y_max: float, steps: int
+    ) -> None:
+        """Settle everything from a uniform sample of all rows, for a run of about ``steps`` steps."""
+        self.y_max = y_max
+        if self.recipe.step == "metric":
+            self.metric = engine.find_metric(self.phi, X, weight, self.recipe.seed)
+        rows = self._rows(engine, X, targets, weight, GivenOrder(X.shape[0]))
+        self.gradient_bounds, self.kappa = sample_gradients(self.recipe, rows)
+        with engine.pool(len(self.recipe.lam)) as pool:
+            self._settle_scale(engine, rows, steps, pool)
+
+    def learn(self, engine: Engine, X: Matrix, targets: Targets, weight: Array) -> Progress:
+        """Learn from one window of a prepared run, its rows in the order given."""
+        rows = self._rows(engine, X, targets, weight, GivenOrder(X.shape[0]))
+        with engine.pool(len(self.recipe.lam)) as pool:
+            return self._run(engine, rows, pool, None)
+
+    def certify(self, engine: Engine, X: Matrix, targets: Targets, weight: Array) -> Certificate:
+        """The certificate of the averaged model on (PL) of these rows."""
+        rows = self._rows(engine, X, targets, weight, GivenOrder(X.shape[0]))
+        certificate = certify_rows(rows, self.recipe, self.average.result(self.state))
+        check_finite(*self.model, certificate)
+        return certificate
 
     def update(
         self,
@@ -163,66 +190,92 @@ class OnlineSession:
         """Learn from one batch; returns the certificate of (PL) on its rows."""
         n = X.shape[0]
         order: Order = ShuffledOrder(n, self.recipe.seed + self.batches) if shuffle else GivenOrder(n)
-        slope_weight = weight / self.mean_weight
         self.y_max = max(self.y_max, y_max)
         self.recent = self.recent.joined(X, targets.block(np.arange(n)), weight)
         first = self.gradient_bounds is None
         due = first or (self.rows_seen + n >= self.next_estimate and self.recent.enough)
         if due and self.recipe.step == "metric" and (first or self.recent.enough):
             self._estimate_metric(engine)
-        phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         if due:
-            self._estimate_gradients(engine, phi)
-        rows = TrainingRows(
+            self._estimate_gradients(engine)
+        rows = self._rows(engine, X, targets, weight, order)
+        with engine.pool(len(self.recipe.lam)) as pool:
+            if self.scale is None:
+                self._settle_scale(engine, rows, HORIZON * n, pool)
+            slopes = Slopes.zeros(len(self.recipe.lam), n)
+            progress = self._run(engine, rows, pool, slopes)
+            certificate = certify_rows(
+                rows, self.recipe, self.average.result(self.state), slopes, tight=False
+            )
+            self.progress = progress
+        check_finite(*self.model, certificate)
+        return certificate
+
+    def _rows(
+        self, engine: Engine, X: Matrix, targets: Targets, weight: Array, order: Order
+    ) -> TrainingRows:
+        """Rows mapped by phi, in the metric where there is one."""
+        phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
+        return TrainingRows(
             engine.rows(phi, X, screen=self.recipe.screens),
             targets,
             order,
             weight,
-            slope_weight,
+            weight / self.mean_weight,
             self.y_max,
             self.metric,
         )
-        with engine.pool(len(self.recipe.lam)) as pool:
-            assert self.gradient_bounds is not None
-            sets = self.recipe.feasible_sets(self.y_max, self.kappa)
-            if self.scale is None:
-                self.scale = self.recipe.step_scale
-                if self.scale is None and n >= FEWEST_ROWS:
-                    self.scale = pilot_scale(
-                        engine,
-                        self.recipe,
-                        rows,
-                        sets,
-                        self.gradient_bounds,
-                        HORIZON * n,
-                        pool,
-                        decaying=False,
-                    )
-                elif self.scale is None:
-                    self.scale = SMALL_BATCH_SCALE
-            rules = self.recipe.rules(sets, self.gradient_bounds, self.scale, 0, self.metric)
-            driver = engine.driver(
-                rows.mapped,
-                targets,
-                order,
-                ModelAxis.build(self.recipe.loss, self.recipe.lam, sets, rules),
-                self.state,
-                self.average,
-                weight=slope_weight,
-                block_size=engine.block_size,
-                form=self.recipe.form,
-                pool=pool,
-                length=n,
-                screen=rows.mapped.screens,
+
+    def _settle_scale(
+        self, engine: Engine, rows: TrainingRows, steps: int, pool: ThreadPoolExecutor | None
+    ) -> None:
+        """The multiplier of D_X for ``steps`` steps: given, by a pilot, or the usual one."""
+        assert self.gradient_bounds is not None
+        sets = self.recipe.feasible_sets(self.y_max, self.kappa)
+        self.scale = self.recipe.step_scale
+        if self.scale is None and rows.order.n_rows < FEWEST_ROWS:
+            self.scale = SMALL_BATCH_SCALE
+        elif self.scale is None:
+            self.scale = pilot_scale(
+                engine,
+                self.recipe,
+                rows,
+                sets,
+                self.gradient_bounds,
+                steps,
+                pool,
+                decaying=self.horizon > 0,
             )
-            driver.slopes = Slopes.zeros(len(self.recipe.lam), n)
-            driver.advance(n)
-            driver.settle()
-            self.batches += 1
-            self.rows_seen += n
-            certificate = certify_rows(
-                rows, self.recipe, self.average.result(self.state), driver.slopes, tight=False
-            )
-            self.progress = driver.take_progress()
-        check_finite(*self.model, certificate)
-        return certificate
+
+    def _run(
+        self,
+        engine: Engine,
+        rows: TrainingRows,
+        pool: ThreadPoolExecutor | None,
+        slopes: Slopes | None,
+    ) -> Progress:
+        """One visit of every row."""
+        assert self.gradient_bounds is not None and self.scale is not None
+        n = rows.order.n_rows
+        sets = self.recipe.feasible_sets(self.y_max, self.kappa)
+        rules = self.recipe.rules(sets, self.gradient_bounds, self.scale, self.horizon, self.metric)
+        driver = engine.driver(
+            rows.mapped,
+            rows.targets,
+            rows.order,
+            ModelAxis.build(self.recipe.loss, self.recipe.lam, sets, rules),
+            self.state,
+            self.average,
+            weight=rows.slope_weight,
+            cut=Cut(engine.block_size),
+            form=self.recipe.form,
+            pool=pool,
+            length=n,
+            screen=rows.mapped.screens,
+        )
+        driver.slopes = slopes
+        driver.advance(n)
+        driver.settle()
+        self.batches += 1
+        self.rows_seen += n
+        return driver.take_progress()

@@ -16,7 +16,15 @@ from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.losses import Loss
 from asset_svm.problem import Certificate
-from asset_svm.solvers import BlockRows, CountWindow, FractionWindow, NoWindow, RowBlock, SolverState
+from asset_svm.solvers import (
+    BlockRows,
+    CountWindow,
+    Cut,
+    FractionWindow,
+    NoWindow,
+    RowBlock,
+    SolverState,
+)
 from asset_svm.solvers.average import Window
 from asset_svm.solvers.driver import Form
 from asset_svm.solvers.pilot import Trials
@@ -39,8 +47,14 @@ class Engine(Trials, Protocol):
     def rows(self, phi: Evaluable, X: Matrix, *, screen: bool) -> BlockRows:
         """phi of the rows of X."""
 
-    def steps_at_a_time(self, *, screen: bool) -> int:
-        """Steps between two looks at the run."""
+    def memory(self) -> int:
+        """Bytes that mapped rows may take."""
+
+    def cut(self, n_rows: int, *, screen: bool) -> Cut:
+        """Steps between two looks at a run over so many rows."""
+
+    def working(self, rows: BlockRows) -> AbstractContextManager[None]:
+        """Inside, rows are mapped ahead of the loop, where the engine has threads for it."""
 
     def pool(self, n_models: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
         """Threads for the models of a block."""
@@ -260,6 +274,13 @@ class _Some:
     @property
     def look_size(self) -> int:
         return self.mapped.look_size
+
+    @property
+    def looks_ahead(self) -> int:
+        return self.mapped.looks_ahead
+
+    def expect(self, rows: Array) -> None:
+        self.mapped.expect(self.chosen[rows])
 
     def open(self, rows: Array) -> RowBlock:
         return self.mapped.open(self.chosen[rows])

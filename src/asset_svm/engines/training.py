@@ -64,7 +64,7 @@ def train(
     ``start`` continues from an earlier state: its iterates and step counts, not its average.
     """
     K, total = len(recipe.lam), rows.order.n_rows * stopping.epochs
-    with engine.pool(K) as pool:
+    with engine.working(rows.mapped), engine.pool(K) as pool:
         bounds, kappa = sample_gradients(recipe, rows)
         sets = recipe.feasible_sets(rows.y_max, kappa)
         if max(s.radius for s in sets) == 0.0:
@@ -94,11 +94,12 @@ def train(
             state,
             average,
             weight=rows.slope_weight,
-            block_size=engine.steps_at_a_time(screen=screen),
+            cut=engine.cut(rows.order.n_rows, screen=screen),
             form=recipe.form,
             pool=pool,
             length=total,
             screen=screen,
+            ahead=True,
         )
         run = _Epochs(driver, recipe, rows, stopping, plan if staged else None)
         certificate = run.go()
@@ -151,7 +152,7 @@ class _Epochs:
         m, stopping, driver = self.rows.order.n_rows, self.stopping, self.driver
         epochs, K = stopping.epochs, len(self.recipe.lam)
         # Tiny data run thousands of epochs: looking at each would take longer than learning.
-        stride = max(1, epochs // MOST_LOOKS) if m < driver.block_size else 1
+        stride = max(1, epochs // MOST_LOOKS) if m < driver.cut.size else 1
         if stopping.tol is not None:
             stride = 1
         next_check = renewed = 1
@@ -186,7 +187,7 @@ class _Epochs:
         average = self.recipe.average
         if self.timed_out and taken < count * m and isinstance(average, int):
             # The end was not announced: average the next k, if they are few.
-            driver.advance(average if average <= driver.block_size else 0)
+            driver.advance(average if average <= driver.cut.size else 0)
             certificate = None
         return certificate
 
@@ -238,6 +239,7 @@ def _record(driver: Driver, epoch: int, seconds: float) -> dict[str, Any]:
         "progressive_loss": float(progress.loss.sum()) / steps,
         "progressive_objective": float((progress.loss / steps + regulariser).sum()),
         "active": float(progress.active.mean()) / steps,
+        "sign_errors": float(progress.errors.mean()) / steps,
     }
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import joblib
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -21,9 +21,25 @@ from asset_svm.engines.task import Engine, Recipe, StepKind
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.callbacks import CallbackSupportMixin
 from asset_svm.estimators.decision import Decision
-from asset_svm.estimators.device import card_engine, check_card_rows, goes_to_card, on_card, on_host
+from asset_svm.estimators.device import (
+    card_engine,
+    check_card_rows,
+    check_host_rows,
+    goes_to_card,
+    on_card,
+    on_host,
+)
 from asset_svm.estimators.fitting import FLOATS, results
-from asset_svm.estimators.maps import DEFAULT_COMPONENTS, check_rank, draw_fourier, draw_nystroem
+from asset_svm.estimators.landmarks import check_landmarks, sampler_of
+from asset_svm.estimators.maps import (
+    DEFAULT_COMPONENTS,
+    FOURIER_KINDS,
+    check_rank,
+    draw_fourier,
+    draw_nystroem,
+    resolve_components,
+    resolve_landmarks,
+)
 from asset_svm.estimators.transformers import FourierMap, NystroemMap
 from asset_svm.features import FeatureMap, NystroemFeatures
 from asset_svm.features.nystroem import KernelBasis
@@ -54,9 +70,13 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         lam,
         approximation,
         n_components,
+        landmarks,
+        fourier,
         rank,
         rank_threshold,
         rank_rule,
+        n_cells,
+        n_partitions,
         step,
         step_scale,
         gradient_sample,
@@ -86,9 +106,13 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         self.lam = lam
         self.approximation = approximation
         self.n_components = n_components
+        self.landmarks = landmarks
+        self.fourier = fourier
         self.rank = rank
         self.rank_threshold = rank_threshold
         self.rank_rule = rank_rule
+        self.n_cells = n_cells
+        self.n_partitions = n_partitions
         self.step = step
         self.step_scale = step_scale
         self.gradient_sample = gradient_sample
@@ -118,7 +142,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         return tags
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "coef_")
+        return hasattr(self, "_decision")
 
     # Parameters -------------------------------------------------------------------------------
 
@@ -131,8 +155,15 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             given = given.estimator
         if not isinstance(given, NystroemMap | FourierMap):
             check.check_choice("approximation", given, ("nystroem", "fourier"))
+        if not (isinstance(self.n_components, str) and self.n_components == "auto"):
+            check.check_count("n_components", self.n_components, optional=True)
+        check_landmarks(self.landmarks, self.n_components, supervised=True)
+        check.check_choice("fourier", self.fourier, FOURIER_KINDS)
         check.check_choice("rank_rule", self.rank_rule, ("relative", "absolute"))
         check_rank(self)
+        if self.n_cells != "auto":
+            check.check_count("n_cells", self.n_cells, optional=True)
+        check.check_count("n_partitions", self.n_partitions)
         check.check_choice("step", self.step, ("auto", "metric", "robust", "strong"))
         if self.step_scale != "auto":
             check.check_positive("step_scale", self.step_scale)
@@ -158,12 +189,19 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         check.check_flag("warm_start", self.warm_start)
         check.check_jobs(self.n_jobs)
         check.check_choice("device", self.device, ("cpu", "cuda", "auto"))
+        if self.device == "cuda" and self.n_cells is not None:
+            raise ValueError(
+                f'device="cuda" has no cells, and n_cells={self.n_cells!r} asks for them; set '
+                'device="cpu" ("auto" takes it too), or n_cells=None.'
+            )
         check.check_choice("precision", self.precision, ("float32", "float16"))
         check.check_level("verbose", self.verbose)
 
     @property
     def _free_intercept(self) -> bool:
-        return self.step != "strong" if self.fit_intercept == "auto" else bool(self.fit_intercept)
+        if self.fit_intercept == "auto":
+            return self.step != "strong" and self.n_cells is None
+        return bool(self.fit_intercept)
 
     @property
     def _step(self) -> StepKind:
@@ -171,14 +209,20 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _engine(self, X) -> Engine:
         """Who does the work on these rows."""
-        limit = None if self.memory_limit is None else int(self.memory_limit)
         if self._on_card(X):
+            limit = None if self.memory_limit is None else int(self.memory_limit)
             return card_engine(limit, self.precision)
-        return LocalEngine(n_threads=effective_n_jobs(self.n_jobs), memory_limit=limit)
+        return self._host_engine()
+
+    def _host_engine(self) -> LocalEngine:
+        """This machine's own cores, whatever ``device`` says."""
+        limit = None if self.memory_limit is None else int(self.memory_limit)
+        return LocalEngine(n_threads=joblib.effective_n_jobs(self.n_jobs), memory_limit=limit)
 
     def _on_card(self, X) -> bool:
         """Whether ``device`` sends these rows to the card."""
-        return goes_to_card(self.device, X, self.n_components or DEFAULT_COMPONENTS)
+        known = check.is_integer(self.n_components)
+        return goes_to_card(self.device, X, self.n_components if known else DEFAULT_COMPONENTS)
 
     def _recipe(self, loss: Loss, lam: float, n_models: int, seed: int) -> Recipe:
         average = self.average
@@ -196,16 +240,32 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             seed=seed,
         )
 
-    def _draw_map(self, engine: Engine, X, weight, seed, *, batch: bool) -> FeatureMap:
-        """The map: drawn from these rows, or the one given as ``approximation``."""
+    def _draw_map(
+        self, engine: Engine, X, weight, seed, *, batch: bool = False, n_components=None, margin=None
+    ) -> FeatureMap:
+        """The map: drawn for these rows, or the one given as ``approximation``.
+
+        ``n_components`` is the number where the parameter of that name has none. ``margin`` makes the
+        sampler of landmarks="margin" for a number of them.
+        """
         rng = np.random.default_rng([seed, 0])
         if isinstance(self.approximation, str):
+            count = n_components if self.n_components == "auto" else self.n_components
             if self.approximation == "fourier":
-                return draw_fourier(self, X, weight, rng)
+                count = resolve_components(count, X.shape[0], X.dtype.itemsize)
+                return draw_fourier(self, X, weight, rng, count)
             what = "rows of the first batch" if batch else "rows of X"
+            count = resolve_landmarks(self, X, weight, count, what)
+            by_margin = isinstance(self.landmarks, str) and self.landmarks == "margin"
+            if by_margin and margin is None:
+                raise ValueError(
+                    'landmarks="margin" needs a first fit on rows in memory; choose another, for '
+                    'example "rpcholesky".'
+                )
+            sampler = margin(count) if by_margin else sampler_of(self.landmarks)
             eigenbasis = self._step == "metric"
             return draw_nystroem(
-                self, X, weight, rng, what, eigenbasis=eigenbasis, features=engine.nystroem
+                self, X, weight, rng, count, sampler, eigenbasis=eigenbasis, features=engine.nystroem
             )
         given = self.approximation
         if isinstance(given, FrozenEstimator):
@@ -224,9 +284,10 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _map_key(self) -> tuple[Any, ...]:
         """The parameters that the map depends on."""
-        names = ["kernel", "gamma", "degree", "coef0", "approximation", "n_components"]
+        names = ["kernel", "gamma", "degree", "coef0", "approximation", "n_components", "fourier"]
         names += ["rank", "rank_threshold", "rank_rule", "_step"]
-        return tuple(getattr(self, name) for name in names)
+        # Arrays have no equality of their own.
+        return (*(getattr(self, name) for name in names), joblib.hash(self.landmarks))
 
     # Prediction -------------------------------------------------------------------------------
 
@@ -238,7 +299,9 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
     def _decide(self, X) -> np.ndarray:
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        if self._on_card(X):
+        if hasattr(self, "cells_"):
+            check_host_rows(X, "a model of cells")
+        elif self._on_card(X):
             return self._decision.on_card(card_engine(None, self.precision), X)
         return self._decision(X)
 
@@ -266,7 +329,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self)
         finish = self._finisher(method)
-        dtype = self.components_.dtype if hasattr(self, "components_") else np.dtype(np.float32)
+        dtype = self._decision.dtype
         decide = self._decision.unchecked(dtype)
 
         def function(X):
@@ -274,6 +337,14 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             return finish(decide(X[None, :]))[0] if X.ndim == 1 else finish(decide(X))
 
         return function
+
+    def _check_one_map(self, method: str) -> None:
+        check_is_fitted(self)
+        if hasattr(self, "cells_"):
+            raise ValueError(
+                f"{method} needs one map for all rows, and this model has {self.n_cells_} cells; fit "
+                "with n_cells=None."
+            )
 
     def compact(self):
         """A copy that predicts from d kernel values instead of s, where the map has d < s.
@@ -287,7 +358,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             With d ``components_`` and ``compact_error_``, the largest change of a decision on the
             landmarks. It predicts, and cannot go on learning.
         """
-        check_is_fitted(self)
+        self._check_one_map("compact")
         phi = self.feature_map_
         if phi is None:
             raise ValueError("This model is compact already; it predicts from d kernel values.")
@@ -326,5 +397,6 @@ def public_parts(coef, intercept, phi: FeatureMap, encoded: Encoded) -> dict[str
         parts["dual_coef_"] = weights
         parts["components_"] = phi.components
         parts["component_indices_"] = phi.indices
+        parts["approximation_error_"] = phi.trace_error
         parts["gamma_"] = phi.kernel.gamma
     return parts

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from asset_svm.engines.local import LocalEngine
+from asset_svm.engines.task import Engine
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.base import BLOCK_ROWS
 from asset_svm.numerics.rows import weighted_sums
 
 
+@dataclass(eq=False)
 class Decision:
     """The decision function of K models.
 
@@ -23,12 +27,19 @@ class Decision:
     intercept : array of shape (K,)
     """
 
-    def __init__(self, source: Any, weights: np.ndarray, intercept: np.ndarray):
-        self.source, self.weights, self.intercept = source, weights, intercept
-        self._prepared: dict[Any, Any] = {}
+    source: Any
+    weights: np.ndarray
+    intercept: np.ndarray
+    _prepared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_prepared": {}}
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the landmarks, float32 where there are none."""
+        components = getattr(self.source, "components", None)
+        return np.dtype(np.float32) if components is None else components.dtype
 
     def basis(self, dtype: np.dtype) -> Any:
         """The basis for rows of this type, prepared once."""
@@ -41,6 +52,10 @@ class Decision:
         """A function from rows of this type to (rows, K) decisions in float64, without any check."""
         basis, weights, intercept = self.basis(dtype), self.weights.T.copy(), self.intercept
         return lambda X: basis(X) @ weights + intercept
+
+    def by(self, engine: Engine, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, computed where the engine works."""
+        return self(X) if isinstance(engine, LocalEngine) else self.on_card(engine, X)
 
     def on_card(self, engine: Any, X: Any) -> np.ndarray:
         """The (rows, K) decisions, computed on a card."""

@@ -20,15 +20,35 @@ lam : float, default=None
 approximation : {"nystroem", "fourier"}, NystroemMap or FourierMap, default="nystroem"
     ASSET_M or ASSET_F; or a map of your own: fitted, it is used as it is (wrap it in
     ``sklearn.frozen.FrozenEstimator`` where the estimator is cloned); else fitted first.
-n_components : int, default=None
+n_components : int or "auto", default=None
     Landmarks s (Nystroem) or features d (Fourier). None: 2048, fewer where there are fewer rows
-    or the memory is short.
+    or the memory is short. "auto": doubles 256 as long as quick fits predict held-out rows
+    (``validation_fraction``) better by more than a standard error, within ``time_limit`` and
+    ``memory_limit``.
+landmarks : {"uniform", "kmeans", "rpcholesky", "leverage", "margin"} or array, default="uniform"
+    How landmarks are chosen (Nystroem only): rows at random; centres of clusters; rows by
+    randomly pivoted Cholesky or by ridge leverage scores, both of which look at the kernel; rows
+    near the decision boundary, or of large residual, of a first quick fit; or points of your own.
+    partial_fit takes them from its first batch.
+fourier : {"iid", "orthogonal", "qmc", "hadamard"}, default="iid"
+    How frequencies go together (Fourier only): independent; orthogonal in blocks; points of a
+    scrambled Sobol sequence; by fast Walsh-Hadamard transforms, for rows of hundreds of dense
+    features. The laplacian kernel has "iid" and "qmc".
 rank : int, default=None
     Keep at most this many eigenpairs of the landmarks' kernel matrix.
 rank_threshold : float, default=None
     Drop smaller eigenvalues, relative to the largest; None suits the type of the rows.
 rank_rule : {"relative", "absolute"}, default="relative"
     "absolute" compares eigenvalues with ``rank_threshold`` itself (the paper: 1e-16).
+n_cells : "auto", int or None, default=None
+    Split the input space into about so many cells, each with models of its own ("auto": cells of
+    about 1000 rows). A cell of up to 16384 rows (4096 with an intercept; fewer where the kernel
+    matrix would exceed ``memory_limit``) is the exact SVM of its rows, solved to ``tol`` (None: a
+    duality gap of 0.01 of the objective); a larger one has an approximation of its own.
+    Without an intercept this is one SVM, whose kernel is 0 between cells. A class that is absent
+    from a cell scores -1 there. For narrow kernels and much data.
+n_partitions : int, default=1
+    Average the decisions of so many partitions into cells, which smooths their seams.
 step : {"auto", "metric", "robust", "strong"}, default="auto"
     "metric" (and "auto"): steps in the metric of the data, ten times fewer of them. "robust":
     ASSET's D_X / (D_G sqrt j). "strong": ASSET*'s 1 / (lam j), which has no intercept.
@@ -37,7 +57,8 @@ step_scale : "auto" or float, default="auto"
 gradient_sample : int, default=1000
     Rows from which D_G is estimated.
 fit_intercept : {"auto", True, False}, default="auto"
-    "auto": False for the strong step, else True.
+    "auto": False for the strong step and for cells (targets of a regression are then taken from
+    their median), else True. With cells, each has its own.
 intercept_bound : float, default=None
     B, the largest |b|. None: a bound that holds a solution.
 average : "auto", float, int or None, default="auto"
@@ -49,7 +70,7 @@ sampling : {"auto", "uniform", "shuffle", "given"}, default="auto"
 max_iter : int, default=None
     Epochs. With step="metric" the steps decay to 0 over them (with tol, over stages of 1, 1, 2,
     4, ... epochs), unless early_stopping or time_limit can end the fit earlier: then they fall as
-    1 / sqrt j. None: 20, more on small data (at least 100 000 steps).
+    1 / sqrt j. None: 25, more on small data (at least 100 000 steps).
 tol : float, default=None
     Stop when the duality gap is below tol times the objective, checked after 1, 2, 4, ... epochs
     (by the bound of ``certify`` where that costs no more time than the fit); a ConvergenceWarning
@@ -73,11 +94,12 @@ warm_start : bool, default=False
     the classes have changed.
 random_state : int, RandomState or None, default=None
 n_jobs : int, default=None
-    Threads that the models of several classes are spread over; -1 uses all cores.
+    Threads that the models of several classes, or cells, are spread over; -1 uses all cores. Rows
+    are mapped by as many, or by as many as BLAS may take, whichever is more; the model is the same.
 device : {"cpu", "cuda", "auto"}, default="cpu"
     Where rows are mapped and learnt from. "cuda": on an NVIDIA card (needs the extra ``cuda``); X may
     then also be a torch tensor that lies there. "auto": there, if there is one and the work is worth
-    the way.
+    the way. Cells, and files that are read a window at a time, are worked on by the CPU.
 precision : {"float32", "float16"}, default="float32"
     Of float32 rows on the card. "float16" multiplies halves (11 bits) and keeps features as halves:
     faster, half the memory, decisions right to about 1e-3.
@@ -89,12 +111,22 @@ coef_ : ndarray of shape (n_models, d)
     In the feature space of the map; defined up to a rotation of phi. One model for two classes
     and for regression, else one a class.
 intercept_ : ndarray of shape (n_models,)
+cells_ : list
+    With ``n_cells``: the partitions, in place of coef_, intercept_, dual_coef_, components_ and
+    feature_map_.
+n_cells_ : int
+    The number of cells (the mean over partitions).
 dual_coef_ : ndarray of shape (n_models, s)
     Nystroem only: decisions are k(X, components_) @ dual_coef_.T + intercept_.
 components_ : ndarray or CSR matrix of shape (s, n_features)
     Nystroem only: the landmarks.
-component_indices_ : ndarray of shape (s,)
-    Nystroem only: the rows of X that they were.
+component_indices_ : ndarray of shape (s,) or None
+    Nystroem only: the rows of X that they were; None where they are no rows, and after
+    a fit that streamed its rows.
+approximation_error_ : float
+    Nystroem only: the relative trace error of the kernel approximation, on a sample of 256 rows.
+component_search_ : list of dict
+    n_components="auto" only: the trials, with their validation scores and seconds.
 feature_map_ : object
     phi.
 n_components_ : int
@@ -104,7 +136,8 @@ lam_ : float
 step_scale_ : float
     The multiplier of D_X that was used.
 objective_ : float
-    (PL) at the returned model, summed over models; after partial_fit, on the last batch.
+    (PL) at the returned model, summed over models; after partial_fit, on the last batch; after a
+    fit that streamed its rows, on a sample of them.
 dual_gap_ : float
     An upper bound of objective_ minus the optimum, likewise.
 n_iter_ : int
@@ -112,7 +145,8 @@ n_iter_ : int
 t_ : int
     Steps.
 history_ : list of dict
-    A record an epoch; in a stream, of each of the last 32 batches.
+    A record an epoch; after partial_fit, of each of the last 32 batches; of a fit that streams, a
+    record every few windows.
 n_features_in_ : int
 feature_names_in_ : ndarray of str"""
 

@@ -10,7 +10,15 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 FLOATS = [np.float64, np.float32]
-PRIVATE_RESULTS = ("_session", "_decision", "_offset", "_fitted_map_key", "_fitted_labels")
+PRIVATE_RESULTS = (
+    "_session",
+    "_decision",
+    "_offset",
+    "_cell_kernel",
+    "_stream_seed",
+    "_fitted_map_key",
+    "_fitted_labels",
+)
 FROM_VALIDATION = ("n_features_in_", "feature_names_in_", "classes_")
 
 

@@ -5,21 +5,31 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
 from asset_svm.engines.certification import certify_rows
 from asset_svm.engines.online import OnlineSession
-from asset_svm.engines.task import Solution, Stopping, TrainingRows
+from asset_svm.engines.task import Engine, Solution, Stopping, TrainingRows
 from asset_svm.engines.training import train
 from asset_svm.estimators.base import AssetEstimator, Encoded
 from asset_svm.estimators.callbacks import WRAPPER_FRAMES
-from asset_svm.estimators.device import as_type, check_card_targets, on_card, on_host, row_type
+from asset_svm.estimators.cells import fit_cells, partial_fit_cells
+from asset_svm.estimators.components import find_components
+from asset_svm.estimators.device import (
+    as_type,
+    check_card_targets,
+    check_host_rows,
+    on_card,
+    on_host,
+    row_type,
+)
 from asset_svm.estimators.fitting import (
     FLOATS,
     FROM_VALIDATION,
@@ -27,6 +37,8 @@ from asset_svm.estimators.fitting import (
     check_weight,
     forget,
 )
+from asset_svm.estimators.maps import resolve_kernel
+from asset_svm.estimators.margin import margin_sampler
 from asset_svm.estimators.monitor import Monitor, logger, shown
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.solvers import SolverState
@@ -91,6 +103,14 @@ class Learner(AssetEstimator):
     def _split(self, y, seed) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
 
+    def _row_losses(self, decisions, y) -> np.ndarray:
+        """What each row adds to the error that users look at."""
+        raise NotImplementedError
+
+    def _importance(self, decisions, y) -> np.ndarray:
+        """How likely each row should be a landmark, by the decisions of a first fit."""
+        raise NotImplementedError
+
     # Rows -------------------------------------------------------------------------------------
 
     def _rows(self, X, y, sample_weight, known=None, *, first: bool) -> tuple[Rows, Encoded] | None:
@@ -136,9 +156,30 @@ class Learner(AssetEstimator):
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
+    def _choose_map(
+        self,
+        engine: Engine,
+        rows: Rows,
+        encoded: Encoded,
+        seed: int,
+        deadline=float("inf"),
+        *,
+        batch=False,
+    ) -> tuple[FeatureMap, dict[str, Any]]:
+        """The map for these rows, and what there is to tell of the trials that led to it."""
+        count, told = None, {}
+        if isinstance(self.approximation, str) and self.n_components == "auto":
+            count, records = find_components(self, engine, rows, encoded, seed, deadline)
+            told = {"component_search_": records}
+        margin = partial(margin_sampler, self, engine, rows, encoded, seed)
+        phi = self._draw_map(
+            engine, rows.X, rows.uneven, seed, batch=batch, n_components=count, margin=margin
+        )
+        return phi, told
+
     # Batch ------------------------------------------------------------------------------------
 
-    def _fit(self, X, y, sample_weight):
+    def _fit(self, X, y, sample_weight, watch=None):
         begun = time.perf_counter()
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
@@ -147,21 +188,25 @@ class Learner(AssetEstimator):
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
             rows, encoded = found
             seed, held_out = self._seed(), None
+            if self.n_cells is not None:
+                self._fit_cells(rows, encoded, seed, begun)
+                return self
             if self.early_stopping:
                 kept, out = self._split(rows.y, seed)
                 held_out = (rows.X[out], rows.y[out], rows.weight[out])
                 rows = rows.take(kept)
                 encoded = self._encode(rows.y, rows.weight, encoded.labels)
             engine = self._engine(rows.X)
+            deadline = begun + self.time_limit if self.time_limit else float("inf")
+            told: dict[str, Any] = {}
             phi, metric, start = self._warm_parts(rows.X, encoded)
             if phi is None:
-                phi = self._draw_map(engine, rows.X, rows.uneven, seed, batch=False)
+                phi, told = self._choose_map(engine, rows, encoded, seed, deadline)
                 if self._step == "metric":
                     metric = engine.find_metric(phi, rows.X, rows.weight, seed)
             lam = self._lam(rows)
             recipe = self._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
             order, slope_weight = self._order(rows, seed)
-            deadline = begun + self.time_limit if self.time_limit else float("inf")
             training = TrainingRows(
                 engine.rows(
                     phi if metric is None else phi.in_metric(metric), rows.X, screen=recipe.screens
@@ -174,7 +219,9 @@ class Learner(AssetEstimator):
                 metric,
             )
             epochs = self.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // len(rows.y)))
-            monitor = Monitor(self, engine, phi, metric, encoded, held_out, epochs, rows.X, rows.y)
+            monitor = Monitor(
+                self, engine, phi, metric, encoded, held_out, epochs, rows.X, rows.y, watch
+            )
             stopping = Stopping(
                 epochs,
                 tol=self.tol,
@@ -187,8 +234,10 @@ class Learner(AssetEstimator):
             steps = solution.steps + (self.t_ if start is not None else 0)
             forget(self, keep=FROM_VALIDATION)
             self._store(solution.coef, solution.intercept, phi, encoded)
+            self.__dict__.update(told)
             self._point_to(rows, start is None)
-            self._keep_session(solution, recipe, phi, metric, rows, encoded, steps)
+            mean_weight = float(rows.weight.mean())
+            self._keep_session(solution, recipe, phi, metric, mean_weight, encoded, steps)
             self.n_iter_, self.t_, self.lam_ = solution.epochs, steps, lam
             self.history_ = solution.history
             self.step_scale_ = solution.step_scale
@@ -205,6 +254,19 @@ class Learner(AssetEstimator):
                 stacklevel=3 + WRAPPER_FRAMES,
             )
         return self
+
+    def _fit_cells(self, rows: Rows, encoded: Encoded, seed: int, begun: float) -> None:
+        if self.early_stopping:
+            raise ValueError(
+                "early_stopping=True looks at one model after every epoch, and cells are solved one "
+                "after the other; set early_stopping=False, or n_cells=None."
+            )
+        check_host_rows(rows.X, "a fit of cells")
+        forget(self, keep=FROM_VALIDATION)
+        self._offset, self._stream_seed = encoded.offset, seed
+        kernel = resolve_kernel(self, rows.X, rows.uneven)
+        fit_cells(self, rows, encoded, kernel, seed, begun)
+        self.t_ = self.n_iter_ * len(rows.y)
 
     def _warn_of_excess(self, rows: Rows, encoded: Encoded) -> None:
         """coef = 0 is a model too: a fit that ends above it has steps too long for its data."""
@@ -250,14 +312,14 @@ class Learner(AssetEstimator):
         recipe,
         phi: FeatureMap,
         metric: Metric | None,
-        rows: Rows,
+        mean_weight: float,
         encoded: Encoded,
         steps: int,
     ) -> None:
         """What partial_fit and warm_start go on from: the averaged model, at its step count."""
         dtype = solution.state.direction.dtype
         state = _state_at(solution.coef, solution.intercept, metric, dtype, steps)
-        session = OnlineSession(recipe, phi, float(rows.weight.mean()), state)
+        session = OnlineSession(recipe, phi, mean_weight, state)
         session.y_max, session.scale, session.metric = encoded.y_max, solution.step_scale, metric
         session.gradient_bounds, session.kappa = solution.gradient_bounds, solution.kappa
         session.rows_seen, session.next_estimate = steps, 2 * steps
@@ -286,7 +348,7 @@ class Learner(AssetEstimator):
         gap : float
             An upper bound of objective minus optimum.
         """
-        check_is_fitted(self)
+        self._check_one_map("certify")
         if self._session is None:
             raise ValueError("A compacted model has no feature map; certify the one it came from.")
         known = getattr(self, "classes_", None)
@@ -330,12 +392,30 @@ class Learner(AssetEstimator):
                 "a stream; set early_stopping=False."
             )
 
+    def _check_stream_fit(self) -> None:
+        """Parameters that need all rows in memory, where a fit reads them a window at a time."""
+        odd = {
+            "sampling": self.sampling == "uniform",
+            "early_stopping": self.early_stopping,
+            "tol": self.tol is not None,
+            "warm_start": self.warm_start,
+            "n_cells": self.n_cells is not None,
+            "n_components": self.n_components == "auto",
+            "device": self.device == "cuda",
+        }
+        for name in (name for name, is_odd in odd.items() if is_odd):
+            raise ValueError(
+                f"{name}={getattr(self, name)!r} needs all rows in memory, and these are read from "
+                f"their file a window at a time; leave {name} at its default, or raise memory_limit."
+            )
+
     def _partial_fit(self, X, y, sample_weight, known=None):
-        first = not hasattr(self, "coef_")
+        first = not hasattr(self, "_decision")
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
             self._check_stream()
-            if not first and self._session is None:
+            cells = self.n_cells is not None if first else hasattr(self, "cells_")
+            if not first and not cells and self._session is None:
                 raise ValueError(
                     "This model has no feature map to go on learning with (it was compacted); call "
                     "partial_fit on the model that it was made from."
@@ -346,6 +426,9 @@ class Learner(AssetEstimator):
             if found is None:
                 return self
             rows, encoded = found
+            if cells:
+                self._partial_fit_cells(rows, encoded, first)
+                return self
             session = self._new_session(rows, encoded) if first else self._session.copy()
             certificate = session.update(
                 self._engine(rows.X),
@@ -370,12 +453,32 @@ class Learner(AssetEstimator):
             self.history_ = [*self.history_, self._batch_record(session)][-STREAM_HISTORY:]
         return self
 
+    def _partial_fit_cells(self, rows: Rows, encoded: Encoded, first: bool) -> None:
+        check_host_rows(rows.X, "a fit of cells")
+        if first:
+            self._offset, self.n_iter_, self.t_ = encoded.offset, 0, 0
+            self._stream_seed = self._seed()
+        partial_fit_cells(self, rows, encoded, self._stream_seed)
+        self.n_iter_, self.t_ = self.n_iter_ + 1, self.t_ + len(rows.y)
+        record = {"batch": self.n_iter_, "steps": self.t_, "objective": self.objective_}
+        self.history_ = [*self.history_, record | {"dual_gap": self.dual_gap_}][-STREAM_HISTORY:]
+
+    def resume(self, phi: FeatureMap, coef, intercept, encoded: Encoded, dtype) -> None:
+        """Take over a model of other making, from which ``partial_fit`` goes on."""
+        seed = self._seed()
+        recipe = self._recipe(encoded.loss, float(self.lam), len(coef), seed)
+        self._store(coef, intercept, phi, encoded)
+        self._session = OnlineSession(recipe, phi, 1.0, _state_at(coef, intercept, None, dtype, 0))
+        self._offset, self.lam_, self.history_ = encoded.offset, float(self.lam), []
+        self._fitted_map_key, self._fitted_labels = self._map_key(), encoded.labels
+
     def _new_session(self, rows: Rows, encoded: Encoded) -> OnlineSession:
         """What the first batch settles."""
         seed, lam = self._seed(), self._lam(rows)
         if self.lam is None:
             logger.info("lam=%g = 1 / (C * weight of the first batch) from now on", lam)
-        phi = self._draw_map(self._engine(rows.X), rows.X, rows.uneven, seed, batch=True)
+        phi, told = self._choose_map(self._engine(rows.X), rows, encoded, seed, batch=True)
+        self.__dict__.update(told)
         K = encoded.targets.n_models
         self._offset, self.lam_, self.history_ = encoded.offset, lam, []
         self._fitted_map_key, self._fitted_labels = self._map_key(), encoded.labels
@@ -395,6 +498,7 @@ class Learner(AssetEstimator):
             "steps": self.t_,
             "progressive_loss": float(progress.loss.sum()) / progress.steps,
             "active": float(progress.active.mean()) / progress.steps,
+            "sign_errors": float(progress.errors.mean()) / progress.steps,
             "objective": self.objective_,
             "dual_gap": self.dual_gap_,
         }

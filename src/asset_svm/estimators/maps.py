@@ -7,12 +7,17 @@ from typing import Any
 import numpy as np
 
 from asset_svm.engines.local import available_memory
-from asset_svm.estimators.device import on_host
+from asset_svm.estimators.device import on_card, on_host
+from asset_svm.estimators.landmarks import GivenPoints, largest_count
 from asset_svm.estimators.parameters import check_count, check_not_negative
-from asset_svm.features import FourierFeatures, NystroemFeatures
-from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel, scale_gamma
+from asset_svm.features import FourierFeatures, HadamardFeatures, NystroemFeatures
+from asset_svm.features.fourier import CosineFeatures
+from asset_svm.features.frequencies import DRAWS
+from asset_svm.features.landmarks import Sampler, uniform_landmarks
+from asset_svm.kernels import Kernel, scale_gamma
 
 DEFAULT_COMPONENTS = 2048
+FOURIER_KINDS = (*DRAWS, "hadamard")
 LARGEST_EIGENBASIS = 2048
 """Landmarks up to which the eigendecomposition of their kernel matrix is cheap beside the map."""
 
@@ -36,34 +41,49 @@ def resolve_components(n_components: int | None, n_rows: int, itemsize: int = 8)
     return int(np.clip(fitting, 128, DEFAULT_COMPONENTS))
 
 
+def resolve_landmarks(
+    estimator: Any,
+    X: Any,
+    weight: np.ndarray | None,
+    n_components: int | None,
+    what: str = "rows of X",
+) -> int:
+    """How many landmarks the Nystroem map has: no more than rows that can be landmarks."""
+    if not isinstance(estimator.landmarks, str):
+        return GivenPoints(estimator.landmarks).count
+    count = resolve_components(n_components, X.shape[0], X.dtype.itemsize)
+    if n_components is None:
+        return min(count, largest_count(estimator, X, weight))
+    allowed = X.shape[0] if weight is None else int(np.count_nonzero(weight))
+    if count > allowed:
+        raise ValueError(
+            f"n_components={count} is more than the {allowed} {what}; "
+            f"set n_components to at most {allowed}."
+        )
+    return count
+
+
 def draw_nystroem(
     estimator: Any,
     X: Any,
     weight: np.ndarray | None,
     rng: np.random.Generator,
-    what: str = "rows of X",
+    count: int,
+    sampler: Sampler,
     *,
     eigenbasis: bool = False,
     features: type[NystroemFeatures] = NystroemFeatures,
 ) -> NystroemFeatures:
-    """Landmarks from the rows of X, and their factor; in an eigenbasis where asked and not dear."""
-    allowed = X.shape[0] if weight is None else int(np.count_nonzero(weight))
-    count = resolve_components(estimator.n_components, X.shape[0], X.dtype.itemsize)
-    if estimator.n_components is None:
-        count = min(count, allowed)
-        if estimator.kernel == "laplacian":  # its landmarks have to be dense
-            count = min(count, max(DENSE_LANDMARK_BYTES // (8 * X.shape[1]), 1))
-    elif count > allowed:
-        raise ValueError(
-            f"n_components={count} is more than the {allowed} {what}; "
-            f"set n_components to at most {allowed}."
-        )
+    """Landmarks for the rows of X, and their factor; in an eigenbasis where asked and not dear."""
+    if sampler is not uniform_landmarks and on_card(X):
+        X = on_host(X)  # only rows at random are drawn without a look at them
     return features.sample(
         X,
         resolve_kernel(estimator, X, weight),
         count,
         rng,
         weight=weight,
+        sampler=sampler,
         rank=estimator.rank,
         threshold=estimator.rank_threshold,
         rule=estimator.rank_rule,
@@ -72,16 +92,17 @@ def draw_nystroem(
 
 
 def draw_fourier(
-    estimator: Any, X: Any, weight: np.ndarray | None, rng: np.random.Generator
-) -> FourierFeatures:
-    """Frequencies from the kernel's spectral density."""
-    count = resolve_components(estimator.n_components, X.shape[0], X.dtype.itemsize)
-    return FourierFeatures.sample(resolve_kernel(estimator, X, weight), X.shape[1], count, rng)
+    estimator: Any, X: Any, weight: np.ndarray | None, rng: np.random.Generator, count: int
+) -> CosineFeatures:
+    """Frequencies of the kind that ``fourier`` names."""
+    kernel, n = resolve_kernel(estimator, X, weight), X.shape[1]
+    if estimator.fourier == "hadamard":
+        return HadamardFeatures.sample(kernel, n, count, rng)
+    return FourierFeatures.sample(kernel, n, count, rng, estimator.fourier)
 
 
 def check_rank(estimator: Any) -> None:
     """The parameters of the rank of the Nystroem map."""
-    check_count("n_components", estimator.n_components, optional=True)
     check_count("rank", estimator.rank, optional=True)
     check_not_negative("rank_threshold", estimator.rank_threshold, optional=True)
     if estimator.rank_rule == "absolute" and estimator.rank_threshold is None:

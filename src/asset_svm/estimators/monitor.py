@@ -19,9 +19,12 @@ class Monitor:
     ----------
     held_out : (X, y, weight), optional
         Rows that early stopping scores.
+    watch : callable, optional
+        Called with the record; True asks to stop.
     """
 
-    def __init__(self, estimator, engine, phi, metric, encoded, held_out, epochs, X, y):
+    def __init__(self, estimator, engine, phi, metric, encoded, held_out, epochs, X, y, watch=None):
+        self.watch, self.epochs = watch, epochs
         self.estimator, self.phi, self.metric, self.encoded = estimator, phi, metric, encoded
         self.callbacks = EpochCallbacks(estimator, epochs, X, y)
         self.held_out, self.best, self.waited = None, None, 0
@@ -48,6 +51,8 @@ class Monitor:
         if self.estimator.verbose:
             numbers = ", ".join(f"{k} {v:.6g}" for k, v in record.items() if k != "epoch")
             logger.info("epoch %d: %s", epoch, numbers)
+        if self.watch is not None:
+            stop = self.watch({**record, "epochs": self.epochs}) or stop
         return self.callbacks.epoch_end(self._parts(coef, intercept)) or stop
 
     def _parts(self, coef, intercept):

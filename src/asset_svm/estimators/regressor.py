@@ -8,11 +8,13 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
 from asset_svm.data import RealTargets
+from asset_svm.data.source import RowSource
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learning import Learner
+from asset_svm.estimators.streaming import fit_rows
 from asset_svm.losses import EpsilonInsensitive
 
 
@@ -58,9 +60,13 @@ class AssetRegressor(RegressorMixin, Learner):
         epsilon=0.1,
         approximation="nystroem",
         n_components=None,
+        landmarks="uniform",
+        fourier="iid",
         rank=None,
         rank_threshold=None,
         rank_rule="relative",
+        n_cells=None,
+        n_partitions=1,
         step="auto",
         step_scale="auto",
         gradient_sample=1000,
@@ -91,9 +97,13 @@ class AssetRegressor(RegressorMixin, Learner):
             lam=lam,
             approximation=approximation,
             n_components=n_components,
+            landmarks=landmarks,
+            fourier=fourier,
             rank=rank,
             rank_threshold=rank_threshold,
             rank_rule=rank_rule,
+            n_cells=n_cells,
+            n_partitions=n_partitions,
             step=step,
             step_scale=step_scale,
             gradient_sample=gradient_sample,
@@ -118,12 +128,13 @@ class AssetRegressor(RegressorMixin, Learner):
         self.epsilon = epsilon
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Train on all rows.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or RowSource
+            A source (``asset_svm.open_rows``) brings its targets, and may be larger than memory.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 
@@ -131,6 +142,8 @@ class AssetRegressor(RegressorMixin, Learner):
         -------
         self
         """
+        if isinstance(X, RowSource):
+            return fit_rows(self, X, y, sample_weight)
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X, y, sample_weight=None):
@@ -177,7 +190,7 @@ class AssetRegressor(RegressorMixin, Learner):
     def _encode(self, y, weight, known=None, *, first=True) -> Encoded:
         y = np.asarray(y, dtype=np.float64)
         offset = self._offset if not first else 0.0
-        if first and self._free_intercept:
+        if first and (self._free_intercept or self.n_cells is not None):
             offset = weighted_median(y, weight)
         centred = y - offset
         loss = EpsilonInsensitive(float(self.epsilon))
@@ -185,6 +198,12 @@ class AssetRegressor(RegressorMixin, Learner):
 
     def _validation_score(self, decisions, y, weight) -> float:
         return float(r2_score(y, decisions.ravel(), sample_weight=weight))
+
+    def _row_losses(self, decisions, y):
+        return np.abs(y - decisions.ravel())
+
+    def _importance(self, decisions, y):
+        return np.abs(y - decisions.ravel())
 
     def _split(self, y, seed):
         return train_test_split(

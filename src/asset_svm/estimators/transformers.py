@@ -10,7 +10,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from asset_svm.estimators.fitting import FLOATS, all_or_nothing, check_weight
-from asset_svm.estimators.maps import check_rank, draw_fourier, draw_nystroem
+from asset_svm.estimators.landmarks import check_landmarks, sampler_of
+from asset_svm.estimators.maps import (
+    FOURIER_KINDS,
+    check_rank,
+    draw_fourier,
+    draw_nystroem,
+    resolve_components,
+    resolve_landmarks,
+)
 from asset_svm.estimators.parameters import check_choice, check_count, check_kernel
 
 
@@ -85,6 +93,9 @@ class NystroemMap(_FeatureTransformer):
         Of "poly" and "sigmoid".
     n_components : int, default=None
         Landmarks s; None takes min(rows, 2048).
+    landmarks : {"uniform", "kmeans", "rpcholesky", "leverage"} or array, default="uniform"
+        How landmarks are chosen: rows at random; centres of clusters; rows by randomly pivoted
+        Cholesky or by ridge leverage scores, both of which look at the kernel; or points of your own.
     rank : int, default=None
         Keep at most this many eigenpairs of the landmarks' kernel matrix.
     rank_threshold : float, default=None
@@ -97,8 +108,10 @@ class NystroemMap(_FeatureTransformer):
     ----------
     components_ : ndarray or CSR matrix of shape (s, n_features)
         The landmarks.
-    component_indices_ : ndarray of shape (s,)
-        The rows of X that they were.
+    component_indices_ : ndarray of shape (s,) or None
+        The rows of X that they were; None where they are no rows of X.
+    approximation_error_ : float
+        The relative trace error of the kernel approximation on a sample of 256 rows of X.
     features_ : object
         The drawn map.
     n_features_in_ : int
@@ -113,6 +126,7 @@ class NystroemMap(_FeatureTransformer):
         degree=3,
         coef0=0.0,
         n_components=None,
+        landmarks="uniform",
         rank=None,
         rank_threshold=None,
         rank_rule="relative",
@@ -123,6 +137,7 @@ class NystroemMap(_FeatureTransformer):
         self.degree = degree
         self.coef0 = coef0
         self.n_components = n_components
+        self.landmarks = landmarks
         self.rank = rank
         self.rank_threshold = rank_threshold
         self.rank_rule = rank_rule
@@ -130,11 +145,14 @@ class NystroemMap(_FeatureTransformer):
 
     def _check_parameters(self):
         check_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+        check_count("n_components", self.n_components, optional=True)
+        check_landmarks(self.landmarks, self.n_components, supervised=False)
         check_choice("rank_rule", self.rank_rule, ("relative", "absolute"))
         check_rank(self)
 
     def _draw(self, X, weight, rng):
-        return draw_nystroem(self, X, weight, rng)
+        count = resolve_landmarks(self, X, weight, self.n_components)
+        return draw_nystroem(self, X, weight, rng, count, sampler_of(self.landmarks))
 
     @property
     def components_(self) -> Any:
@@ -142,9 +160,14 @@ class NystroemMap(_FeatureTransformer):
         return self.features_.components
 
     @property
-    def component_indices_(self) -> np.ndarray:
-        """The rows of X that the landmarks were."""
+    def component_indices_(self) -> np.ndarray | None:
+        """The rows of X that the landmarks were, if they were any."""
         return self.features_.indices
+
+    @property
+    def approximation_error_(self) -> float:
+        """The relative trace error of the kernel approximation on a sample."""
+        return self.features_.trace_error
 
 
 class FourierMap(_FeatureTransformer):
@@ -156,6 +179,10 @@ class FourierMap(_FeatureTransformer):
     gamma : {"scale", "auto"} or float, default="scale"
     n_components : int, default=None
         Features d; None takes 2048.
+    fourier : {"iid", "orthogonal", "qmc", "hadamard"}, default="iid"
+        How frequencies go together: independent; orthogonal in blocks; points of a scrambled Sobol
+        sequence; by fast Walsh-Hadamard transforms, for rows of hundreds of dense features. The
+        laplacian kernel has "iid" and "qmc".
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -166,15 +193,20 @@ class FourierMap(_FeatureTransformer):
     feature_names_in_ : ndarray of str
     """
 
-    def __init__(self, kernel="rbf", *, gamma="scale", n_components=None, random_state=None):
+    def __init__(
+        self, kernel="rbf", *, gamma="scale", n_components=None, fourier="iid", random_state=None
+    ):
         self.kernel = kernel
         self.gamma = gamma
         self.n_components = n_components
+        self.fourier = fourier
         self.random_state = random_state
 
     def _check_parameters(self):
         check_kernel(self.kernel, self.gamma, 3, 0.0)
         check_count("n_components", self.n_components, optional=True)
+        check_choice("fourier", self.fourier, FOURIER_KINDS)
 
     def _draw(self, X, weight, rng):
-        return draw_fourier(self, X, weight, rng)
+        count = resolve_components(self.n_components, X.shape[0], X.dtype.itemsize)
+        return draw_fourier(self, X, weight, rng, count)

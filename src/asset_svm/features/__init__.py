@@ -2,7 +2,15 @@
 
 from asset_svm.features.base import Evaluable, FeatureMap
 from asset_svm.features.fourier import FourierFeatures
+from asset_svm.features.hadamard import HadamardFeatures
 from asset_svm.features.metric import Metric
 from asset_svm.features.nystroem import NystroemFeatures
 
-__all__ = ["Evaluable", "FeatureMap", "FourierFeatures", "Metric", "NystroemFeatures"]
+__all__ = [
+    "Evaluable",
+    "FeatureMap",
+    "FourierFeatures",
+    "HadamardFeatures",
+    "Metric",
+    "NystroemFeatures",
+]

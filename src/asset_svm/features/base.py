@@ -38,6 +38,10 @@ class Evaluable(Protocol):
     def lift_is_cheap(self) -> bool:
         """Whether lifting a row costs little beside computing its basis values."""
 
+    @property
+    def reentrant(self) -> bool:
+        """Whether threads may evaluate it side by side: not where a user's function is called."""
+
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """A function from a block of rows to its (rows, s) basis values in ``dtype``."""
 

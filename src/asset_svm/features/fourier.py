@@ -1,9 +1,7 @@
 """Random Fourier features phi(x) = sqrt(2/d) cos(nu^T x + omega), E phi(x).phi(z) = k(x, z).
 
-nu is drawn from the kernel's spectral density, omega uniformly on [0, 2 pi]:
-
-    rbf        exp(-gamma |x - z|^2)     nu ~ N(0, 2 gamma I)   (the density's exponent is n/2)
-    laplacian  exp(-gamma |x - z|_1)     nu_q ~ Cauchy(0, gamma), independent
+``frequencies`` says how nu and omega are drawn, ``hadamard`` how nu^T x can do without a product.
+Convention: there are f <= d frequencies, and feature j has the frequency j mod f.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from asset_svm.features.base import map_in_blocks
+from asset_svm.features.frequencies import DRAWS, TURN
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, MetricFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.elementwise import scaled_cosines
@@ -28,46 +27,35 @@ Matrix = Any
 
 
 @dataclass(frozen=True, eq=False)
-class FourierFeatures:
-    """phi(x) = sqrt(2/d) cos(x frequencies + phases).
+class CosineFeatures:
+    """phi(x) = sqrt(2/d) cos(nu^T x + phases); subclasses supply nu^T x.
 
     Parameters
     ----------
-    frequencies : array of shape (n, d), float64
-        The columns nu_1, ..., nu_d.
     phases : array of shape (d,), float64
         omega.
     """
 
-    frequencies: Array
     phases: Array
-
-    @classmethod
-    def sample(
-        cls, kernel: Kernel, n_features_in: int, dimension: int, rng: np.random.Generator
-    ) -> FourierFeatures:
-        """Draw nu from the spectral density of ``kernel`` and omega uniformly."""
-        shape = (n_features_in, dimension)
-        if kernel.name == "rbf":
-            frequencies = rng.normal(scale=np.sqrt(2.0 * kernel.gamma), size=shape)
-        elif kernel.name == "laplacian":
-            frequencies = kernel.gamma * rng.standard_cauchy(size=shape)
-        else:
-            raise ValueError(
-                f"kernel={kernel.name!r} has no spectral density to draw Fourier features from; use "
-                "kernel='rbf' or 'laplacian', or the Nystroem approximation."
-            )
-        return cls(frequencies, rng.uniform(0.0, 2.0 * np.pi, size=dimension))
-
-    @property
-    def dimension(self) -> int:
-        """d."""
-        return int(self.frequencies.shape[1])
 
     @property
     def n_features_in(self) -> int:
         """n."""
-        return int(self.frequencies.shape[0])
+        raise NotImplementedError
+
+    @property
+    def n_frequencies(self) -> int:
+        """f."""
+        raise NotImplementedError
+
+    def turns(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
+        """A function from a block of rows to its (rows, at least f) numbers nu^T x / 2 pi."""
+        raise NotImplementedError
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return len(self.phases)
 
     @property
     def basis_dimension(self) -> int:
@@ -76,14 +64,16 @@ class FourierFeatures:
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """x -> phi(x)."""
-        turn = 2.0 * np.pi
-        frequencies, phases = padded_columns(self.frequencies / turn, dtype), self.phases / turn
-        amplitude = float(np.sqrt(2.0 / self.dimension))
+        turns, phases, f = self.turns(dtype), self.phases / TURN, self.n_frequencies
+        amplitude, d = float(np.sqrt(2.0 / self.dimension)), self.dimension
 
         def phi(X: Matrix) -> Array:
-            rows = X.astype(dtype, copy=False)
-            turns = sparse_times_dense(rows, frequencies) if sp.issparse(X) else rows @ frequencies
-            return scaled_cosines(np.asarray(turns), phases, amplitude)
+            angles = turns(X.astype(dtype, copy=False))
+            if f < d:
+                once, angles = angles, np.empty((X.shape[0], d), dtype=dtype)
+                for start in range(0, d, f):
+                    angles[:, start : start + f] = once[:, : min(f, d - start)]
+            return scaled_cosines(angles, phases, amplitude)
 
         return phi
 
@@ -102,6 +92,11 @@ class FourierFeatures:
         """There is nothing to do."""
         return True
 
+    @property
+    def reentrant(self) -> bool:
+        """Always."""
+        return True
+
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
         """phi is its own basis."""
         return lambda V: V
@@ -117,3 +112,44 @@ class FourierFeatures:
     def __call__(self, X: Matrix) -> Array:
         """phi(X), in the type of X."""
         return map_in_blocks(self.basis(X.dtype), X, self.dimension)
+
+
+@dataclass(frozen=True, eq=False)
+class FourierFeatures(CosineFeatures):
+    """Frequencies of any kind: a matrix product, 2 n f operations a row.
+
+    Parameters
+    ----------
+    frequencies : array of shape (n, f), float64
+        The columns nu_1, ..., nu_f.
+    """
+
+    frequencies: Array
+
+    @classmethod
+    def sample(
+        cls,
+        kernel: Kernel,
+        n_features_in: int,
+        dimension: int,
+        rng: np.random.Generator,
+        kind: str = "iid",
+    ) -> FourierFeatures:
+        """Draw nu from the spectral density of ``kernel``, and omega; ``kind`` of ``DRAWS``."""
+        frequencies, phases = DRAWS[kind](kernel, n_features_in, dimension, rng)
+        return cls(phases, frequencies)
+
+    @property
+    def n_features_in(self) -> int:
+        """n."""
+        return int(self.frequencies.shape[0])
+
+    @property
+    def n_frequencies(self) -> int:
+        """f."""
+        return int(self.frequencies.shape[1])
+
+    def turns(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
+        """x -> x frequencies / 2 pi."""
+        frequencies = padded_columns(self.frequencies / TURN, dtype)
+        return lambda X: sparse_times_dense(X, frequencies) if sp.issparse(X) else X @ frequencies

@@ -150,8 +150,13 @@ class MetricFeatures:
 
     @property
     def lift_is_cheap(self) -> bool:
-        """T is diagonal or of low rank."""
-        return bool(self.phi.lift_is_cheap)
+        """Where T needs no product."""
+        return self.metric.directions is None
+
+    @property
+    def reentrant(self) -> bool:
+        """Where phi is."""
+        return bool(self.phi.reentrant)
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Any], Array]:
         """That of phi."""

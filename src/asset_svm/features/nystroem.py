@@ -24,7 +24,8 @@ import scipy.linalg as la
 
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.base import evaluator, map_in_blocks
-from asset_svm.features.landmarks import uniform_landmarks
+from asset_svm.features.diagnostics import trace_error
+from asset_svm.features.landmarks import Sampler, uniform_landmarks
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
 from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
@@ -76,12 +77,15 @@ class NystroemFeatures(KernelBasis):
         The kept D, None on the Cholesky route.
     threshold : float
         The eigenvalue threshold that was applied, relative or absolute as asked.
+    trace_error : float or None
+        Of the kernel approximation, on a sample of the rows that the map was drawn for.
     """
 
     projection: Array
     indices: Array | None = None
     eigenvalues: Array | None = None
     threshold: float = 0.0
+    trace_error: float | None = None
 
     @classmethod
     def sample(
@@ -92,12 +96,21 @@ class NystroemFeatures(KernelBasis):
         rng: np.random.Generator,
         *,
         weight: Array | None = None,
+        sampler: Sampler = uniform_landmarks,
         **options: Any,
     ) -> NystroemFeatures:
-        """Draw landmarks from the rows of X; ``options`` as in ``from_landmarks``."""
-        indices = uniform_landmarks(X.shape[0], n_landmarks, rng, weight)
+        """Draw landmarks for the rows of X; ``options`` as in ``from_landmarks``."""
+        chosen = sampler(X, kernel, n_landmarks, rng, weight)
         probe = X[np.sort(rng.choice(X.shape[0], min(CHECK_ROWS, X.shape[0]), replace=False))]
-        return cls.from_landmarks(X[indices], kernel, indices=indices, probe=probe, **options)
+        features = cls.from_landmarks(
+            chosen.points, kernel, dtype=X.dtype, indices=chosen.indices, probe=probe, **options
+        )
+        return cls.measured(features, probe)
+
+    @classmethod
+    def measured(cls, features: NystroemFeatures, probe: Matrix) -> NystroemFeatures:
+        """The map with its trace error on these rows."""
+        return replace(features, trace_error=trace_error(features, features.kernel, probe))
 
     @classmethod
     def from_landmarks(
@@ -194,6 +207,11 @@ class NystroemFeatures(KernelBasis):
     def lift_is_cheap(self) -> bool:
         """Where features are at most half as long as basis values."""
         return 2 * self.dimension <= self.basis_dimension
+
+    @property
+    def reentrant(self) -> bool:
+        """Unless the kernel is a callable."""
+        return not callable(self.kernel.name)
 
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
         """k -> k P."""

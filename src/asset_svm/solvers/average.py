@@ -101,7 +101,7 @@ class NoWindow:
 
 
 @dataclass(eq=False)
-class _Segment:
+class Segment:
     """Sums over the steps begin + 1, ..., end."""
 
     begin: int
@@ -118,7 +118,7 @@ class Average:
     window: Window
     step: int = 0
     opened: int = 0
-    segments: list[_Segment] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
 
     @property
     def averages(self) -> bool:
@@ -134,7 +134,7 @@ class Average:
         """End the open segment here and begin the next."""
         state.fold()
         self.segments.append(
-            _Segment(
+            Segment(
                 self.opened,
                 self.step,
                 state.total.copy(),

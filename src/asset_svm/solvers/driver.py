@@ -2,7 +2,7 @@
 
     advance(n):                         n more steps of every model
       while steps are left:
-        block t = steps [t B, (t+1) B)  B fixed, so that rounding never depends on who asks when
+        block   = steps [first, end)    by ``Cut``, so that rounding never depends on who asks when
         rows    = order(block)          mapped once, by ``MappedRows``
         run the row form or the blocked form up to the next of
           the block's end, the end asked for, a boundary of the average, a shrink that is due
@@ -24,76 +24,21 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from asset_svm.data import Order, Targets
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.problem import RowProducts
 from asset_svm.solvers.average import NEVER, Average
 from asset_svm.solvers.blocked_form import run_block
+from asset_svm.solvers.blocks import Block, BlockRows, Cut, MappedRows
 from asset_svm.solvers.row_form import idle_rows, run_rows, tally
 from asset_svm.solvers.state import ModelAxis, SolverState
 
 Array = npt.NDArray[Any]
 Form = Literal["row", "blocked"]
-
-
-class MappedRows(Protocol):
-    """Rows of V, wherever they come from."""
-
-    @property
-    def dimension(self) -> int:
-        """d."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the rows of V."""
-
-    def fetch(self, rows: Array) -> tuple[Array, Array]:
-        """A matrix V and positions in it, such that V[positions, :d] are phi of these rows."""
-
-
-class RowBlock(RowProducts, Protocol):
-    """Rows of which some are lifted to features and others are basis values."""
-
-    def screen(self, coef: Array) -> Array:
-        """V coef^T, (K, B), of the rows that were never lifted; NaN for others."""
-
-    def lifted(self, which: Array) -> tuple[Array, Array]:
-        """A matrix and positions in it of the features of these rows of the block."""
-
-
-class BlockRows(MappedRows, Protocol):
-    """Rows that are lifted when they are needed."""
-
-    @property
-    def look_size(self) -> int:
-        """How many rows to open at a time where all of them are looked at."""
-
-    @property
-    def screens(self) -> bool:
-        """Whether there are rows that are not lifted: else screening finds nothing."""
-
-    def open(self, rows: Array) -> RowBlock:
-        """A block of them."""
-
-
-@dataclass(eq=False)
-class _Block:
-    """The rows of steps [first, first + B); ``settled`` of them are idle and have no features."""
-
-    first: int
-    V: Array
-    positions: Array
-    rows: Array
-    y: Array
-    weight: Array
-    settled: int = 0
-    screened: Array | None = None
-    """Margins at the beginning of the block, (K, B); NaN where they were not taken."""
 
 
 @dataclass(eq=False)
@@ -145,9 +90,10 @@ class Driver:
     axis : ModelAxis
     state : SolverState
     average : Average
+    cut : Cut
+        The steps of a block.
     weight : array of shape (m,), optional
         Multipliers of the slopes, mean 1; negative means that no model sees the row.
-    block_size : int
     form : {"row", "blocked"}
     pool : ThreadPoolExecutor, optional
         Runs the models of a block side by side.
@@ -155,6 +101,8 @@ class Driver:
         The steps this run can have: the last block is not drawn beyond them.
     screen : bool
         Whether idle rows come first in their block; in a metric, with ``BlockRows`` only.
+    ahead : bool
+        Whether blocks are announced before their turn; with ``BlockRows`` only.
     """
 
     def __init__(
@@ -166,30 +114,31 @@ class Driver:
         state: SolverState,
         average: Average,
         *,
+        cut: Cut,
         weight: Array | None = None,
-        block_size: int = 512,
         form: Form = "row",
         pool: ThreadPoolExecutor | None = None,
         length: int | None = None,
         screen: bool = False,
+        ahead: bool = False,
     ):
-        self.screen = screen
+        self.screen, self.ahead = screen, ahead
         self.rows, self.targets, self.order = rows, targets, order
         self.axis, self.state, self.average = axis, state, average
-        self.weight, self.block_size, self.form, self.pool = weight, block_size, form, pool
+        self.weight, self.cut, self.form, self.pool = weight, cut, form, pool
         self.length = NEVER if length is None else length
-        self.shrink_interval = axis.shrink_interval(block_size)
+        self.shrink_interval = axis.shrink_interval(cut.longest)
         self.position = 0
         self.slopes: Slopes | None = None
         self.progress = Progress.zeros(len(axis.lam))
-        self._block: _Block | None = None
+        self._block: Block | None = None
+        self._announced = 0  # steps whose rows were
         self._drift = np.zeros((2, len(axis.lam)))  # sum of squares, count, of this block
 
     def advance(self, steps: int, deadline: float = np.inf) -> int:
         """Take ``steps`` more steps, or as many as end by ``deadline`` (time.perf_counter).
 
-        Returns the number of steps taken: a multiple of the block size away from the start when the
-        deadline cut it short.
+        Returns the number of steps taken: up to the end of a block when the deadline cut it short.
         """
         begin, end = self.position, self.position + steps
         while self.position < end:
@@ -197,16 +146,16 @@ class Driver:
             if room <= 0:
                 self.average.close_segment(self.state)
                 continue
-            first = self.position - self.position % self.block_size
+            first, last = self.cut.around(self.position)
             turn = self.position - self.position % self.shrink_interval + self.shrink_interval
-            stop = min(first + self.block_size, end, self.position + room, turn)
+            stop = min(last, end, self.position + room, turn)
             self._run(first, stop)
             self.position = stop
             if stop == turn:
                 self.settle()
-            if stop == min(first + self.block_size, self.length):
+            if stop == min(last, self.length):
                 self._note_drift()
-            if stop == first + self.block_size:
+            if stop == last:
                 self.state.fold()
                 if time.perf_counter() > deadline:
                     break
@@ -218,7 +167,7 @@ class Driver:
         self.state.clear_segment()
         self.state.steps[:] = 0
         self.axis, self.average = axis, average
-        self.shrink_interval = axis.shrink_interval(self.block_size)
+        self.shrink_interval = axis.shrink_interval(self.cut.longest)
 
     def settle(self) -> None:
         """Shrink by what is due, where a metric leaves that to the driver."""
@@ -244,20 +193,34 @@ class Driver:
         taken, self.progress = self.progress, Progress.zeros(len(self.axis.lam))
         return taken
 
-    def _fetch(self, first: int) -> _Block:
+    def _fetch(self, first: int) -> Block:
         """The block that begins at step ``first``."""
         if self._block is None or self._block.first != first:
-            rows = self.order.rows(first, min(first + self.block_size, self.length))
+            rows = self.order.rows(first, min(self.cut.around(first)[1], self.length))
             y = self.targets.block(rows)
             weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
             if self.screen:
                 self._block = self._screened(first, rows, y, weight)
             else:
                 V, positions = self.rows.fetch(rows)
-                self._block = _Block(first, V, positions, rows, y, weight)
+                self._block = Block(first, V, positions, rows, y, weight)
+            if self.ahead:
+                self._look_ahead(first)
         return self._block
 
-    def _screened(self, first: int, rows: Array, y: Array, weight: Array) -> _Block:
+    def _look_ahead(self, first: int) -> None:
+        """Announce the blocks after this one."""
+        end = self.cut.around(first)[1]
+        rows = cast(BlockRows, self.rows)
+        for _ in range(rows.looks_ahead):
+            if end >= self.length:
+                break
+            first, end = self.cut.around(end)
+            if first >= self._announced:
+                rows.expect(self.order.rows(first, min(end, self.length)))
+                self._announced = end
+
+    def _screened(self, first: int, rows: Array, y: Array, weight: Array) -> Block:
         """The block with its idle rows first."""
         state = self.state
         block = cast(BlockRows, self.rows).open(rows)
@@ -267,7 +230,7 @@ class Driver:
         others = np.flatnonzero(~idle)
         order = np.concatenate([np.flatnonzero(idle), others])
         V, positions = block.lifted(others)
-        return _Block(
+        return Block(
             first, V, positions, rows[order], y[:, order], weight[order],
             len(order) - len(others), f[:, order],
         )  # fmt: skip

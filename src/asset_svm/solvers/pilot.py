@@ -29,8 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.data import Order, ShuffledOrder, Targets, UniformOrder
-from asset_svm.solvers.average import Average, FractionWindow
-from asset_svm.solvers.driver import Driver, MappedRows
+from asset_svm.solvers.average import Average, CountWindow
+from asset_svm.solvers.blocks import Cut, MappedRows
+from asset_svm.solvers.driver import Driver
 from asset_svm.solvers.state import ModelAxis, SolverState
 from asset_svm.steps import GRID
 
@@ -170,8 +171,8 @@ def choose_step_scale(
             order,
             joined,
             SolverState.zeros(len(joined.lam), mapped.dimension, mapped.dtype),
-            Average(FractionWindow(average, steps)),
-            block_size=engine.block_size,
+            Average(CountWindow(max(round(average * steps), 1))),
+            cut=Cut(engine.block_size),
             pool=pool,
         )
         driver.advance(steps)

@@ -22,6 +22,7 @@ from asset_svm.engines.cuda.transfer import RowFeeder
 from asset_svm.engines.local import METRIC_SAMPLE
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS
+from asset_svm.solvers.blocks import BlockRows, Cut
 
 Array = npt.NDArray[Any]
 Tensor = torch.Tensor
@@ -60,15 +61,23 @@ class CudaEngine:
         dtype = host_type(X)
         size = 2 if self.precision == "float16" and dtype == np.float32 else dtype.itemsize
         needed = X.shape[0] * padded(int(phi.dimension)) * size
-        if self.memory_limit is not None:
-            keep = needed <= self.memory_limit
-        else:
-            keep = needed + WORKING_MEMORY <= free_memory(self.device) or needed <= WORKING_MEMORY // 2
+        keep = needed <= self.memory()
         return CardRows(phi, X, dtype, self.device, self.precision, keep=keep)
 
-    def steps_at_a_time(self, *, screen: bool) -> int:
-        """A Gram block."""
-        return BLOCK
+    def memory(self) -> int:
+        """Bytes that mapped rows may take on the card."""
+        if self.memory_limit is not None:
+            return self.memory_limit
+        return max(free_memory(self.device) - WORKING_MEMORY, WORKING_MEMORY // 2)
+
+    def cut(self, n_rows: int, *, screen: bool) -> Cut:
+        """Gram blocks."""
+        return Cut(BLOCK)
+
+    @contextmanager
+    def working(self, rows: BlockRows) -> Iterator[None]:
+        """The card maps rows by itself, a chunk at a time."""
+        yield
 
     @contextmanager
     def pool(self, n_models: int) -> Iterator[None]:

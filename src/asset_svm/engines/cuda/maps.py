@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import torch
 
 from asset_svm.engines.cuda.products import Finish, Precision, right_factor
-from asset_svm.features import FourierFeatures, Metric
+from asset_svm.features import FourierFeatures, HadamardFeatures, Metric
 from asset_svm.features.metric import MetricFeatures
 from asset_svm.features.nystroem import KernelBasis
 from asset_svm.kernels import Kernel
@@ -55,11 +55,18 @@ class FourierBasis:
     """sqrt(2/d) cos(2 pi (x nu / 2 pi + omega / 2 pi))."""
 
     def __init__(
-        self, phi: FourierFeatures, dtype: torch.dtype, precision: Precision, device: torch.device
+        self,
+        phi: FourierFeatures | HadamardFeatures,
+        dtype: torch.dtype,
+        precision: Precision,
+        device: torch.device,
     ):
         turn = 2.0 * np.pi
         self.width = phi.dimension
         frequencies = to_card(phi.frequencies.T, device).div_(turn).to(dtype)
+        if phi.n_frequencies < phi.dimension:  # feature j has the frequency j mod f
+            places = torch.arange(phi.dimension, device=device) % phi.n_frequencies
+            frequencies = frequencies[places]
         self.right = right_factor(frequencies, precision)
         phases = to_card(phi.phases / turn, device, dtype)
         amplitude = float(np.sqrt(2.0 / phi.dimension))
@@ -145,7 +152,7 @@ def card_basis(
     """The basis of a map, or of a kernel with its landmarks."""
     if isinstance(source, MetricFeatures):
         return card_basis(source.phi, dtype, precision, device)
-    if isinstance(source, FourierFeatures):
+    if isinstance(source, FourierFeatures | HadamardFeatures):
         return FourierBasis(source, dtype, precision, device)
     assert isinstance(source, KernelBasis)
     kernel, Z = source.kernel, source.components
@@ -182,7 +189,7 @@ class CardMap:
 
     Parameters
     ----------
-    phi : FourierFeatures, NystroemFeatures or MetricFeatures
+    phi : FourierFeatures, HadamardFeatures, NystroemFeatures or MetricFeatures
     dtype : torch.dtype
         Of the rows, and of what is computed.
     """

@@ -19,6 +19,7 @@ import torch
 from asset_svm.engines.cuda.maps import card_basis
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features import Metric, NystroemFeatures
+from asset_svm.features.diagnostics import trace_error
 from asset_svm.features.metric import MetricFeatures
 from asset_svm.features.nystroem import KernelBasis, default_threshold
 from asset_svm.kernels import Kernel
@@ -55,19 +56,27 @@ class CardNystroem(NystroemFeatures):
         object.__setattr__(self, "projection_on_card", value if on_card else None)
         object.__setattr__(self, "_host", None if on_card else value)
 
+    def on_host(self) -> NystroemFeatures:
+        """The same map without the card: what is stored, and taken elsewhere."""
+        return NystroemFeatures(*self._parts)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """Elsewhere it is an ordinary map."""
+        return NystroemFeatures, self._parts
+
+    @property
+    def _parts(self) -> tuple[Any, ...]:
         parts = (self.kernel, self.components, self.projection)
-        return NystroemFeatures, (*parts, self.indices, self.eigenvalues, self.threshold)
+        return *parts, self.indices, self.eigenvalues, self.threshold, self.trace_error
 
     @classmethod
     def from_landmarks(cls, components: Any, kernel: Kernel, **options: Any) -> NystroemFeatures:
         """Factor K_SS of given landmarks; few ones, and cases without a route here, on the host."""
         if isinstance(components, torch.Tensor):
             components = components.cpu().numpy()
-        probe = options.get("probe")
-        if isinstance(probe, torch.Tensor):
-            options["probe"] = probe.cpu().numpy()
+        if isinstance(options.get("probe"), torch.Tensor):
+            options["probe"] = options["probe"].cpu().numpy()
+        if isinstance(options.get("dtype"), torch.dtype):
+            options["dtype"] = components.dtype
         plain = options.get("rank") is None and options.get("rule", "relative") == "relative"
         wants_eigen = options.get("basis", "auto") == "eigen"
         small = components.shape[0] <= (LARGEST_EIGEN if wants_eigen else SMALLEST)
@@ -91,6 +100,23 @@ class CardNystroem(NystroemFeatures):
         made = cls(kernel, components, cast(Array, inverse.T), options.get("indices"), None, used)
         object.__setattr__(made, "triangular", True)
         return made
+
+    @classmethod
+    def measured(cls, features: NystroemFeatures, probe: Any) -> NystroemFeatures:
+        """The map with its trace error on these rows, computed where its projection lies."""
+        if isinstance(probe, torch.Tensor):
+            probe = probe.cpu().numpy()
+        if not isinstance(features, CardNystroem):
+            return super().measured(features, probe)
+        projection = features.projection_on_card
+        assert projection is not None
+
+        def phi(X: Any) -> Array:
+            values = _kernel_values(features.kernel, X, features.components, projection.device)
+            return np.asarray((values @ projection).cpu().numpy())
+
+        object.__setattr__(features, "trace_error", trace_error(phi, features.kernel, probe))
+        return features
 
     @property
     def dimension(self) -> int:
@@ -116,14 +142,20 @@ class CardNystroem(NystroemFeatures):
         return np.asarray((on_card @ self.projection_on_card.T).cpu().numpy())
 
 
+def _kernel_values(kernel: Kernel, X: Any, components: Any, device: torch.device) -> Tensor:
+    """k(X, components) in float64."""
+    basis = card_basis(KernelBasis(kernel, components), torch.float64, "float32", device)
+    X = X.toarray() if hasattr(X, "toarray") else X
+    rows = torch.from_numpy(np.array(X, dtype=np.float64)).to(device)
+    values = torch.empty((len(rows), basis.width), dtype=torch.float64, device=device)
+    for start in range(0, len(rows), CHUNK):
+        basis(rows[start : start + CHUNK], values[start : start + CHUNK])
+    return values
+
+
 def _gram(kernel: Kernel, components: Any, device: torch.device) -> Tensor:
     """K_SS in float64."""
-    basis = card_basis(KernelBasis(kernel, components), torch.float64, "float32", device)
-    Z = components.toarray() if hasattr(components, "toarray") else components
-    rows = torch.from_numpy(np.array(Z, dtype=np.float64)).to(device)
-    gram = torch.empty((len(rows), len(rows)), dtype=torch.float64, device=device)
-    for start in range(0, len(rows), CHUNK):
-        basis(rows[start : start + CHUNK], gram[start : start + CHUNK])
+    gram = _kernel_values(kernel, components, components, device)
     if not bool(torch.isfinite(gram).all()):
         raise NonFiniteError(
             "The kernel matrix of the landmarks is not finite; scale the columns of X "

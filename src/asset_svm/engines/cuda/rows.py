@@ -56,6 +56,7 @@ class CardRows:
 
     look_size = CHUNK
     screens = False
+    looks_ahead = 0
 
     def __init__(
         self, phi: Any, X: Any, dtype: Any, device: torch.device, precision: Precision, *, keep: bool
@@ -142,6 +143,9 @@ class CardRows:
         """The features of these rows on the host."""
         features = self._features(rows).to(torch_type(self.dtype))
         return features.cpu().numpy(), np.arange(len(rows))
+
+    def expect(self, rows: Array) -> None:
+        """Nobody announces anything: ``chunk`` is told what comes next."""
 
     def open(self, rows: Array) -> CardBlock:
         """Products with these rows; those that follow them are sent for where they are not kept."""

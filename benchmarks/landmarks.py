@@ -1,0 +1,233 @@
+"""Error against the number of components and against time, for every way to choose them.
+
+    ASSET_DATA=folder python benchmarks/landmarks.py [--sets ...] [--sizes 256,1024] [--seeds 1]
+        [--rows 30000] [--json FILE] [--figure FILE]
+    python benchmarks/landmarks.py --from FILE --figure FILE     draw what was measured before
+    ASSET_DATA=folder python benchmarks/landmarks.py --auto      n_components="auto" beside fixed ones
+
+Trained on at most ``--rows`` rows of the training part, five epochs, and scored on the validation part
+of the split (at most 20 000 rows); no test row is touched. Seconds are of the processor, not of the
+clock: the machine may have other work. "drawing" is the choice of landmarks or frequencies and their
+factor, "fit" all of it. Every fit is added to what the file of ``--json`` holds at once, so that a run
+may be cut short and another go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+import datasets as data
+from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm.estimators.learning import Learner
+from asset_svm.features.diagnostics import frobenius_error
+from asset_svm.kernels import Kernel
+
+LANDMARKS = ("uniform", "kmeans", "rpcholesky", "leverage", "margin")
+FOURIER = ("iid", "orthogonal", "qmc", "hadamard")
+EPOCHS = 5
+VALIDATION_ROWS = 20_000
+KERNEL_ROWS = 500
+SETTINGS: dict[str, dict[str, Any]] = {
+    "ijcnn": dict(gamma=1.0, lam=8.82e-8),
+    "adult": dict(gamma=0.01, lam=1e-5),
+    "mnist": dict(gamma=0.03, lam=1e-6),
+    "covtype": dict(gamma=16.0, lam=1e-6),
+    "letter": dict(gamma=1.0, C=10.0),
+    "kin40k": dict(C=10.0),
+    "protein": dict(C=10.0),
+    "cal_housing": dict(C=10.0),
+    "abalone": dict(C=10.0),
+}
+"""IJCNN: of the paper. The others were set beforehand, not tuned: methods are compared, not sets."""
+
+
+def problem(name: str, seed: int, most: int) -> tuple[Any, tuple[Any, ...]]:
+    """The estimator's class, and (X, y, X_validation, y_validation)."""
+    X, y = data.load(name)
+    order = np.random.default_rng(seed).permutation(len(y))
+    if name in data.PAPER:
+        first, last = data.PAPER[name].train, len(y) - data.PAPER[name].test
+    else:
+        first, last = len(y) * 6 // 10, len(y) * 8 // 10
+    train, held = order[:first][:most], order[first:last][:VALIDATION_ROWS]
+    if name in data.PAPER or name == "letter":
+        return AssetClassifier, (X[train], y[train], X[held], y[held])
+    mean, spread = X[train].mean(axis=0), X[train].std(axis=0)
+    X = ((X - mean) / np.maximum(spread, 1e-12)).astype(np.float32)
+    y = (y - y[train].mean()) / y[train].std()
+    return AssetRegressor, (X[train], y[train], X[held], y[held])
+
+
+def quality(model: Any, X: Any, y: np.ndarray) -> float:
+    """Validation error in per cent, or the root mean square error in units of y's deviation."""
+    if isinstance(model, AssetClassifier):
+        return 100.0 * (1.0 - model.score(X, y))
+    return float(np.sqrt(np.mean((model.predict(X) - y) ** 2)))
+
+
+class TimedMaps:
+    """Adds up the processor's seconds that fits spend on choosing and drawing maps."""
+
+    def __enter__(self) -> TimedMaps:
+        self.seconds, self.choose = 0.0, Learner._choose_map
+
+        def timed(*args: Any, **options: Any) -> Any:
+            begun = time.process_time()
+            found = self.choose(*args, **options)
+            self.seconds += time.process_time() - begun
+            return found
+
+        Learner._choose_map = timed  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Learner._choose_map = self.choose  # type: ignore[method-assign]
+
+
+def one(kind: Any, options: dict[str, Any], rows: tuple[Any, ...]) -> dict[str, Any]:
+    """One fit, measured."""
+    X, y, X_held, y_held = rows
+    with warnings.catch_warnings(), TimedMaps() as maps:
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        begun = time.process_time()
+        model = kind(**options, max_iter=EPOCHS).fit(X, y)
+        seconds = time.process_time() - begun
+    found = dict(error=quality(model, X_held, y_held), drawing=maps.seconds, fit=seconds)
+    gamma = model.gamma_ if hasattr(model, "gamma_") else options["gamma"]
+    found["frobenius"] = frobenius_error(
+        model.feature_map_, Kernel("rbf", float(gamma)), X_held[:KERNEL_ROWS]
+    )
+    if hasattr(model, "components_"):
+        found["trace"], found["components"] = model.approximation_error_, len(model.components_)
+    else:
+        found["components"] = model.n_components_
+    if hasattr(model, "component_search_"):
+        found["search"] = model.component_search_
+    return found
+
+
+def gamma_scale(X: Any) -> float:
+    """gamma="scale" as a number."""
+    return float(1.0 / (X.shape[1] * X.var(dtype=np.float64)))
+
+
+def runs(sizes: list[int], *, auto: bool) -> list[tuple[str, dict[str, Any]]]:
+    """What is fitted on a set: (label, options)."""
+    counts: list[Any] = ["auto"] if auto else sizes
+    methods = ("uniform",) if auto else LANDMARKS
+    found: list[tuple[str, dict[str, Any]]] = [
+        (method, dict(landmarks=method, n_components=s)) for s in counts for method in methods
+    ]
+    if not auto:
+        fourier = dict(approximation="fourier")
+        found += [
+            (f"fourier {kind}", fourier | dict(fourier=kind, n_components=s))
+            for s in sizes
+            for kind in FOURIER
+        ]
+    return found
+
+
+def measure(
+    names: list[str], sizes: list[int], seeds: int, most: int, file: Path | None, *, auto: bool
+) -> list[dict]:
+    """A record a fit, after those that the file has."""
+    records = json.loads(file.read_text()) if file is not None and file.exists() else []
+    for name in names:
+        for seed in range(seeds):
+            kind, rows = problem(name, seed, most)
+            settings = dict(gamma=gamma_scale(rows[0])) | SETTINGS[name] | dict(random_state=seed)
+            for label, options in runs(sizes, auto=auto):
+                found = one(kind, settings | options, rows)
+                record = dict(set=name, method=label, asked=options["n_components"], seed=seed)
+                records.append(record | found)
+                if file is not None:
+                    file.write_text(json.dumps(records, indent=1) + "\n")
+                trace = f"trace {found['trace']:.3f}" if "trace" in found else " " * 11
+                print(
+                    f"{name:11} {label:18} {found['components']:5d}  error {found['error']:7.3f}  "
+                    f"{trace}  kernel {found['frobenius']:.3f}  drawing {found['drawing']:6.2f} s  "
+                    f"fit {found['fit']:6.2f} s",
+                    flush=True,
+                )
+                for trial in found.get("search", []):
+                    print(
+                        f"    {trial['n_components']:5d}  {trial['validation_score']:.4f}", flush=True
+                    )
+    return records
+
+
+def figure(records: list[dict], path: str) -> None:
+    """A column a set: error against components above, against the seconds of the fit below."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    names = list(dict.fromkeys(record["set"] for record in records))
+    methods = list(dict.fromkeys(record["method"] for record in records))
+    _, axes = plt.subplots(2, len(names), figsize=(3.1 * len(names), 6.2), squeeze=False)
+    for column, name in enumerate(names):
+        for number, method in enumerate(methods):
+            part = [r for r in records if r["set"] == name and r["method"] == method]
+            sizes = sorted({r["components"] for r in part})
+            mean = {
+                key: [np.mean([r[key] for r in part if r["components"] == s]) for s in sizes]
+                for key in ("error", "fit")
+            }
+            style = dict(
+                marker="o",
+                linestyle="--" if "fourier" in method else "-",
+                color=f"C{number}",
+                label=method,
+            )
+            axes[0, column].plot(sizes, mean["error"], **style)
+            axes[1, column].plot(mean["fit"], mean["error"], **style)
+        axes[0, column].set(xscale="log", xlabel="components", title=name)
+        axes[0, column].set_xticks(sorted({r["components"] for r in records if r["set"] == name}))
+        axes[0, column].minorticks_off()
+        axes[0, column].xaxis.set_major_formatter("{x:.0f}")
+        axes[1, column].set(xlabel="processor seconds of the fit")
+        for row in axes[:, column]:
+            row.grid(alpha=0.3)
+    for row in axes[:, 0]:
+        row.set_ylabel("validation error (%, or RMSE)")
+    lines, labels = axes[0, 0].get_legend_handles_labels()
+    axes[0, 0].figure.legend(lines, labels, loc="lower center", ncols=len(methods), fontsize="small")
+    axes[0, 0].figure.tight_layout(rect=(0, 0.05, 1, 1))
+    axes[0, 0].figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    """Measure, print, keep, draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", default=",".join(SETTINGS))
+    parser.add_argument("--sizes", default="256,1024")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--rows", type=int, default=30_000)
+    parser.add_argument("--auto", action="store_true")
+    parser.add_argument("--json")
+    parser.add_argument("--figure")
+    parser.add_argument("--from", dest="known")
+    arguments = parser.parse_args()
+    if arguments.known:
+        records = json.loads(Path(arguments.known).read_text())
+    else:
+        sizes = [int(size) for size in arguments.sizes.split(",")]
+        names = arguments.sets.split(",")
+        file = Path(arguments.json) if arguments.json else None
+        records = measure(names, sizes, arguments.seeds, arguments.rows, file, auto=arguments.auto)
+    if arguments.figure:
+        figure(records, arguments.figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""``asset``: the commands, their options, and how they end.
+
+Exit codes: 0; 1 where the system fails (a full disk); 2 for anything the user can mend, told in one
+sentence on standard error; 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import asset_svm
+from asset_svm.cli.options import PARAMETERS, UsageError
+
+app = typer.Typer(
+    help="Kernel support vector machines from the command line: files in, models out.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+FORMATS = "svmlight|csv|tsv|parquet|npy|npz"
+Data = Annotated[str, typer.Argument(metavar="DATA", help='A file; "-" is standard input.')]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file (*.asset).")]
+Target = Annotated[
+    str | None, typer.Option("--target", metavar="COLUMN", help="The column of the targets.")
+]
+Format = Annotated[
+    str | None, typer.Option("--format", metavar=FORMATS, help="Instead of the extension's.")
+]
+ZeroBased = Annotated[bool, typer.Option("--zero-based", help="svmlight indices count from 0.")]
+
+
+def _with_parameters(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of ``PARAMETERS``, handed over in ``parameters``."""
+
+    def wrapped(**options: Any) -> None:
+        names = [parameter.name for parameter in PARAMETERS]
+        command(parameters={name: options.pop(name) for name in names}, **options)
+
+    own = [p for p in inspect.signature(command, eval_str=True).parameters.values()
+           if p.name != "parameters"]  # fmt: skip
+    added = []
+    for parameter in PARAMETERS:
+        kind: Any = bool if parameter.flag else str | None
+        option = typer.Option(
+            parameter.option,
+            metavar=None if parameter.flag else parameter.values,
+            help=parameter.help,
+            show_default=False,
+        )
+        default = False if parameter.flag else None
+        added.append(
+            inspect.Parameter(
+                parameter.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=default,
+                annotation=Annotated[kind, option],
+            )
+        )
+    keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+    wrapped.__signature__ = inspect.Signature([*keyword, *added])  # type: ignore[attr-defined]
+    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
+    return wrapped
+
+
+@app.callback(invoke_without_command=True)
+def _asset(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    if version:
+        print(f"asset-svm {asset_svm.__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+@_with_parameters
+def train(
+    parameters: dict[str, Any],
+    data: Data,
+    test: Annotated[
+        str | None, typer.Option("--test", metavar="FILE", help="Score these rows at the end.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="MODEL", help="Where the model goes.")
+    ] = None,
+    task: Annotated[
+        str, typer.Option("--task", metavar="auto|classification|regression", help="What to learn.")
+    ] = "auto",
+    target: Target = None,
+    format: Format = None,
+    zero_based: ZeroBased = False,
+    n_features: Annotated[
+        int | None, typer.Option("--n-features", metavar="COUNT", help="Of svmlight rows.")
+    ] = None,
+    dtype: Annotated[
+        str, typer.Option("--dtype", metavar="float32|float64", help="Of the rows.")
+    ] = "float32",
+    scale: Annotated[
+        str, typer.Option("--scale", metavar="none|standard|minmax", help="Scaling of the columns.")
+    ] = "none",
+    online: Annotated[bool, typer.Option("--online", help="Learn in one pass, row by row.")] = False,
+    classes: Annotated[
+        str | None,
+        typer.Option("--classes", metavar="LABEL,...", help="All of them, with --online."),
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option("--memory", metavar="SIZE", help="For rows and features, as 2GB.")
+    ] = None,
+    time_limit: Annotated[
+        str | None, typer.Option("--time-limit", metavar="TIME", help="Such as 60s, 10m, 2h.")
+    ] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option("--checkpoint", metavar="DIR", help="Save the run's state here.")
+    ] = None,
+    every: Annotated[
+        str, typer.Option("--every", metavar="TIME", help="Between two checkpoints.")
+    ] = "60s",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Of everything random.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", metavar="COUNT", help="Threads; -1 takes all.")
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE", help="Write a page about the run.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every epoch.")] = False,
+) -> None:
+    """Train a model on the rows of a file."""
+    options = dict(locals())
+    from asset_svm.cli.train import Training
+
+    Training(**options).run()
+
+
+@app.command()
+def predict(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Instead of standard output.")
+    ] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Decisions too, as CSV.")] = False,
+    target: Target = None,
+    format: Format = None,
+    zero_based: ZeroBased = False,
+) -> None:
+    """Predict the rows of a file, one line each."""
+    from asset_svm.cli.scoring import write_predictions
+
+    write_predictions(model, data, output, scores=scores, target=target, format=format,
+                      zero_based=zero_based)  # fmt: skip
+
+
+@app.command()
+def evaluate(
+    model: Model,
+    data: Data,
+    target: Target = None,
+    format: Format = None,
+    zero_based: ZeroBased = False,
+) -> None:
+    """Score a model on the rows of a file."""
+    from asset_svm.cli.scoring import evaluate_file
+    from asset_svm.cli.tables import show_scores
+
+    show_scores(data, evaluate_file(model, data, target=target, format=format, zero_based=zero_based))
+
+
+@app.command()
+def info(model: Model) -> None:
+    """Tell what a model file holds."""
+    from asset_svm.cli.tables import show_model
+
+    show_model(model)
+
+
+@app.command()
+def demo(
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Of the paper's algorithms.")] = 30,
+) -> None:
+    """The paper's four algorithms on ADULT, beside the paper's numbers."""
+    from asset_svm.cli.demo import main as run
+
+    run(epochs)
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def bench(context: typer.Context) -> None:
+    """Run the paper's experiments, as make paper does; takes its options (try --full)."""
+    script = Path(asset_svm.__file__).parents[2] / "benchmarks" / "paper.py"
+    if not script.exists():
+        raise UsageError(
+            "asset bench runs benchmarks/paper.py of a checkout of asset-svm, and this is an "
+            "installation without it; clone the repository and install it with pip install -e."
+        )
+    raise typer.Exit(subprocess.call([sys.executable, str(script), *context.args]))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; returns its exit code."""
+    try:
+        code = app(arguments, prog_name="asset", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except (typer.Abort, KeyboardInterrupt):
+        return _fail(130, "interrupted.")
+    except (FileNotFoundError, IsADirectoryError, PermissionError, NotADirectoryError) as error:
+        return _fail(2, _system_message(error))
+    except OSError as error:
+        return _fail(1, _system_message(error))
+    except (UsageError, ValueError, ImportError, ArithmeticError, MemoryError) as error:
+        return _fail(2, str(error) or type(error).__name__)
+    except Exception as error:
+        # Typer's own errors have no common class that older versions of it export too.
+        if not hasattr(error, "format_message"):
+            raise
+        return _fail(2, error.format_message())
+
+
+def _system_message(error: OSError) -> str:
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}."
+
+
+def _fail(code: int, message: str) -> int:
+    """One sentence on standard error."""
+    print(f"asset: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def run() -> None:
+    """The entry point."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()

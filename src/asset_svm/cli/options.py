@@ -1,0 +1,137 @@
+"""The parameters of the estimators as options, and the values that people write.
+
+Imports nothing of the library, so that ``asset --help`` answers at once; a test compares this table
+with the signatures of the estimators. Values are checked by the estimators themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+class UsageError(ValueError):
+    """An option that cannot be; one sentence."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An estimator's parameter: its name, the values it takes, what it does."""
+
+    name: str
+    values: str
+    help: str
+    flag: bool = False
+
+    @property
+    def option(self) -> str:
+        """As it is written on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+
+PARAMETERS = (
+    Parameter("kernel", "rbf|laplacian|poly|sigmoid|linear", "The kernel [rbf]."),
+    Parameter("gamma", "scale|auto|NUMBER", "Its width [scale]."),
+    Parameter("degree", "NUMBER", "Of poly [3]."),
+    Parameter("coef0", "NUMBER", "Of poly and sigmoid [0]."),
+    Parameter("C", "NUMBER", "Inverse regularisation [1]."),
+    Parameter("lam", "NUMBER", "Regularisation itself, instead of C."),
+    Parameter("epsilon", "NUMBER", "Half-width of the tube of a regression [0.1]."),
+    Parameter("approximation", "nystroem|fourier", "Of the kernel [nystroem]."),
+    Parameter("n_components", "auto|COUNT", "Landmarks or features [up to 2048]."),
+    Parameter(
+        "landmarks", "uniform|kmeans|rpcholesky|leverage|margin", "How they are chosen [uniform]."
+    ),
+    Parameter("fourier", "iid|orthogonal|qmc|hadamard", "Of the frequencies [iid]."),
+    Parameter("rank", "COUNT", "At most so many eigenpairs of the landmarks."),
+    Parameter("rank_threshold", "NUMBER", "Smallest eigenvalue that is kept."),
+    Parameter("rank_rule", "relative|absolute", "What the threshold is compared with [relative]."),
+    Parameter("n_cells", "auto|COUNT", "Cells, each with a model of its own; rows in memory [none]."),
+    Parameter("n_partitions", "COUNT", "Partitions into cells that are averaged [1]."),
+    Parameter("step", "auto|metric|robust|strong", "The rule of the steps [auto]."),
+    Parameter("step_scale", "auto|NUMBER", "Multiplier of the steps [auto: a pilot]."),
+    Parameter("gradient_sample", "COUNT", "Rows that the steps are estimated from [1000]."),
+    Parameter("fit_intercept", "auto|true|false", "Whether there is an intercept [auto]."),
+    Parameter("intercept_bound", "NUMBER", "Its largest size."),
+    Parameter("average", "auto|FRACTION|COUNT|none", "Iterates that are averaged [auto]."),
+    Parameter("sampling", "auto|uniform|shuffle|given", "The order of the rows [auto]."),
+    Parameter("max_iter", "COUNT", "Epochs [25; 3 where rows are streamed]."),
+    Parameter("tol", "NUMBER", "Stop at this relative duality gap."),
+    Parameter("early_stopping", "", "Stop when held-out rows say so.", flag=True),
+    Parameter("validation_fraction", "FRACTION", "Rows held out for that [0.1]."),
+    Parameter("n_iter_no_change", "COUNT", "Epochs without gain before it stops [5]."),
+    Parameter("device", "cpu|cuda|auto", "Where the work is done [cpu]."),
+    Parameter("precision", "float32|float16", "Of products on the card [float32]."),
+    Parameter("class_weight", "balanced|LABEL=NUMBER,...", "Weights of classes."),
+)
+ELSEWHERE = {
+    "time_limit": "--time-limit",
+    "memory_limit": "--memory",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "verbose": "--verbose",
+    "warm_start": "",  # a new process has nothing to start from
+}
+"""Parameters that have an option of another name, or none."""
+
+_SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_SIZES |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def parse_value(text: str) -> Any:
+    """none, true, false, an integer, a number, or text."""
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def parse_params(given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of an estimator from the options that were given."""
+    params: dict[str, Any] = {}
+    for parameter in PARAMETERS:
+        value = given.get(parameter.name)
+        if value is None or value is False:
+            continue
+        if parameter.name == "class_weight" and "=" in value:
+            params["class_weight"] = _weights(value)
+        else:
+            params[parameter.name] = True if parameter.flag else parse_value(value)
+    return params
+
+
+def _weights(text: str) -> dict[Any, Any]:
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    if any(not label or not weight for label, _, weight in pairs):
+        raise UsageError(f"--class-weight {text}: write LABEL=NUMBER,LABEL=NUMBER, or balanced.")
+    return {parse_value(label): parse_value(weight) for label, _, weight in pairs}
+
+
+def parse_size(text: str) -> int:
+    """Bytes: 2GB, 500MiB, 1e9."""
+    return int(_with_unit(text, _SIZES, "a size such as 2GB or 500MB", "--memory"))
+
+
+def parse_seconds(text: str, option: str) -> float:
+    """Seconds: 60s, 10m, 2h, 90."""
+    return _with_unit(text, _TIMES, "a time such as 60s, 10m or 2h", option)
+
+
+def _with_unit(text: str, units: dict[str, Any], what: str, option: str) -> float:
+    digits = text.strip().lower()
+    unit = ""
+    while digits and (digits[-1].isalpha() or digits[-1].isspace()):
+        digits, unit = digits[:-1], (digits[-1] + unit).strip()
+    try:
+        value = float(digits) * units[unit]
+    except (ValueError, KeyError):
+        raise UsageError(f"{option} {text}: is not {what}.") from None
+    if not 0 < value < float("inf"):
+        raise UsageError(f"{option} {text}: must be above 0.")
+    return value

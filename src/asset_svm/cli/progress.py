@@ -1,0 +1,116 @@
+"""What is seen of a run while it goes: a bar on a terminal, lines elsewhere; and Ctrl-C."""
+
+from __future__ import annotations
+
+import math
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+SECONDS = 5.0
+"""Between two lines where there is no terminal."""
+
+
+class Interrupt:
+    """The first Ctrl-C asks the run to end after its window or epoch, a second one kills it."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        print("asset: stopping; Ctrl-C again to quit at once.", file=sys.stderr)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Catch Ctrl-C inside."""
+        before = signal.signal(signal.SIGINT, self._handle)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def running_error(record: dict[str, Any], *, regression: bool) -> tuple[float, str]:
+    """(error, its name) of rows just before they were learnt from.
+
+    A stream predicts some rows of every window. In memory the loop itself counts: rows on the wrong
+    side of a model, one-vs-rest where there are several, or the mean loss of a regression.
+    """
+    if "progressive_error" in record:
+        return float(record["progressive_error"]), "mean |error|" if regression else "error"
+    if regression:
+        return float(record["progressive_loss"]), "mean |error| beyond epsilon"
+    return float(record["sign_errors"]), "error"
+
+
+class Display:
+    """Called with the records of a run; returns whether to stop.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        Rows of an epoch, None where they are not known.
+    regression : bool
+    """
+
+    def __init__(self, n_rows: int | None, *, regression: bool):
+        self.n_rows, self.regression = n_rows, regression
+        self.console = Console(stderr=True)
+        self.interrupt = Interrupt()
+        self.shown_at = time.monotonic()
+        self.records: list[dict[str, Any]] = []
+        self.bar: Progress | None = None
+        self.task: TaskID | None = None
+
+    @contextmanager
+    def shown(self) -> Iterator[Display]:
+        """Show the run inside."""
+        with self.interrupt.watched():
+            if not self.console.is_terminal:
+                yield self
+                return
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[told]}"),
+                TimeRemainingColumn(),
+            )
+            with Progress(*columns, console=self.console) as self.bar:
+                self.task = self.bar.add_task("setting up", total=None, told="")
+                yield self
+
+    def __call__(self, record: dict[str, Any]) -> bool:
+        """Show a record; True after Ctrl-C."""
+        self.records.append(record)
+        told = self._told(record)
+        total = record.get("epochs")
+        if self.bar is not None and self.task is not None:
+            done = record.get("epoch", record.get("batch"))
+            self.bar.update(self.task, description="training", completed=done, total=total, told=told)
+        elif time.monotonic() - self.shown_at >= SECONDS or record.get("epoch") == total:
+            self.shown_at = time.monotonic()
+            print(told, file=sys.stderr, flush=True)
+        return self.interrupt.asked
+
+    def _told(self, record: dict[str, Any]) -> str:
+        steps, seconds = record["steps"], max(record.get("seconds", 0.0), 1e-9)
+        parts = []
+        if "epochs" in record:
+            parts.append(f"epoch {record['epoch']:.4g}/{record['epochs']}")
+        parts += [f"{steps} rows", f"{steps / seconds:.0f} rows/s"]
+        objective = record.get("objective", record.get("progressive_objective"))
+        if objective is not None:
+            parts.append(f"objective {objective:.4g}")
+        error, what = running_error(record, regression=self.regression)
+        if math.isfinite(error):
+            parts.append(f"{what} {error:.4g}" if self.regression else f"{what} {100 * error:.2f} %")
+        return ", ".join(parts)

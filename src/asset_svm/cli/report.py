@@ -1,0 +1,195 @@
+"""The page about a training run: settings, data, convergence, errors, the machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.cli.progress import running_error
+from asset_svm.cli.scores import ClassScores, RealScores, Scores, centre_of
+from asset_svm.cli.scoring import split_model
+from asset_svm.cli.tables import MOST_CLASSES, changed_parameters, model_lines, score_lines
+from asset_svm.data.scan import Summary
+from asset_svm.pages import (
+    Facts,
+    Figure,
+    Line,
+    Page,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    Value,
+    heat_map,
+    histogram,
+    line_chart,
+)
+from asset_svm.persistence import machine
+
+Array = npt.NDArray[Any]
+MOST_POINTS = 200
+MOST_VALUES = 20_000
+"""Of a histogram; beyond, a sample of the rows is shown."""
+
+
+def training_page(
+    model: Any,
+    summary: Summary | None,
+    records: Sequence[dict[str, Any]],
+    scores: Scores | None,
+    seconds: float,
+    path: Path,
+    scored_on: str,
+) -> Page:
+    """The page.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+    summary : Summary or None
+        Of the rows; None after a single pass.
+    records : sequence of dict
+        What the run told on its way.
+    scores : Scores or None
+        Of the rows of ``scored_on``.
+    """
+    scaler, estimator = split_model(model)
+    told = machine()
+    page = Page(
+        f"Training report: {path.name}",
+        f"{type(estimator).__name__}, trained in {seconds:.1f} s",
+        f"asset-svm {told['asset_svm']}, {told['saved']}",
+    )
+    changed = changed_parameters(estimator)
+    settings: list[Part] = [Facts(dict(model_lines(scaler, estimator)))]
+    if changed:
+        rows = [[name, str(value)] for name, value in changed.items()]
+        settings.append(
+            Table(["parameter", "value"], rows, "Parameters that are not at their defaults")
+        )
+    page.add(Section("Model and settings", settings))
+    if summary is not None:
+        page.add(Section("Data", _data(summary, getattr(estimator, "feature_names_in_", None))))
+    curves = _curves(records, regression=not hasattr(estimator, "classes_"))
+    if curves:
+        page.add(Section("Convergence", curves))
+    if scores is not None and scores.n_rows:
+        facts = Facts(dict(score_lines(scores)))
+        figures = _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
+        page.add(Section("Errors", [Paragraph(f"On the rows of {scored_on}."), facts, *figures]))
+    computer = {**told, "processor": platform.processor() or platform.machine()}
+    page.add(Section("Machine", [Facts({**computer, "cores": os.cpu_count()})]))
+    return page
+
+
+def _data(summary: Summary, names: Any) -> list[Part]:
+    targets = summary.targets
+    facts: dict[str, Value] = {
+        "rows": summary.n_rows,
+        "features": summary.n_features,
+        "bytes in memory": summary.n_bytes,
+        "targets": "names" if targets.kind == "names" else f"{targets.low:.6g} to {targets.high:.6g}",
+    }
+    if names is not None:
+        shown = ", ".join(str(name) for name in names[:MOST_CLASSES])
+        facts["columns"] = shown + (", ..." if len(names) > MOST_CLASSES else "")
+    parts: list[Part] = [Facts(facts)]
+    classes = targets.classes
+    if classes is not None and len(classes) <= MOST_CLASSES:
+        counts = targets.class_counts
+        rows: list[list[Value]] = [
+            [str(label), int(count), f"{100 * count / summary.n_rows:.2f} %"]
+            for label, count in zip(classes.tolist(), counts, strict=True)
+        ]
+        parts.append(Table(["target", "rows", "part"], rows))
+    return parts
+
+
+def _curves(records: Sequence[dict[str, Any]], *, regression: bool) -> list[Figure]:
+    """Objective over epochs, error over time; what the loop saw of rows before it learnt from them."""
+    if not records:
+        return []
+    chosen = [records[i] for i in np.unique(np.linspace(0, len(records) - 1, MOST_POINTS, dtype=int))]
+    over = "epoch" if "epoch" in records[0] else "batch"
+    figures = []
+    lines = [
+        Line(label, [r[over] for r in chosen if key in r], [r[key] for r in chosen if key in r])
+        for key, label in (("progressive_objective", "objective"), ("progressive_loss", "loss"))
+        if any(key in r for r in chosen)
+    ]
+    caption = "On rows just before they were learnt from."
+    if lines:
+        figures.append(line_chart(lines, over, "value", title="Convergence", caption=caption))
+    errors = [running_error(r, regression=regression) for r in chosen]
+    factor, unit = (1.0, "") if regression else (100.0, ", %")
+    line = Line("", [r["seconds"] for r in chosen], [factor * error for error, _ in errors])
+    what = f"{errors[-1][1]}{unit}"
+    figures.append(line_chart([line], "seconds", what, title="Error over time", caption=caption))
+    return figures
+
+
+def _of_classes(scores: ClassScores) -> list[Part]:
+    labels = [str(label) for label in scores.classes.tolist()]
+    rows = zip(labels, scores.confusion.sum(axis=1), scores.precision, scores.recall, strict=True)
+    cells: list[list[Value]] = [[label, int(n), f"{p:.4f}", f"{r:.4f}"] for label, n, p, r in rows]
+    parts: list[Part] = [Table(["class", "rows", "precision", "recall"], cells)]
+    parts.append(
+        heat_map(scores.confusion, labels, labels, "predicted", "true", title="Confusion", by_row=True)
+    )
+    if scores.bins is None or scores.auc is None:
+        return parts
+    groups = {labels[k]: _values(scores.bins[k]) for k in (0, 1)}
+    parts.append(
+        histogram(groups, "decision", title="Decisions", caption=_sampled(scores), marks=[0.0])
+    )
+    negative, positive = scores.roc()
+    some = np.unique(np.linspace(0, len(negative) - 1, MOST_POINTS, dtype=int))
+    curve = [Line("model", negative[some], positive[some]), Line("chance", [0, 1], [0, 1], dashed=True)]
+    title = f"ROC, area {scores.auc:.4f}"
+    parts.append(line_chart(curve, "false positive rate", "true positive rate", title=title))
+    mean, part = scores.calibration()
+    line = Line("", mean, part)
+    title = f"Part of class {labels[1]} by decision"
+    parts.append(
+        line_chart([line], "decision", "part", title=title, caption="Ten groups of equal size.")
+    )
+    return parts
+
+
+def _of_numbers(scores: RealScores) -> list[Part]:
+    y, predicted = scores.sample.T
+    residuals = predicted - y
+    order = np.argsort(predicted)
+    groups = np.array_split(order, min(20, len(order)))
+    mean = [float(predicted[g].mean()) for g in groups]
+    low, middle, high = ([float(np.quantile(residuals[g], q)) for g in groups] for q in (0.1, 0.5, 0.9))
+    caption = "Median and the middle 80 %, in groups of equally many rows."
+    band = Line("residual", mean, middle, low, high)
+    title = "Residuals by prediction"
+    return [
+        histogram({"residuals": residuals}, "prediction less target", title="Residuals", marks=[0.0]),
+        line_chart([band], "prediction", "prediction less target", title=title, caption=caption),
+    ]
+
+
+def _values(counts: Array) -> Array:
+    """Decisions that have these counts in the bins of ``scores``; a sample where they are many."""
+    used = np.flatnonzero(counts)
+    chosen = counts[used]
+    if chosen.sum() > MOST_VALUES:
+        rng = np.random.default_rng(0)
+        chosen = rng.multinomial(MOST_VALUES, chosen / chosen.sum())
+    return np.repeat(centre_of(used), chosen)
+
+
+def _sampled(scores: ClassScores) -> str:
+    assert scores.bins is not None
+    if scores.bins.sum(axis=1).max() <= MOST_VALUES:
+        return ""
+    return f"Of classes with more rows, {MOST_VALUES} drawn from them."

@@ -1,0 +1,126 @@
+"""Tables of scores and models, on standard output: drawn on a terminal, lines of text elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from asset_svm.cli.scores import ClassScores, Scores
+
+MOST_CLASSES = 20
+"""Of a confusion matrix that is shown."""
+
+
+def show(title: str, header: list[str], rows: list[list[str]]) -> None:
+    """A table; the first column has names, the others values. Nothing in it is markup."""
+    console = Console()
+    if not console.is_terminal:
+        print("\t".join([title, *header[1:]] if any(header[1:]) else [title]))
+        for row in rows:
+            print("\t".join(row))
+        return
+    table = Table(title=Text(title))
+    for i, name in enumerate(header):
+        table.add_column(Text(name), justify="left" if i == 0 else "right")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+
+
+def score_lines(scores: Scores) -> list[list[str]]:
+    """The scores as names and values."""
+    if isinstance(scores, ClassScores):
+        lines = [["rows", str(scores.n_rows)], ["error", f"{100 * scores.error:.3f} %"]]
+        if scores.auc is not None:
+            lines.append(["AUC", f"{scores.auc:.5f}"])
+        return lines
+    return [
+        ["rows", str(scores.n_rows)],
+        ["RMSE", f"{scores.rmse:.6g}"],
+        ["MAE", f"{scores.mae:.6g}"],
+        ["R2", f"{scores.r2:.5f}"],
+    ]
+
+
+def show_scores(title: str, scores: Scores) -> None:
+    """All that is known of a model on some rows."""
+    show(title, ["", ""], score_lines(scores))
+    if not isinstance(scores, ClassScores):
+        return
+    labels = [str(label) for label in scores.classes.tolist()]
+    show(
+        "classes",
+        ["class", "rows", "precision", "recall"],
+        [
+            [label, str(int(count)), f"{precision:.4f}", f"{recall:.4f}"]
+            for label, count, precision, recall in zip(
+                labels, scores.confusion.sum(axis=1), scores.precision, scores.recall, strict=True
+            )
+        ],
+    )
+    if len(labels) <= MOST_CLASSES:
+        rows = [
+            [label, *map(str, counts)]
+            for label, counts in zip(labels, scores.confusion.tolist(), strict=True)
+        ]
+        show("confusion", ["true \\ predicted", *labels], rows)
+
+
+def show_model(path: str) -> None:
+    """What a model file holds."""
+    from asset_svm.cli.scoring import split_model
+    from asset_svm.persistence import load, read_provenance
+
+    model = load(path)
+    scaler, estimator = split_model(model)
+    show(path, ["", ""], model_lines(scaler, estimator, Path(path).stat().st_size))
+    changed = [[name, str(value)] for name, value in changed_parameters(estimator).items()]
+    if changed:
+        show("parameters", ["", ""], changed)
+    told = read_provenance(path)
+    show("provenance", ["", ""], [[name, str(value)] for name, value in told.items()])
+
+
+def model_lines(scaler: Any, estimator: Any, size: int | None = None) -> list[list[str]]:
+    """A model in a few lines."""
+    lines = [["model", type(estimator).__name__], ["features", str(estimator.n_features_in_)]]
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None:
+        shown = ", ".join(map(str, classes[:MOST_CLASSES].tolist()))
+        more = "" if len(classes) <= MOST_CLASSES else ", ..."
+        lines.append(["classes", f"{len(classes)}: {shown}{more}"])
+    if scaler is not None:
+        lines.append(["scaling", type(scaler).__name__])
+    landmarks = getattr(estimator, "components_", None)
+    if landmarks is not None:
+        lines.append(["landmarks", str(landmarks.shape[0])])
+    for name, attribute in (
+        ("cells", "n_cells_"),
+        ("rank", "n_components_"),
+        ("epochs", "n_iter_"),
+        ("steps", "t_"),
+    ):
+        if hasattr(estimator, attribute):
+            lines.append([name, str(getattr(estimator, attribute))])
+    lines += [
+        ["lam", f"{estimator.lam_:.6g}"],
+        ["objective", f"{estimator.objective_:.6g}"],
+        ["duality gap", f"{estimator.dual_gap_:.3g}"],
+    ]
+    if size is not None:
+        lines.append(["bytes", str(size)])
+    return lines
+
+
+def changed_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters that are not at their defaults."""
+    defaults = type(estimator)().get_params(deep=False)
+    return {
+        name: value
+        for name, value in estimator.get_params(deep=False).items()
+        if repr(value) != repr(defaults[name])
+    }

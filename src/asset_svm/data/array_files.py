@@ -1,0 +1,186 @@
+"""NumPy's files as rows: .npy and .npz, memory-mapped where they are not compressed, never pickles.
+
+.npy             a matrix; the target is one of its columns, by default the last
+.npz with X, y   a matrix and its targets
+.npz of scipy    data, indices, indptr, shape of a CSR matrix, and y beside them
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from asset_svm.data.source import ArrayRows, Block, RowSource
+from asset_svm.exceptions import DataError
+
+Array = npt.NDArray[Any]
+CSR = ("data", "indices", "indptr", "shape")
+
+
+def npy_rows(
+    path: str | Path,
+    *,
+    target: str | None = None,
+    n_features: int | None = None,
+    dtype: npt.DTypeLike = np.float32,
+) -> RowSource:
+    """The rows of a matrix in a .npy file.
+
+    ``target`` is a column's number, or a .npy file of targets; a matrix of exactly ``n_features``
+    columns has no target.
+    """
+    X = _load_npy(Path(path))
+    name, files = str(path), (Path(path),)
+    if X.ndim != 2:
+        raise DataError(f"{name} has an array of {X.ndim} dimensions; rows need a matrix.")
+    _check_numeric(X, name)
+    width = X.shape[1]
+    if target is None and n_features == width:
+        return ArrayRows(X, None, name=name, dtype=dtype, files=files)
+    if target is not None and target.endswith(".npy"):
+        return ArrayRows(X, _load_npy(Path(target)), name=name, dtype=dtype, files=files)
+    try:
+        column = int(target) if target is not None else -1
+    except ValueError:
+        raise DataError(
+            f"{name}: target={target!r} is neither a column's number nor a .npy file."
+        ) from None
+    if not -width <= column < width or width < 2:
+        raise DataError(f"{name} has {width} columns; target={column} with features is not among them.")
+    column %= width
+    return _ColumnRows(X, column, name=name, dtype=dtype, files=files)
+
+
+class _ColumnRows(ArrayRows):
+    """A matrix one of whose columns is the target."""
+
+    def __init__(self, X: Array, column: int, **options: Any):
+        super().__init__(X, X[:, column], **options)
+        self.column = column
+        self.n_features = X.shape[1] - 1
+
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        for block in super()._read(order):
+            yield Block(np.delete(block.X, self.column, axis=1), block.y)
+
+
+def npz_rows(
+    path: str | Path,
+    *,
+    target: str | None = None,
+    n_features: int | None = None,
+    dtype: npt.DTypeLike = np.float32,
+) -> RowSource:
+    """The rows of a .npz file: X and y, or a CSR matrix; ``target`` names y or a .npy file."""
+    path, name = Path(path), str(path)
+    arrays = _Members(path)
+    X: Any
+    if all(key in arrays for key in CSR):
+        X = _csr([arrays[key] for key in CSR], name)
+    elif "X" in arrays:
+        X = arrays["X"]
+        if X.ndim != 2:
+            raise DataError(f"{name}: X has {X.ndim} dimensions; rows need a matrix.")
+    else:
+        raise DataError(
+            f"{name} has the arrays {', '.join(arrays.names)}; rows need X, or data, indices, indptr "
+            "and shape of a CSR matrix."
+        )
+    _check_numeric(X.data if sp.issparse(X) else X, name)
+    y = None
+    if target is not None and target.endswith(".npy"):
+        y = _load_npy(Path(target))
+    elif target is not None and target not in arrays:
+        raise DataError(f"{name} has no array {target!r}; it has {', '.join(arrays.names)}.")
+    elif target is not None or "y" in arrays:
+        y = arrays[target or "y"]
+    elif n_features is None:
+        raise DataError(f"{name} has no array y; say where the targets are with target= (--target).")
+    if y is not None and (y.ndim != 1 or y.dtype.kind not in "biufU"):
+        raise DataError(
+            f"{name}: targets of shape {y.shape} and type {y.dtype} are no column of labels."
+        )
+    names = None
+    if "feature_names" in arrays and arrays["feature_names"].shape == (X.shape[1],):
+        names = tuple(str(each) for each in arrays["feature_names"])
+    return ArrayRows(X, y, name=name, dtype=dtype, feature_names=names, files=(path,))
+
+
+def _csr(parts: list[Array], name: str) -> Any:
+    """The CSR matrix of these parts, checked: scipy would read beyond its arrays otherwise."""
+    data, indices, indptr, shape = parts
+    try:
+        m, n = (int(each) for each in shape)
+        X = sp.csr_matrix((data, indices, indptr), shape=(m, n), copy=False)
+        X.check_format(full_check=True)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DataError(f"{name} is not a CSR matrix ({error}).") from None
+    return X
+
+
+def _check_numeric(X: Array, name: str) -> None:
+    if X.dtype.kind not in "biuf":
+        raise DataError(f"{name} has values of type {X.dtype}; rows need real numbers.")
+
+
+def _load_npy(path: Path) -> Array:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # numpy evaluates the header: a damaged one fails in any way
+        raise DataError(f"{path} is not a whole .npy file of numbers ({error}).") from None
+
+
+class _Members:
+    """The arrays of a .npz file; those stored without compression are memory-mapped."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        try:
+            with zipfile.ZipFile(path) as archive:
+                self.infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        except zipfile.BadZipFile as error:
+            raise DataError(f"{path} is not a whole .npz file ({error}).") from None
+        self.names = sorted(self.infos)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.infos
+
+    def __getitem__(self, name: str) -> Array:
+        info = self.infos[name]
+        try:
+            with zipfile.ZipFile(self.path) as archive, archive.open(info) as member:
+                if info.compress_type != zipfile.ZIP_STORED:
+                    return np.asarray(np.lib.format.read_array(member, allow_pickle=False))
+                shape, fortran, dtype, offset = _npy_header(member)
+            if dtype.hasobject:
+                raise ValueError("pickled objects are not read")
+            with self.path.open("rb") as raw:
+                raw.seek(info.header_offset + 26)
+                lengths = np.frombuffer(raw.read(4), dtype="<u2")
+            start = info.header_offset + 30 + int(lengths.sum()) + offset
+            if not shape or 0 in shape:
+                return np.zeros(shape, dtype)
+            order: Any = "F" if fortran else "C"
+            return np.memmap(self.path, dtype, "r", start, shape, order)
+        except OSError:
+            raise
+        except Exception as error:  # as above
+            raise DataError(f"{self.path}: the array {name!r} cannot be read ({error}).") from None
+
+
+def _npy_header(member: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """(shape, Fortran order, dtype, offset of the numbers)."""
+    version = np.lib.format.read_magic(member)
+    read = np.lib.format.read_array_header_1_0
+    if version != (1, 0):
+        read = np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read(member)
+    return shape, fortran, dtype, member.tell()

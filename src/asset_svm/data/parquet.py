@@ -1,0 +1,143 @@
+"""Parquet, a file or a folder of them, read by pyarrow's threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.data.source import BLOCK_BYTES, Block, RowSource, check_targets
+from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
+from asset_svm.exceptions import DataError
+
+Array = npt.NDArray[Any]
+
+
+class ParquetRows(RowSource):
+    """Rows of Parquet files: numeric columns, and a target column of numbers or text.
+
+    Parameters
+    ----------
+    path : path
+        A file, or a folder whose ``*.parquet`` files follow each other by name.
+    target, features, dtype
+        As in ``CsvRows``.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        target: str | None = None,
+        features: tuple[str, ...] | None = None,
+        dtype: npt.DTypeLike = np.float32,
+    ):
+        need_pyarrow("Reading Parquet")
+        self.path, self.name, self.dtype = Path(path), str(path), np.dtype(dtype)
+        self.files = (self.path,)
+        if self.path.is_dir():
+            self.files = tuple(sorted(self.path.rglob("*.parquet")))
+        if not self.files:
+            raise DataError(f"{self.name} is a folder without *.parquet files.")
+        self.n_rows, self.groups = 0, list[tuple[Path, int, int]]()  # file, its group, first row
+        first: Any = None
+        for file in self.files:
+            with _opened(file) as parquet:
+                schema = parquet.schema_arrow
+                if first is not None and schema.names != first.names:
+                    raise DataError(f"{file} has other columns than {self.files[0]}.")
+                first = first or schema
+                self.n_rows += parquet.metadata.num_rows
+                row = 0
+                for group in range(parquet.num_row_groups):
+                    self.groups.append((file, group, row))
+                    row += parquet.metadata.row_group(group).num_rows
+        self.n_segments = len(self.groups)
+        self.columns = Columns.choose(first.names, target, features, self.name)
+        for column in self.columns.features:
+            _check_numeric(first.field(column), self.name)
+        self.feature_names, self.n_features = self.columns.features, len(self.columns.features)
+
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        step = max(1, min(BLOCK_BYTES // (8 * len(self.columns.features)), 65_536))
+        numbers = range(len(self.groups)) if order is None else order.tolist()
+        for file, group, row in (self.groups[number] for number in numbers):
+            with _opened(file) as parquet:
+                batches = parquet.iter_batches(step, row_groups=[group], columns=self.columns.all)
+                read = row
+                for batch in _told(batches, file):
+                    if not batch.num_rows:
+                        continue
+                    place = partial(_place, file, read)
+                    X = as_matrix(batch, self.columns, self.dtype, place)
+                    yield Block(X, self._targets(batch, place))
+                    read += batch.num_rows
+
+    def _targets(self, batch: Any, place: Callable[[int], str]) -> Array | None:
+        import pyarrow as pa
+
+        column = self.columns.target
+        if column is None:
+            return None
+        cells = batch.column(column)
+        if cells.null_count:
+            i = int(np.argmax(cells.is_null().to_numpy(zero_copy_only=False)))
+            raise DataError(f"{place(i)}, column {column!r}: the target is missing.")
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.dictionary_decode()
+        if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
+            return np.asarray(cells.to_pylist(), dtype=np.str_)
+        y = cells.to_numpy(zero_copy_only=False)
+        if y.dtype.kind not in "biuf":
+            raise DataError(
+                f"{self.name}: the target {column!r} has the type {cells.type}; use numbers, truth "
+                "values or text."
+            )
+        check_targets(y, lambda i: f"{place(i)}, column {column!r}")
+        return np.asarray(y)
+
+
+def _place(file: Path, read: int, i: int) -> str:
+    return f"{file}, row {read + i + 1}"
+
+
+def _opened(file: Path) -> Any:
+    """The file; without reading ahead of the batches, so that a large row group fits."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise DataError(f"{file} is not a whole Parquet file ({_first_line(error)}).") from None
+
+
+def _told(batches: Iterator[Any], file: Path) -> Iterator[Any]:
+    """The batches; damage that pyarrow finds becomes a ``DataError``."""
+    import pyarrow as pa
+
+    try:
+        yield from batches
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{file} is damaged ({_first_line(error)}).") from None
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n")[0][:200]
+
+
+def _check_numeric(field: Any, name: str) -> None:
+    import pyarrow as pa
+
+    kind = field.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise DataError(
+            f"{name}: the column {field.name!r} has the type {kind}, not numbers; leave it out or "
+            "encode its values as numbers."
+        )

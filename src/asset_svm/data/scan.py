@@ -1,0 +1,207 @@
+"""One pass over a source: how many rows there are, of what kind, and a uniform sample of them.
+
+What a run has to know before its first step, in memory that does not grow with the file. Rows that
+all fit in a given number of bytes are kept on the way, and need not be read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.data.source import Block, RowSource, widened
+from asset_svm.exceptions import DataError
+
+Array = npt.NDArray[Any]
+Matrix = Any
+MOST_LABELS = 1000
+"""Beyond so many different targets they are not counted one by one."""
+
+
+@dataclass
+class TargetSummary:
+    """What the targets are.
+
+    Parameters
+    ----------
+    kind : {"", "numbers", "names"}
+    counts : dict or None
+        Rows of each target; None where there are more than ``MOST_LABELS``.
+    low, high : float
+        Of numbers.
+    whole : bool
+        Whether all numbers are integers.
+    """
+
+    kind: str = ""
+    counts: dict[Any, int] | None = field(default_factory=dict)
+    low: float = np.inf
+    high: float = -np.inf
+    whole: bool = True
+
+    def add(self, y: Array, name: str) -> None:
+        """Take the targets of a block into account."""
+        kind = "names" if y.dtype.kind in "UO" else "numbers"
+        if self.kind and kind != self.kind:
+            raise DataError(f"{name}: targets are {self.kind} first, and {kind} later.")
+        self.kind = kind
+        if kind == "numbers":
+            self.low, self.high = min(self.low, float(y.min())), max(self.high, float(y.max()))
+            self.whole = self.whole and bool((y == np.rint(y)).all())
+        if self.counts is None:
+            return
+        found, counts = np.unique(y, return_counts=True)
+        for label, count in zip(found.tolist(), counts.tolist(), strict=True):
+            self.counts[label] = self.counts.get(label, 0) + count
+        if len(self.counts) > MOST_LABELS:
+            self.counts = None
+
+    @property
+    def classes(self) -> Array | None:
+        """The different targets in order, integers where they are whole; None if too many."""
+        if self.counts is None:
+            return None
+        labels = np.array(sorted(self.counts))
+        return labels.astype(np.int64) if self.kind == "numbers" and self.whole else labels
+
+    @property
+    def class_counts(self) -> Array:
+        """Rows of each of ``classes``."""
+        assert self.counts is not None
+        return np.array([self.counts[label] for label in sorted(self.counts)], dtype=np.float64)
+
+    @property
+    def classifies(self) -> bool:
+        """Whether these look like classes: names, or at most 100 different integers."""
+        if self.kind == "names":
+            return True
+        return self.whole and self.counts is not None and len(self.counts) <= 100
+
+
+@dataclass
+class Summary:
+    """What a pass over the rows told.
+
+    Parameters
+    ----------
+    n_rows, n_features, n_bytes : int
+        ``n_bytes`` is what all rows would take in memory.
+    targets : TargetSummary
+    sample : Block
+        Rows drawn uniformly without replacement, in a random order.
+    """
+
+    n_rows: int
+    n_features: int
+    n_bytes: int
+    targets: TargetSummary
+    sample: Block
+
+    def window_rows(self, n_bytes: int, most: int) -> int:
+        """Rows that fit in so many bytes, at most ``most``."""
+        per_row = max(self.n_bytes / self.n_rows, 1.0)
+        return int(np.clip(n_bytes / per_row, 256, most))
+
+
+@dataclass(frozen=True, eq=False)
+class Scanned:
+    """A source, its summary, and all of its rows where they fit in memory."""
+
+    source: RowSource
+    summary: Summary
+    held: Block | None = None
+
+    def transformed(self, function: Callable[[Matrix], Matrix]) -> Scanned:
+        """With ``function`` applied to the X of every block."""
+        sample = self.summary.sample
+        summary = replace(self.summary, sample=Block(function(sample.X), sample.y))
+        held = None if self.held is None else Block(function(self.held.X), self.held.y)
+        return Scanned(self.source.transformed(function), summary, held)
+
+
+class _Sample:
+    """The rows with the smallest of as many random keys: uniform, in one pass."""
+
+    def __init__(self, n_rows: int, seed: int):
+        self.n_rows, self.rng = n_rows, np.random.default_rng([seed, 5])
+        self.keys, self.blocks = np.empty(0), list[Block]()
+        self.limit = 1.0
+
+    def add(self, block: Block) -> None:
+        keys = self.rng.random(len(block))
+        chosen = np.flatnonzero(keys < self.limit)
+        if len(chosen) == 0:
+            return
+        self.keys = np.concatenate([self.keys, keys[chosen]])
+        self.blocks.append(block[chosen])
+        if len(self.keys) > 2 * self.n_rows:
+            self.take()
+
+    def take(self) -> Block:
+        """The sample so far, in the order of the keys, which is random."""
+        order = np.argsort(self.keys)[: self.n_rows]
+        self.blocks = [Block.joined(self.blocks)[order]]
+        self.keys = self.keys[order]
+        if len(order) == self.n_rows:
+            self.limit = float(self.keys[-1])
+        return self.blocks[0]
+
+
+def scan(
+    source: RowSource,
+    *,
+    sample_rows: int,
+    hold_bytes: int,
+    seed: int,
+    observe: Callable[[Matrix], Any] | None = None,
+) -> Scanned:
+    """Read the source once.
+
+    Parameters
+    ----------
+    sample_rows : int
+        Rows of the sample.
+    hold_bytes : int
+        Rows are held in memory where they all take no more.
+    observe : callable, optional
+        Called with the X of every block.
+    """
+    targets, sample = TargetSummary(), _Sample(sample_rows, seed)
+    n_rows = n_features = n_bytes = 0
+    held: list[Block] | None = []
+    with closing(source.blocks()) as blocks:  # type: ignore[type-var]
+        for block in blocks:
+            if block.y is None:
+                raise DataError(f"{source.name} has no targets; say where they are with target=.")
+            targets.add(block.y, source.name)
+            n_rows, n_bytes = n_rows + len(block), n_bytes + block.n_bytes
+            n_features = max(n_features, block.X.shape[1])
+            sample.add(block)
+            if observe is not None:
+                observe(block.X)
+            if held is not None:
+                held.append(block)
+                if n_bytes > hold_bytes:
+                    held = None
+                    if not source.rereadable:
+                        raise DataError(
+                            f"{source.name} has more rows than fit in {hold_bytes} bytes and cannot be "
+                            "read twice; learn online (--online), raise the memory limit, or save it "
+                            "to a file."
+                        )
+    n_features = source.n_features or max(n_features, 1)
+    drawn = sample.take()
+    if not isinstance(drawn.X, np.ndarray):
+        drawn = Block(widened(drawn.X, n_features), drawn.y)
+    summary = Summary(n_rows, n_features, n_bytes, targets, drawn)
+    whole = None
+    if held is not None:
+        whole = Block.joined(held)
+        if not isinstance(whole.X, np.ndarray):
+            whole = Block(widened(whole.X, n_features), whole.y)
+    return Scanned(source.narrowed(n_features), summary, whole)

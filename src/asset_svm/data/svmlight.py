@@ -1,0 +1,211 @@
+"""svmlight / libsvm text, plain or compressed, parsed by several threads in the order of the file."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from asset_svm.data import svmlight_parser as parser
+from asset_svm.data.compression import STANDARD_INPUT, filled, opened, stripped
+from asset_svm.data.source import SEGMENT_BYTES, Block, RowSource
+from asset_svm.exceptions import DataError
+
+Array = npt.NDArray[Any]
+LONGEST_LINE = 1 << 26
+SHOWN = 40
+"""Characters of an offending token that a message shows."""
+MOST_THREADS = 4
+
+REASONS = {
+    parser.BAD_LABEL: "the label {token} is not a number",
+    parser.NO_COLON: "{token} is not an index:value pair",
+    parser.BAD_INDEX: "{token} has no whole number before its colon",
+    parser.ZERO_INDEX: "feature index 0 in a file whose indices count from 1; pass zero_based=True "
+    "(--zero-based) if they count from 0",
+    parser.ORDER: "the index of {token} does not follow the one before it; indices must increase "
+    "within a row",
+    parser.BAD_VALUE: "the value of {token} is not a number",
+    parser.LARGE_INDEX: "the index of {token} is too large",
+}
+
+
+class SvmlightRows(RowSource):
+    """Rows of an svmlight file: ``label index:value index:value ...``.
+
+    Parameters
+    ----------
+    path : path, or "-" for standard input
+    n_features : int, optional
+        A larger index is an error; None: the file tells.
+    zero_based : bool
+        Whether indices count from 0 instead of 1.
+    dtype : dtype
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        n_features: int | None = None,
+        zero_based: bool = False,
+        dtype: npt.DTypeLike = np.float32,
+    ):
+        self.path, self.n_features = path, n_features
+        self.base, self.dtype = 0 if zero_based else 1, np.dtype(dtype)
+        self.rereadable = str(path) != STANDARD_INPUT
+        self.files = (Path(path),) if self.rereadable else ()
+        self.name = str(path) if self.rereadable else "standard input"
+        if self.rereadable and stripped(Path(path)) == Path(path):
+            self.n_segments = -(-Path(path).stat().st_size // SEGMENT_BYTES)
+
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        line: int | None = 1 if order is None else None
+        with opened(self.path) as stream:
+            pieces = _pieces(stream, self.name) if order is None else _pieces_at(stream, order)
+            for parsed in _parsed(pieces, self.base, self.dtype):
+                yield from self._finished(parsed, line)
+                line = None if line is None else line + parsed.lines
+
+    def _finished(self, parsed: _Parsed, line: int | None) -> Iterator[Block]:
+        """The rows of a piece that begins on ``line``, then its error; None: read out of order."""
+
+        def place(number: int) -> str:
+            where = "a line read again" if line is None else f"line {line + number}"
+            return f"{self.name}, {where}"
+
+        if len(parsed.y):
+            limit = self.n_features
+            if limit is not None and parsed.X.shape[1] > limit:
+                row = int(np.argmax(np.maximum.reduceat(*_ended(parsed.X)) >= limit))
+                raise DataError(
+                    f"{place(int(parsed.line_of[row]))}: a feature index is beyond the {limit} "
+                    "features expected."
+                )
+            yield Block(parsed.X, parsed.y)
+        if parsed.reason is not None:
+            first = line == 1 and parsed.bad_line == 0 and parsed.reason.startswith("the label")
+            hint = " (is this svmlight text? see format=)" if first else ""
+            raise DataError(f"{place(parsed.bad_line)}: {parsed.reason}{hint}.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Parsed:
+    """The rows of a piece up to its end or its first error, which lies on ``bad_line``."""
+
+    X: Any
+    y: Array
+    line_of: Array
+    lines: int
+    reason: str | None = None
+    bad_line: int = 0
+
+
+def _ended(X: Any) -> tuple[Array, Array]:
+    """Arguments of reduceat for the largest index of every row: empty rows count as index 0."""
+    filled_rows = np.diff(X.indptr) > 0
+    last = np.zeros(X.shape[0], dtype=np.int64)
+    last[filled_rows] = X.indices[X.indptr[1:][filled_rows] - 1]
+    return last, np.arange(X.shape[0])
+
+
+def _pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """The bytes cut at ends of lines."""
+    rest = b""
+    while True:
+        part = filled(stream, SEGMENT_BYTES)
+        if not part:
+            break
+        cut = part.rfind(b"\n")
+        if cut < 0:
+            rest += part
+            if len(rest) > LONGEST_LINE:
+                raise DataError(f"{name} has a line of more than {LONGEST_LINE} bytes.")
+            continue
+        yield rest + part[: cut + 1]
+        rest = part[cut + 1 :]
+    if rest:
+        yield rest
+
+
+def _pieces_at(stream: BinaryIO, order: Array) -> Iterator[bytes]:
+    """The segments of these numbers: segment i has the lines that begin in its SEGMENT_BYTES."""
+    for number in order.tolist():
+        start, end = number * SEGMENT_BYTES, (number + 1) * SEGMENT_BYTES
+        if start:
+            stream.seek(start - 1)
+            start += len(stream.readline()) - 1
+        else:
+            stream.seek(0)
+        piece = stream.read(max(end - start, 0))
+        if piece and not piece.endswith(b"\n"):
+            piece += stream.readline()
+        yield piece
+
+
+def _parsed(pieces: Iterator[bytes], base: int, dtype: np.dtype[Any]) -> Iterator[_Parsed]:
+    """The pieces parsed by a few threads, in their order."""
+    threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
+    waiting: deque[Future[_Parsed]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for piece in pieces:
+                waiting.append(pool.submit(_parse, piece, base, dtype))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _parse(piece: bytes, base: int, dtype: np.dtype[Any]) -> _Parsed:
+    text = np.frombuffer(piece, dtype=np.uint8)
+    most_rows, most_entries = piece.count(b"\n") + 1, piece.count(b":") + 1
+    labels, indptr = np.zeros(most_rows), np.empty(most_rows + 1, dtype=np.int32)
+    indices, values = np.empty(most_entries, dtype=np.int32), np.empty(most_entries)
+    line_of = np.empty(most_rows, dtype=np.int32)
+    hard = np.empty((most_rows + most_entries, 4), dtype=np.int64)
+    status, line, start, stop, rows, entries, n_hard = parser.parse(
+        text, base, parser.POWERS, labels, indptr, indices, values, line_of, hard
+    )
+    # On an error the rows before its line are whole; entries of its own line are dropped.
+    entries = int(indptr[rows])
+    reason, bad_line = None, line
+    if status != parser.OK:
+        reason = REASONS[status].format(token=_shown(piece[start:stop]))
+    for row, place, begin, end in hard[:n_hard].tolist():
+        if row < rows:
+            number = float(piece[begin:end])
+            if place == parser.LABEL:
+                labels[row] = number
+            else:
+                values[place] = number
+    with np.errstate(over="ignore"):  # told below
+        data = values[:entries].astype(dtype)
+    finite = np.isfinite(data)
+    if not (finite.all() and np.isfinite(labels[:rows]).all()):
+        rows_of = np.repeat(np.arange(rows), np.diff(indptr[: rows + 1]))
+        bad_values, bad_labels = rows_of[~finite], np.flatnonzero(~np.isfinite(labels[:rows]))
+        first = min([*bad_values[:1].tolist(), *bad_labels[:1].tolist()])
+        what = "the label" if first in bad_labels else "a value"
+        reason, bad_line = f"{what} is too large for {dtype}", int(line_of[first])
+        rows, entries = first, int(indptr[first])
+        data = data[:entries]
+    width = int(indices[:entries].max()) + 1 if entries else 0
+    X = sp.csr_matrix((data, indices[:entries], indptr[: rows + 1]), shape=(rows, width))
+    return _Parsed(X, labels[:rows], line_of, line, reason, bad_line)
+
+
+def _shown(token: bytes) -> str:
+    text = token.decode("utf-8", "backslashreplace")
+    return repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")

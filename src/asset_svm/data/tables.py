@@ -1,0 +1,149 @@
+"""Tables with named columns: which of them are features, which is the target, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.data.source import check_targets
+from asset_svm.exceptions import DataError
+
+Array = npt.NDArray[Any]
+USUAL_TARGETS = ("target", "label", "y", "class")
+
+
+def need_pyarrow(what: str) -> None:
+    """Say which extra is missing, if it is."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            f'{what} needs pyarrow, which is not installed; run: pip install "asset-svm[files]"'
+        ) from None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns to read.
+
+    Parameters
+    ----------
+    features : tuple of str
+    target : str or None
+        None where only features are wanted.
+    """
+
+    features: tuple[str, ...]
+    target: str | None
+
+    @classmethod
+    def choose(
+        cls,
+        names: list[str],
+        target: str | None,
+        features: tuple[str, ...] | None,
+        name: str,
+    ) -> Columns:
+        """From the names in the file: the target, and all others or those of ``features``."""
+        seen: set[str] = set()
+        for column in names:
+            if column in seen:
+                raise DataError(f"{name} has two columns named {column!r}; rename one.")
+            seen.add(column)
+        if features is None and target is None:
+            usual = [column for column in names if column in USUAL_TARGETS]
+            if len(usual) != 1:
+                raise DataError(
+                    f"{name} has the columns {_listed(names)}; say which is the target with "
+                    "target= (--target)."
+                )
+            target = usual[0]
+        if features is None:
+            features = tuple(column for column in names if column != target)
+        elif target is None:
+            usual = [c for c in names if c in USUAL_TARGETS and c not in features]
+            target = usual[0] if len(usual) == 1 else None
+        missing = [c for c in (*features, *([] if target is None else [target])) if c not in seen]
+        if missing:
+            raise DataError(f"{name} has no column {missing[0]!r}; its columns are {_listed(names)}.")
+        if not features:
+            raise DataError(f"{name} has no column beside the target {target!r}.")
+        return cls(features, target)
+
+    @property
+    def all(self) -> list[str]:
+        """Features, then the target."""
+        return [*self.features, *([] if self.target is None else [self.target])]
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(repr(column) for column in names[:8])
+    return shown if len(names) <= 8 else f"{shown}, ... ({len(names)} in all)"
+
+
+def as_matrix(batch: Any, columns: Columns, dtype: np.dtype[Any], place: Callable[[int], str]) -> Array:
+    """The features of a record batch whose feature columns are numeric; ``place(i)`` names row i."""
+    X = np.empty((batch.num_rows, len(columns.features)), dtype=dtype)
+    for j, column in enumerate(columns.features):
+        array = batch.column(column)
+        if array.null_count:
+            i = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+            raise DataError(f"{place(i)}, column {column!r}: the value is missing.")
+        values = array.to_numpy(zero_copy_only=False)
+        with np.errstate(over="ignore", invalid="ignore"):  # told below
+            X[:, j] = values
+        finite = np.isfinite(X[:, j])
+        if not finite.all():
+            i = int(np.argmin(finite))
+            raise DataError(
+                f"{place(i)}, column {column!r}: {values[i]} is not a finite {dtype} number."
+            )
+    return X
+
+
+class TextTargets:
+    """Targets that stand as text: numbers if all of the first block's are, else names.
+
+    What the first block has settled holds for all that follow.
+    """
+
+    def __init__(self, column: str):
+        self.column, self.kind = column, ""
+
+    def __call__(self, cells: Any, place: Callable[[int], str]) -> Array:
+        """The targets of an arrow array of text; ``place(i)`` names row i."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        numbers: Array | None
+        try:
+            trimmed = pc.utf8_trim_whitespace(cells)
+            numbers = pc.cast(trimmed, pa.float64()).to_numpy(zero_copy_only=False)
+        except pa.ArrowInvalid:
+            numbers = None
+        if not self.kind:
+            self.kind = "names" if numbers is None else "numbers"
+        if self.kind == "names":
+            return np.asarray(cells.to_pylist(), dtype=np.str_)
+        if numbers is None:
+            i, text = _first_odd(cells.to_pylist())
+            raise DataError(
+                f"{place(i)}, column {self.column!r}: the target {text!r} is no number, and those "
+                "before it are."
+            )
+        check_targets(numbers, lambda i: f"{place(i)}, column {self.column!r}")
+        return numbers
+
+
+def _first_odd(cells: list[str]) -> tuple[int, str]:
+    """The first cell that is no number."""
+    for i, text in enumerate(cells):
+        try:
+            float(text)
+        except ValueError:
+            return i, text
+    return 0, cells[0]

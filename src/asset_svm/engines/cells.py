@@ -1,0 +1,197 @@
+"""Cells trained side by side, each by itself: the exact SVM of its rows.
+
+The rows of a cell bring their own C_i = w_i / (lam W), W of all rows: the same C everywhere, which
+is lam_c = lam W / W_c in the words of the cell's own (PL).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.data import Targets
+from asset_svm.features.threads import few_threads
+from asset_svm.kernels import Kernel
+from asset_svm.losses import Hinge, Loss
+from asset_svm.solvers.exact_form import solve_cell
+from asset_svm.solvers.interior_form import solve_interior
+
+Array = npt.NDArray[Any]
+Matrix = Any
+Result = TypeVar("Result")
+
+TOLERANCE = 0.01
+"""Of the duality gap, relative to the objective of the cell."""
+MOST_SWEEPS = 10_000
+BUDGET = 0.3
+"""Times m^2: so many changes take as long as the interior-point method, which then has its turn."""
+NEGLIGIBLE = 1e-4
+"""Times tol and the mean of |beta|: a smaller |beta_i| is that of a row that is no support vector."""
+LARGEST_CELL = 16384
+"""Rows whose kernel matrix is solved whole, where memory allows."""
+LARGEST_INTERIOR = 4096
+"""Rows for which the interior-point method is affordable: a factor is of the third order."""
+BLOCK = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class CellSolution:
+    """K models of one cell: decisions are k(x, X[rows]) weights^T + intercept."""
+
+    rows: Array
+    weights: Array
+    intercept: Array
+    objective: Array
+    """(PL)'s part of this cell, by model, in the weights of all rows."""
+    dual_gap: Array
+    sweeps: int
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class CellProblem:
+    """What the cells share.
+
+    Parameters
+    ----------
+    cost : array of shape (m,)
+        C_i.
+    intercept : bool
+        Whether each cell has its own free b.
+    tol : float
+        The relative duality gap at which a cell is solved.
+    """
+
+    kernel: Kernel
+    X: Matrix
+    targets: Targets
+    loss: Loss
+    cost: Array
+    lam: float
+    intercept: bool
+    tol: float = TOLERANCE
+    deadline: float = np.inf
+
+    def largest(self, memory: int, n_threads: int) -> int:
+        """Rows of a cell up to which it can be solved whole, by so many threads at a time."""
+        room = (memory / (max(n_threads, 1) * self.X.dtype.itemsize)) ** 0.5
+        most = LARGEST_INTERIOR if self.intercept else LARGEST_CELL
+        return int(min(room, most))
+
+    def solve(self, rows: Array, seed: int, n_threads: int = 1) -> CellSolution:
+        """The models of the cell with these rows."""
+        K = self._kernel_matrix(rows, n_threads)
+        y, cost = self.targets.block(rows), self.cost[rows]
+        # When the time is up every cell still gets a model: that of one sweep.
+        most = MOST_SWEEPS if time.perf_counter() < self.deadline else 1
+        parts = side_by_side(
+            lambda k: self._model(K, y[k], cost, seed + k, most, alone=len(y) == 1),
+            range(len(y)),
+            n_threads,
+        )
+        betas = np.array([part[0] for part in parts])
+        used = np.flatnonzero(betas.any(axis=0))
+        primal, dual = (np.array([part[i] for part in parts]) for i in (2, 3))
+        return CellSolution(
+            rows[used],
+            betas[:, used],
+            np.array([part[1] for part in parts]),
+            self.lam * primal,
+            self.lam * (primal - dual),
+            max(part[4] for part in parts),
+            bool((primal - dual <= 2 * self.tol * primal + 1e-12).all()),
+        )
+
+    def _kernel_matrix(self, rows: Array, n_threads: int) -> Array:
+        X = self.X[rows]
+        values = self.kernel.against(X, self.X.dtype)
+        K = np.empty((len(rows), len(rows)), dtype=self.X.dtype)
+
+        def fill(start: int) -> None:
+            K[start : start + BLOCK] = values(X[start : start + BLOCK])
+
+        side_by_side(fill, range(0, len(rows), BLOCK), n_threads)
+        return K
+
+    def _model(
+        self, K: Array, y: Array, cost: Array, seed: int, most: int, *, alone: bool
+    ) -> tuple[Array, float, float, float, int]:
+        """(beta, b, P, D, sweeps) of one model."""
+        m, hinge = len(y), isinstance(self.loss, Hinge)
+        beta, F = np.zeros(m), np.zeros(m, dtype=K.dtype)
+        if hinge and (y == y[0]).all() and (self.intercept or not alone):
+            return beta, float(y[0]), 0.0, 0.0, 0  # a class that is absent here, or alone
+        low, high = (np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)) if hinge else (-cost, cost)
+        epsilon, sweeps = self.loss.epsilon, 0
+        if not self.intercept:
+            budget = BUDGET * m**2
+            sweeps, primal, dual = solve_cell(
+                K, y, low, high, epsilon, hinge, self.tol, most, budget, seed, beta, F
+            )
+            if primal - dual <= self.tol * primal or most == 1 or m > LARGEST_INTERIOR:
+                return beta, 0.0, primal, dual, sweeps
+        beta, _, steps = solve_interior(
+            K, y, low, high, epsilon, 0.2 * self.tol, intercept=self.intercept
+        )
+        beta[np.abs(beta) < NEGLIGIBLE * self.tol * np.abs(beta).mean()] = 0.0
+        return (*self._finished(K, y, cost, beta), sweeps + steps)
+
+    def _finished(
+        self, K: Array, y: Array, cost: Array, beta: Array
+    ) -> tuple[Array, float, float, float]:
+        """(beta, b, P, D) of the feasible point next to beta, and the b that suits it best."""
+        if self.intercept:
+            beta = _balanced(beta)
+        f = K.astype(np.float64) @ beta
+        b = best_intercept(self.loss, y, f, cost) if self.intercept else 0.0
+        square = 0.5 * float(beta @ f)
+        primal = square + float(cost @ self.loss.value(y, f + b))
+        dual = float(y @ beta) - self.loss.epsilon * float(np.abs(beta).sum()) - square
+        return beta, b, primal, dual
+
+
+def solve_cells(
+    problem: CellProblem, cells: Sequence[Array], seed: int, n_threads: int
+) -> list[CellSolution]:
+    """Every cell, several at a time."""
+    return side_by_side(
+        lambda number: problem.solve(cells[number], seed + number), range(len(cells)), n_threads
+    )
+
+
+def side_by_side(
+    function: Callable[[int], Result], numbers: Iterable[int], n_threads: int
+) -> list[Result]:
+    """function(number) of every number, in threads with one BLAS thread each."""
+    with few_threads(0):
+        if n_threads <= 1:
+            return [function(number) for number in numbers]
+        with ThreadPoolExecutor(n_threads) as pool:
+            return list(pool.map(function, numbers))
+
+
+def best_intercept(loss: Loss, y: Array, f: Array, cost: Array) -> float:
+    """b that minimises sum cost loss(y, f + b): where the slope, which grows in jumps, meets 0."""
+    if isinstance(loss, Hinge):
+        kinks, jumps, slope = y - f, cost, -float(cost[y > 0].sum())
+    else:
+        kinks = np.concatenate([y - f - loss.epsilon, y - f + loss.epsilon])
+        jumps, slope = np.concatenate([cost, cost]), -float(cost.sum())
+    order = np.argsort(kinks)
+    passed = slope + np.cumsum(jumps[order])
+    return float(kinks[order[min(int(np.searchsorted(passed, 0.0)), len(order) - 1)]])
+
+
+def _balanced(beta: Array) -> Array:
+    """The heavier sign scaled down until the sum is 0: a feasible point of the dual."""
+    positive, negative = beta[beta > 0].sum(), -beta[beta < 0].sum()
+    if positive <= 0.0 or negative <= 0.0:
+        return np.zeros_like(beta)
+    least = min(positive, negative)
+    return np.where(beta > 0, beta * (least / positive), beta * (least / negative))

@@ -1,0 +1,72 @@
+"""Threads that map rows while the loop runs on others.
+
+A run has two kinds of work: rows are mapped, in any order and number at a time, and stepped through,
+one after the other. Workers map the rows of the next blocks, and their share of what is lifted now,
+while the main thread steps through the last one. Matrix products have one BLAS thread each then:
+what each thread computes does not depend on how many there are, so neither does the model; and
+BLAS's own threads, which wait for each other by spinning, took five times as long beside another
+process.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy.typing as npt
+from threadpoolctl import threadpool_info
+
+from asset_svm.features.threads import few_threads
+
+Array = npt.NDArray[Any]
+Result = TypeVar("Result")
+
+
+def blas_threads() -> int:
+    """The threads that a matrix product may take."""
+    counts = [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+    return max(counts, default=1)
+
+
+class Workers:
+    """``count`` threads for what comes next, and ``count - 1`` beside the main one for what is due."""
+
+    def __init__(self, count: int, ahead: ThreadPoolExecutor, beside: ThreadPoolExecutor):
+        self.count, self._ahead, self._beside = count, ahead, beside
+        self._due: deque[tuple[Array, Future[Any]]] = deque()
+
+    @property
+    def depth(self) -> int:
+        """Blocks that are announced ahead of time."""
+        return 2 * self.count
+
+    def announce(self, rows: Array, job: Callable[[Array], Any]) -> None:
+        """Have job(rows) done, some time."""
+        self._due.append((rows, self._ahead.submit(job, rows)))
+
+    def finished(self) -> Iterator[tuple[Array, Any]]:
+        """The rows and results of the jobs, oldest first, each when it is done."""
+        while self._due:
+            rows, future = self._due.popleft()
+            yield rows, future.result()
+
+    def together(self, job: Callable[[Array], Result], rows: Array, unit: int) -> list[Result]:
+        """Job of parts of the rows, cut at multiples of ``unit``, all at once."""
+        size = -(-len(rows) // (self.count * unit)) * unit
+        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+        others = [self._beside.submit(job, part) for part in parts[1:]]
+        return [job(parts[0]), *(future.result() for future in others)]
+
+
+@contextmanager
+def working(count: int) -> Iterator[Workers | None]:
+    """So many workers, or None for one thread: the main one does it all."""
+    with few_threads(0):
+        if count <= 1:
+            yield None
+            return
+        with ThreadPoolExecutor(count) as ahead, ThreadPoolExecutor(count - 1) as beside:
+            yield Workers(count, ahead, beside)

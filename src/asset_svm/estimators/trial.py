@@ -1,0 +1,50 @@
+"""A quick fit inside a fit: what it finds decides the landmarks, or their number, of the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from asset_svm.engines.task import Engine, Stopping, TrainingRows
+from asset_svm.engines.training import train
+from asset_svm.estimators.decision import Decision
+from asset_svm.features import FeatureMap
+
+TRIAL_EPOCHS = 5
+TRIAL_STEPS = 50_000
+"""At least, where there are few rows."""
+
+
+def trial(
+    learner: Any, engine: Engine, phi: FeatureMap, rows: Any, encoded: Any, lam: float, seed: int
+) -> Callable[[Any], np.ndarray]:
+    """The decisions of a few epochs on these rows with this map."""
+    recipe = learner._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
+    metric = None
+    if recipe.step == "metric":
+        metric = engine.find_metric(phi, rows.X, rows.weight, seed)
+    order, slope_weight = learner._order(rows, seed)
+    training = TrainingRows(
+        engine.rows(phi if metric is None else phi.in_metric(metric), rows.X, screen=recipe.screens),
+        encoded.targets,
+        order,
+        rows.weight,
+        slope_weight,
+        encoded.y_max,
+        metric,
+    )
+    epochs = max(TRIAL_EPOCHS, -(-TRIAL_STEPS // len(rows.y)))
+    if learner.max_iter is not None:
+        epochs = min(epochs, int(learner.max_iter))
+    solution = train(engine, recipe, training, Stopping(epochs))
+    weights, intercept = phi.decision_weights(solution.coef), solution.intercept + encoded.offset
+    return partial(Decision(phi, weights, intercept).by, engine)
+
+
+def some_of(rows: Any, count: int, rng: np.random.Generator) -> np.ndarray:
+    """The numbers of at most ``count`` of the rows, drawn at random."""
+    m = len(rows.y)
+    return np.arange(m) if m <= count else np.sort(rng.choice(m, size=count, replace=False))

@@ -1,0 +1,101 @@
+"""Cells: a partition of the input space into places with few rows each.
+
+Far-apart rows have nothing to tell each other when the kernel is narrow, and a map with s landmarks
+cannot describe a large space in detail. Within a cell of a thousand rows every row can be a
+landmark. Without an intercept the models of all cells together are one SVM, with the kernel
+k(x, z) [cell(x) = cell(z)].
+
+The partition is a tree: k-means splits the rows of a node into at most ``BRANCHES`` parts, and each
+part again until it is small enough. Rows descend it by nearest centres, which costs a few matrix
+products with ``BRANCHES`` columns instead of one with a column a cell; and crowded places get more
+cells than empty ones. Distances are Euclidean, whatever the kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.features.clusters import cluster_centres, nearest_centres
+
+Array = npt.NDArray[Any]
+Matrix = Any
+
+BRANCHES = 32
+SAMPLE = 64
+"""Rows a centre that k-means looks at."""
+
+
+@dataclass(eq=False)
+class Node:
+    """Centres, and below each of them a cell (its number) or another node."""
+
+    centres: Array
+    children: list[Any] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Partition:
+    """Which cell a row lies in.
+
+    Parameters
+    ----------
+    root : node, or 0 where there is one cell
+    n_cells : int
+    """
+
+    root: Any
+    n_cells: int
+
+    @classmethod
+    def grow(cls, X: Matrix, n_cells: int, rng: np.random.Generator) -> tuple[Partition, Array]:
+        """About ``n_cells`` cells of similar numbers of rows, and the cell of every row of X.
+
+        Rows that are all alike cannot be told apart: they stay in one cell, however many.
+        """
+        cells = np.zeros(X.shape[0], dtype=np.intp)
+        target = X.shape[0] / max(n_cells, 1)
+        count = 0
+
+        def split(index: Array) -> Any:
+            nonlocal count
+            parts = min(round(len(index) / target), len(index), BRANCHES)
+            if parts >= 2:
+                some = rng.choice(index, min(len(index), SAMPLE * parts), replace=False)
+                centres = cluster_centres(X[some], parts, rng)
+                used, of = np.unique(nearest_centres(X[index], centres), return_inverse=True)
+                if len(used) >= 2:
+                    members = grouped(index, of, len(used))
+                    return Node(centres[used], [split(part) for part in members])
+            cells[index] = count
+            count += 1
+            return count - 1
+
+        root = split(np.arange(X.shape[0]))
+        return cls(root, count), cells
+
+    def assign(self, X: Matrix) -> Array:
+        """The cell of every row."""
+        out = np.zeros(X.shape[0], dtype=np.intp)
+
+        def descend(node: Any, index: Array) -> None:
+            if len(index) == 0:
+                return
+            if not isinstance(node, Node):
+                out[index] = node
+                return
+            of = nearest_centres(X[index], node.centres)
+            for child in np.unique(of):
+                descend(node.children[child], index[of == child])
+
+        descend(self.root, np.arange(X.shape[0]))
+        return out
+
+
+def grouped(index: Array, of: Array, count: int) -> list[Array]:
+    """The entries of ``index`` by their group, 0 <= of < count, each in its old order."""
+    ends = np.cumsum(np.bincount(of, minlength=count))
+    return np.split(index[np.argsort(of, kind="stable")], ends[:-1])

@@ -1,0 +1,70 @@
+"""Lloyd's algorithm, in a bounded number of passes over a sample of rows.
+
+    centres = rows at random
+    a pass:  each row goes to its nearest centre        one matrix product
+             each centre moves to the mean of its rows
+
+A centre that loses all its rows stays where it is. Passes end when few rows change their centre; the
+first ones do most of the work, and there are at most ``MOST_PASSES``. Cells and landmarks are made of
+the centres.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from numba import njit
+
+from asset_svm.kernels import squared_norms
+
+Array = npt.NDArray[Any]
+Matrix = Any
+MOST_PASSES = 8
+FEW_CHANGES = 0.02
+"""Of the rows: fewer changes end the passes."""
+BLOCK_ROWS = 1024
+
+
+def cluster_centres(rows: Matrix, count: int, rng: np.random.Generator) -> Array:
+    """``count`` centres of dense or sparse rows, as a dense matrix."""
+    m, n = rows.shape
+    first = rows[np.sort(rng.choice(m, size=count, replace=False))]
+    centres = np.asarray(first.toarray() if sp.issparse(first) else first)
+    labels = np.full(m, -1)
+    for _ in range(MOST_PASSES):
+        before, labels = labels, nearest_centres(rows, centres)
+        if np.count_nonzero(labels != before) <= FEW_CHANGES * m:
+            break
+        sizes = np.bincount(labels, minlength=count)
+        if sp.issparse(rows):
+            member = sp.csr_matrix((np.ones(m), labels, np.arange(m + 1)), shape=(m, count))
+            sums = (member.T @ rows).toarray()
+        else:
+            sums = np.zeros((count, n))
+            _add_rows(rows, labels, sums)
+        alive = sizes > 0
+        centres[alive] = sums[alive] / sizes[alive, None]
+    return centres
+
+
+def nearest_centres(rows: Matrix, centres: Array) -> Array:
+    """The nearest centre of each row, in blocks; the first of equally near ones."""
+    half = 0.5 * squared_norms(centres).astype(centres.dtype)
+    transposed = np.ascontiguousarray(centres.T)
+    labels = np.empty(rows.shape[0], dtype=np.intp)
+    for start in range(0, rows.shape[0], BLOCK_ROWS):
+        closeness = rows[start : start + BLOCK_ROWS] @ transposed
+        closeness -= half
+        labels[start : start + BLOCK_ROWS] = closeness.argmax(axis=1)
+    return labels
+
+
+@njit(cache=True, nogil=True)
+def _add_rows(rows: Array, labels: Array, sums: Array) -> None:
+    """sums[labels[i]] += rows[i]."""
+    for i in range(rows.shape[0]):
+        for q in range(rows.shape[1]):
+            sums[labels[i], q] += rows[i, q]

@@ -1,0 +1,34 @@
+"""How far phi(x).phi(z) is from k(x, z), on a sample of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.kernels import Kernel
+
+Array = npt.NDArray[Any]
+Matrix = Any
+
+
+def trace_error(phi: Callable[[Matrix], Array], kernel: Kernel, X: Matrix) -> float:
+    """sum_i (k(x_i, x_i) - |phi(x_i)|^2) / sum_i k(x_i, x_i).
+
+    Of a Nystroem map: between 0 (the kernel itself) and 1 (nothing of it), and an upper bound of the
+    relative error of the kernel matrix in any norm of its eigenvalues. Of Fourier features it says
+    nothing, they have |phi(x)|^2 = k(x, x) in the mean.
+    """
+    V = phi(X).astype(np.float64)
+    trace = float(kernel.diagonal(X).sum())
+    if trace <= 0.0:  # an indefinite kernel, or all zero
+        return 0.0 if not V.any() else float("nan")
+    return 1.0 - float(np.einsum("ij,ij->", V, V)) / trace
+
+
+def frobenius_error(phi: Callable[[Matrix], Array], kernel: Kernel, X: Matrix) -> float:
+    """|K - V V^T|_F / |K|_F for the rows V = phi(X), of any map."""
+    V, K = phi(X).astype(np.float64), kernel(X, X)
+    return float(np.linalg.norm(K - V @ V.T) / np.linalg.norm(K))

@@ -1,0 +1,266 @@
+"""Model files: ``save`` and ``load``, without pickle.
+
+A ``*.asset`` file (see ``storage.container``) holds one fitted estimator, by itself or behind a scaler
+in a scikit-learn ``Pipeline``. Its header:
+
+    model        the class
+    params       those of ``get_params``
+    fitted       the attributes of the fit; what ``partial_fit`` and ``warm_start`` go on from included,
+                 and the models of cells, which may be estimators themselves
+    scaling      the scaler's class, parameters and attributes, or null
+    provenance   the versions, the time, and what the caller adds
+
+Predictions of a loaded model are bitwise those of the saved one, and so are its later batches.
+"""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+import asset_svm
+from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
+from asset_svm.estimators.base import AssetEstimator
+from asset_svm.estimators.cells import CellDecision, CellModels, Constant, Nested
+from asset_svm.estimators.decision import Decision
+from asset_svm.estimators.fitting import results
+from asset_svm.exceptions import ModelFileError
+from asset_svm.storage import container, encoding
+from asset_svm.storage.encoding import Decoder, Encoder
+
+CLASSES = {
+    **encoding.CLASSES,
+    **{cls.__name__: cls for cls in (CellDecision, CellModels, Constant, Decision, Nested)},
+}
+MODELS: dict[str, Any] = {"AssetClassifier": AssetClassifier, "AssetRegressor": AssetRegressor}
+MAPS: dict[str, Any] = {"NystroemMap": NystroemMap, "FourierMap": FourierMap}
+SCALERS: dict[str, Any] = {
+    "StandardScaler": StandardScaler,
+    "MinMaxScaler": MinMaxScaler,
+    "MaxAbsScaler": MaxAbsScaler,
+}
+KIND = "model"
+
+
+def save(model: Any, path: str | Path, *, provenance: dict[str, Any] | None = None) -> None:
+    """Write a fitted model to a file.
+
+    Parameters
+    ----------
+    model : AssetClassifier, AssetRegressor, or Pipeline
+        A pipeline has one scaler (StandardScaler, MinMaxScaler, MaxAbsScaler) and one of them.
+    path : path
+        By convention ``*.asset``. Written whole or not at all; an old file stays until then.
+    provenance : dict, optional
+        What the file shall tell of where the model comes from.
+
+    Raises
+    ------
+    ValueError
+        The model has a part that is not numbers, such as a callable kernel.
+    """
+    scaler, estimator = _steps(model)
+    check_is_fitted(estimator)
+    if callable(estimator.kernel):
+        raise ValueError(
+            f"kernel={estimator.kernel!r} is a function, and a model file holds no code; a model with "
+            "a callable kernel cannot be saved."
+        )
+    encode = ModelEncoder()
+    header = {
+        **encode.model(estimator),
+        "scaling": None if scaler is None else encode(scaler_parts(scaler), "scaling"),
+        "provenance": encode({**machine(), **(provenance or {})}, "provenance"),
+    }
+    container.write(path, KIND, header, encode.tensors)
+
+
+def load(path: str | Path) -> Any:
+    """Read a model file; executes nothing of it.
+
+    Returns
+    -------
+    model : AssetClassifier, AssetRegressor, or a Pipeline of a scaler and one of them
+
+    Raises
+    ------
+    ModelFileError
+        The file is cut, damaged, something else, or of a newer version.
+    """
+    header, tensors = container.read(path, KIND)
+    decode = ModelDecoder(tensors, path)
+    try:
+        estimator = decode.model(header)
+        if header["scaling"] is None:
+            return estimator
+        scaler = scaler_of(decode(header["scaling"]))
+    except ModelFileError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path} is not a model that can be read ({error!r}).") from None
+    return Pipeline([("scale", scaler), ("svm", estimator)])
+
+
+def read_provenance(path: str | Path) -> dict[str, Any]:
+    """What a model file tells of its origin."""
+    header, tensors = container.read(path, KIND)
+    told: dict[str, Any] = Decoder(tensors, path)(header["provenance"])
+    return told
+
+
+def machine() -> dict[str, str]:
+    """The versions at work, and the time."""
+    return {
+        "asset_svm": asset_svm.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit_learn": sklearn.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+        "saved": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _steps(model: Any) -> tuple[Any, AssetEstimator]:
+    """(scaler or None, estimator)."""
+    parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    estimator, before = parts[-1], parts[:-1]
+    fits = type(estimator).__name__ in MODELS and len(before) <= 1
+    if not fits or any(type(part).__name__ not in SCALERS for part in before):
+        names = [type(part).__name__ for part in parts]
+        raise ValueError(
+            f"A {' and '.join(names)} cannot be saved; save an AssetClassifier or AssetRegressor, "
+            f"alone or in a Pipeline behind one of {', '.join(SCALERS)}."
+        )
+    return (before[0] if before else None), estimator
+
+
+class ModelEncoder(Encoder):
+    """Encodes estimators too."""
+
+    classes = CLASSES
+
+    def model(self, estimator: Any) -> dict[str, Any]:
+        """The JSON of an estimator."""
+        return {
+            "model": type(estimator).__name__,
+            "params": _encoded_params(self, estimator),
+            "fitted": _encoded_results(self, estimator),
+        }
+
+    def _object(self, value: Any, name: str) -> dict[str, Any]:
+        if MODELS.get(type(value).__name__) is type(value):
+            inner = ModelEncoder()
+            inner.tensors, inner.prefix = self.tensors, f"{self.prefix}{name}/"
+            return {"$model": inner.model(value)}
+        return super()._object(value, name)
+
+
+class ModelDecoder(Decoder):
+    """Makes estimators too."""
+
+    classes = CLASSES
+    kinds = (*Decoder.kinds, "model")
+
+    def model(self, saved: dict[str, Any]) -> Any:
+        """The estimator of its JSON."""
+        if saved["model"] not in MODELS:
+            raise ModelFileError(f"{self.path} holds a {saved['model']!r}, which is not known.")
+        estimator = MODELS[saved["model"]]()
+        _restore_params(self, estimator, saved["params"], self.path)
+        _restore_results(self, estimator, saved["fitted"])
+        return estimator
+
+    def _model(self, value: dict[str, Any]) -> Any:
+        return ModelDecoder(self.tensors, self.path).model(value["$model"])
+
+
+# Parameters -------------------------------------------------------------------------------------
+
+
+def _encoded_params(encode: Encoder, estimator: Any) -> dict[str, Any]:
+    params = estimator.get_params(deep=False)
+    given = params.pop("approximation", None)
+    encoded = {name: encode(value, name) for name, value in params.items()}
+    if given is None or isinstance(given, str):
+        return encoded if given is None else {**encoded, "approximation": given}
+    frozen = isinstance(given, FrozenEstimator)
+    given = given.estimator if frozen else given
+    features = encode(getattr(given, "features_", None), "approximation.features")
+    encoded["approximation"] = {
+        "map": type(given).__name__,
+        "params": _encoded_params(encode, given),
+        "frozen": frozen,
+        "features": features,
+    }
+    return encoded
+
+
+def _restore_params(decode: Decoder, estimator: Any, params: dict[str, Any], path: Any) -> None:
+    known = estimator.get_params(deep=False)
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        raise ModelFileError(
+            f"{path} has the parameter {unknown[0]!r}, which this asset-svm does not know."
+        )
+    given = params.get("approximation")
+    plain = {name: decode(value) for name, value in params.items() if name != "approximation"}
+    if isinstance(given, dict):
+        made = MAPS[given["map"]]()
+        _restore_params(decode, made, given["params"], path)
+        features = decode(given["features"])
+        if features is not None:
+            made.features_, made.n_features_in_ = features, features.n_features_in
+        plain["approximation"] = FrozenEstimator(made) if given["frozen"] else made
+    elif given is not None:
+        plain["approximation"] = given
+    estimator.set_params(**plain)
+
+
+# Attributes of the fit --------------------------------------------------------------------------
+
+
+def _encoded_results(encode: Encoder, estimator: Any) -> dict[str, Any]:
+    """The attributes of the fit; the key of the map only as a flag."""
+    fitted = results(estimator)
+    key = fitted.pop("_fitted_map_key", None)
+    encoded = {name: encode(value, name) for name, value in fitted.items()}
+    encoded["_map_is_current"] = key is not None and key == estimator._map_key()
+    return encoded
+
+
+def _restore_results(decode: Decoder, estimator: Any, fitted: dict[str, Any]) -> None:
+    fitted = dict(fitted)
+    current = fitted.pop("_map_is_current")
+    for name, value in fitted.items():
+        setattr(estimator, name, decode(value))
+    if not callable(getattr(estimator, "_decision", None)):
+        raise ModelFileError(f"{decode.path} has no decision function.")
+    estimator._fitted_map_key = estimator._map_key() if current else None
+
+
+# Scaling ----------------------------------------------------------------------------------------
+
+
+def scaler_parts(scaler: Any) -> dict[str, Any]:
+    """What a scaler is made of: its class, parameters and fitted attributes."""
+    check_is_fitted(scaler)
+    fitted = {name: value for name, value in vars(scaler).items() if name.endswith("_")}
+    return {"class": type(scaler).__name__, "params": scaler.get_params(), "fitted": fitted}
+
+
+def scaler_of(parts: dict[str, Any]) -> Any:
+    """The scaler that is made of these parts."""
+    scaler = SCALERS[parts["class"]](**parts["params"])
+    vars(scaler).update(parts["fitted"])
+    return scaler

@@ -1,0 +1,106 @@
+"""Blocks: the steps that are prepared together, and the rows behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.problem import RowProducts
+from asset_svm.solvers.average import NEVER
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where blocks begin and end, a function of the step index alone.
+
+    Parameters
+    ----------
+    size : int
+        Steps of a block.
+    until, later : int
+        From step ``until`` on, blocks have ``later`` steps.
+    """
+
+    size: int
+    until: int = NEVER
+    later: int = 0
+
+    @property
+    def longest(self) -> int:
+        """The steps of the longest block."""
+        return max(self.size, self.later)
+
+    def around(self, position: int) -> tuple[int, int]:
+        """[first, end) of the block of this step."""
+        if position < self.until:
+            first = position - position % self.size
+            return first, min(first + self.size, self.until)
+        first = position - (position - self.until) % self.later
+        return first, first + self.later
+
+
+class MappedRows(Protocol):
+    """Rows of V, wherever they come from."""
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the rows of V."""
+
+    def fetch(self, rows: Array) -> tuple[Array, Array]:
+        """A matrix V and positions in it, such that V[positions, :d] are phi of these rows."""
+
+
+class RowBlock(RowProducts, Protocol):
+    """Rows of which some are lifted to features and others are basis values."""
+
+    def screen(self, coef: Array) -> Array:
+        """V coef^T, (K, B), of the rows that were never lifted; NaN for others."""
+
+    def lifted(self, which: Array) -> tuple[Array, Array]:
+        """A matrix and positions in it of the features of these rows of the block."""
+
+
+class BlockRows(MappedRows, Protocol):
+    """Rows that are lifted when they are needed."""
+
+    @property
+    def look_size(self) -> int:
+        """How many rows to open at a time where all of them are looked at."""
+
+    @property
+    def screens(self) -> bool:
+        """Whether there are rows that are not lifted: else screening finds nothing."""
+
+    @property
+    def looks_ahead(self) -> int:
+        """How many blocks should be announced by ``expect`` before they are opened."""
+
+    def expect(self, rows: Array) -> None:
+        """This block is opened soon, after those that were announced before it."""
+
+    def open(self, rows: Array) -> RowBlock:
+        """A block of them."""
+
+
+@dataclass(eq=False)
+class Block:
+    """The rows of the steps from ``first`` on; ``settled`` of them are idle and have no features."""
+
+    first: int
+    V: Array
+    positions: Array
+    rows: Array
+    y: Array
+    weight: Array
+    settled: int = 0
+    screened: Array | None = None
+    """Margins at the beginning of the block, (K, B); NaN where they were not taken."""

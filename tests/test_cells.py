@@ -1,0 +1,330 @@
+"""Cells: exact SVMs of places, against LIBSVM, LIBLINEAR and the one SVM that they are together."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
+
+import asset_svm.engines.cells as cells_engine
+import asset_svm.estimators.cells as cells_module
+from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm.data import OneVsRestTargets, RealTargets
+from asset_svm.engines.cells import CellProblem, best_intercept, solve_cells
+from asset_svm.features.cells import Partition
+from asset_svm.kernels import Kernel
+from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.solvers.exact_form import solve_cell
+
+KERNEL = Kernel("rbf", 2.0)
+
+
+def rows(m=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(m, 3))
+    f = np.sin(3 * X[:, 0]) + X[:, 1]
+    return X, f, np.where(f + 0.3 * rng.normal(size=m) > 0, 1, -1), f + 0.1 * rng.normal(size=m)
+
+
+def problem(task, intercept, C=3.0, tol=1e-6, m=300):
+    X, _, y, target = rows(m)
+    if task == "classification":
+        targets, loss = OneVsRestTargets((y > 0).astype(np.intp), 2), Hinge()
+    else:
+        targets, loss, y = RealTargets(target), EpsilonInsensitive(0.1), target
+    return X, y, CellProblem(KERNEL, X, targets, loss, np.full(m, C), 1 / (C * m), intercept, tol)
+
+
+def solved(cell):
+    return solve_cells(cell, [np.arange(cell.X.shape[0])], 0, n_threads=1)[0]
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_with_an_intercept_a_cell_is_libsvms_solution(task):
+    X, y, cell = problem(task, intercept=True)
+    found = solved(cell)
+    assert found.converged
+    f = KERNEL(X, X[found.rows]) @ found.weights[0] + found.intercept[0]
+    settings = dict(C=3.0, gamma=2.0, tol=1e-8)
+    if task == "classification":
+        peer = SVC(**settings).fit(X, y).decision_function(X)
+    else:
+        peer = SVR(epsilon=0.1, **settings).fit(X, y).predict(X)
+    np.testing.assert_allclose(f, peer, atol=2e-3)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_without_one_it_is_liblinears_on_the_exact_features(task):
+    X, y, cell = problem(task, intercept=False)
+    found = solved(cell)
+    V = np.linalg.cholesky(KERNEL(X, X) + 1e-10 * np.eye(len(X)))
+    settings = dict(C=3.0, fit_intercept=False, tol=1e-8, max_iter=10**6)
+    if task == "classification":
+        peer = LinearSVC(loss="hinge", **settings).fit(V, y).decision_function(V)
+    else:
+        peer = LinearSVR(epsilon=0.1, **settings).fit(V, y).predict(V)
+    f = KERNEL(X, X[found.rows]) @ found.weights[0]
+    np.testing.assert_allclose(f, peer, atol=2e-3)
+    assert found.intercept[0] == 0.0
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_objective_and_gap_are_those_of_the_returned_model(task, intercept):
+    X, y, cell = problem(task, intercept, tol=0.02)
+    found = solved(cell)
+    K = KERNEL(X, X[found.rows])
+    f = K @ found.weights[0] + found.intercept[0]
+    square = found.weights[0] @ KERNEL(X[found.rows], X[found.rows]) @ found.weights[0]
+    objective = cell.lam / 2 * square + cell.loss.value(y, f).mean()
+    assert found.objective[0] == pytest.approx(objective, rel=1e-9)
+    exact = solved(problem(task, intercept, tol=1e-9)[2]).objective[0]
+    assert -1e-9 <= objective - exact <= found.dual_gap[0] + 1e-9
+    assert found.dual_gap[0] <= 0.05 * objective
+
+
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.2)])
+def test_the_best_intercept_is_the_best_of_a_fine_grid(loss):
+    rng = np.random.default_rng(0)
+    f, cost = rng.normal(size=50), rng.uniform(0.1, 2.0, size=50)
+    y = np.sign(rng.normal(size=50)) if isinstance(loss, Hinge) else rng.normal(size=50)
+
+    def value(b):
+        return cost @ loss.value(y, f + b)
+
+    b = best_intercept(loss, y, f, cost)
+    assert value(b) <= min(value(t) for t in np.linspace(-4, 4, 4001)) + 1e-12
+
+
+def test_cells_without_intercept_are_one_svm_of_the_kernel_within_cells():
+    X, _, y, _ = rows(400)
+    model = AssetClassifier(gamma=2.0, C=3.0, n_cells=5, tol=1e-7, random_state=0).fit(X, y)
+    (part,) = model.cells_
+    cells = part.partition.assign(X)
+    assert len(np.unique(cells)) == part.partition.n_cells == model.n_cells_ > 2
+    K = KERNEL(X, X) * (cells[:, None] == cells)
+    beta, F = np.zeros(400), np.zeros(400)
+    solve_cell(
+        K, y.astype(float), np.minimum(3.0 * y, 0), np.maximum(3.0 * y, 0), 0.0, True, 1e-8,
+        10**5, np.inf, 0, beta, F,
+    )  # fmt: skip
+    np.testing.assert_allclose(model.decision_function(X), F, atol=1e-3)
+    objective = model.lam_ / 2 * beta @ F + np.maximum(1 - y * F, 0).mean()
+    assert model.objective_ == pytest.approx(objective, rel=1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    m=st.integers(1, 300),
+    n_cells=st.integers(1, 40),
+    n=st.integers(1, 4),
+    levels=st.sampled_from([1, 2, 5, 1000]),
+    seed=st.integers(0, 100),
+)
+def test_every_row_has_one_cell_and_finds_it_again(m, n_cells, n, levels, seed):
+    """Rows on a lattice: many are the same, and then stay together."""
+    X = np.random.default_rng(seed).integers(levels, size=(m, n)).astype(np.float64)
+    partition, cells = Partition.grow(X, n_cells, np.random.default_rng(seed))
+    np.testing.assert_array_equal(np.unique(cells), np.arange(partition.n_cells))
+    np.testing.assert_array_equal(partition.assign(X), cells)
+    assert len(partition.assign(X[:0])) == 0
+    if n_cells == 1:
+        assert partition.n_cells == 1
+
+
+def test_cells_have_similar_sizes_and_sparse_rows_the_same_ones():
+    X = np.random.default_rng(0).normal(size=(5000, 4))
+    partition, cells = Partition.grow(X, 50, np.random.default_rng(0))
+    assert 30 <= partition.n_cells <= 75
+    assert np.bincount(cells).max() <= 200
+    there, same = Partition.grow(sparse.csr_matrix(X), 50, np.random.default_rng(0))
+    assert there.n_cells == partition.n_cells
+    assert (same == cells).mean() > 0.99  # a tie may be rounded the other way
+
+
+def test_several_classes_and_a_class_that_is_absent_from_a_cell_scores_minus_one():
+    X, f, _, _ = rows(900)
+    y = np.array(["low", "middle", "high"])[np.digitize(f, [-0.7, 0.7])]
+    model = AssetClassifier(gamma=2.0, C=10.0, n_cells=12, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert set(model.predict(X)) == {"low", "middle", "high"}
+    decisions = model.decision_function(X)
+    assert decisions.shape == (900, 3)
+    (part,) = model.cells_
+    cells, absent = part.partition.assign(X), 0
+    for cell in range(model.n_cells_):
+        for k, label in enumerate(model.classes_):
+            if label not in y[cells == cell]:
+                assert (decisions[cells == cell, k] == -1.0).all()
+                absent += 1
+    assert absent > 0
+
+
+@pytest.mark.parametrize("fit_intercept", ["auto", True])
+def test_regression_follows_a_function_that_one_map_of_as_many_landmarks_does_not(fit_intercept):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(4000, 2))
+    y = 100 + np.sin(20 * X[:, 0]) * np.cos(20 * X[:, 1])
+    common = dict(gamma=50.0, C=10.0, epsilon=0.01, random_state=0, fit_intercept=fit_intercept)
+    local = AssetRegressor(n_cells=20, **common).fit(X[:3000], y[:3000])
+    whole = AssetRegressor(n_components=200, **common).fit(X[:3000], y[:3000])
+    assert local.score(X[3000:], y[3000:]) > 0.98
+    assert whole.score(X[3000:], y[3000:]) < local.score(X[3000:], y[3000:])
+
+
+def test_a_weight_of_two_is_a_row_twice_and_zero_is_none():
+    X, _, y, _ = rows(200)
+    weight = np.random.default_rng(1).integers(0, 3, size=200)
+    common = dict(gamma=2.0, lam=1e-3, n_cells=1, tol=1e-7, random_state=0)
+    weighted = AssetClassifier(**common).fit(X, y, sample_weight=weight)
+    repeated = AssetClassifier(**common).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=2e-3)
+
+
+def test_partitions_are_averaged():
+    X, _, y, _ = rows(600)
+    model = AssetClassifier(gamma=2.0, n_cells=6, n_partitions=3, random_state=0).fit(X, y)
+    assert len(model.cells_) == len(model.history_) == 3
+    each = []
+    for part in model.cells_:
+        cells = part.partition.assign(X)
+        each.append([part.decisions[c](X[[i]])[0, 0] for i, c in enumerate(cells)])
+    np.testing.assert_allclose(model.decision_function(X), np.mean(each, axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_large_cells_get_a_map_of_their_own(monkeypatch, n_classes):
+    """Above the size whose kernel matrix is solved whole, the cells' (PL) is approximated."""
+    X, f, _, _ = rows(1500)
+    y = np.digitize(f, [0.0] if n_classes == 2 else [-1.0, 0.0, 1.0])
+    common = dict(gamma=2.0, C=3.0, n_cells=4, n_components=150, random_state=0)
+    exact = AssetClassifier(**common).fit(X, y)
+    monkeypatch.setattr(cells_engine, "LARGEST_CELL", 100)
+    nested = AssetClassifier(**common).fit(X, y)
+    assert isinstance(nested.cells_[0].decisions[0], cells_module.Nested)
+    assert (nested.predict(X) == exact.predict(X)).mean() > 0.98
+    assert nested.objective_ == pytest.approx(exact.objective_, rel=0.05)
+
+
+def test_regression_in_large_cells_has_the_same_offset(monkeypatch):
+    X, _, _, y = rows(1000)
+    common = dict(gamma=2.0, C=3.0, epsilon=0.05, n_cells=3, n_components=150, random_state=0)
+    exact = AssetRegressor(**common).fit(X, y + 50)
+    monkeypatch.setattr(cells_engine, "LARGEST_CELL", 100)
+    nested = AssetRegressor(**common).fit(X, y + 50)
+    np.testing.assert_allclose(nested.predict(X), exact.predict(X), atol=0.15)
+
+
+@pytest.mark.parametrize("kind", ["exact", "nested"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_stream_goes_on_from_a_fit(monkeypatch, n_classes, kind):
+    """Half of the classes' border is unknown at first; later batches teach it."""
+    if kind == "nested":
+        monkeypatch.setattr(cells_engine, "LARGEST_CELL", 50)
+    X, f, _, _ = rows(3000)
+    y = np.digitize(f, [0.0] if n_classes == 2 else [-0.5, 0.5])
+    model = AssetClassifier(gamma=2.0, C=10.0, n_cells=4, random_state=0).fit(X[:600], y[:600])
+    before, decisions = model.score(X[2000:], y[2000:]), model.decision_function(X)
+    model.partial_fit(X[600:610], y[600:610])
+    assert np.abs(model.decision_function(X) - decisions).mean() < 0.3
+    for start in range(610, 2000, 200):
+        model.partial_fit(X[start : start + 200], y[start : start + 200])
+    assert model.score(X[2000:], y[2000:]) > before - 0.01
+    assert model.n_iter_ > 1
+    assert len(model.history_) >= 7
+
+
+def test_a_stream_from_its_first_batch():
+    X, f, _, target = rows(4000)
+    y = f > 0
+    model = AssetClassifier(gamma=2.0, n_cells=4, lam=1e-4, random_state=0)
+    regressor = AssetRegressor(gamma=2.0, n_cells=4, lam=1e-4, epsilon=0.05, random_state=0)
+    for start in range(0, 3000, 500):
+        batch = slice(start, start + 500)
+        model.partial_fit(X[batch], y[batch], classes=[False, True])
+        regressor.partial_fit(X[batch], target[batch] + 20)
+    assert model.score(X[3000:], y[3000:]) > 0.95
+    assert regressor.score(X[3000:], target[3000:] + 20) > 0.9
+
+
+def test_a_batch_that_fails_changes_nothing():
+    X, f, _, _ = rows(1000)
+    y = f > 0
+    model = AssetClassifier(gamma=2.0, n_cells=4, lam=1e-4, random_state=0)
+    model.partial_fit(X[:500], y[:500], classes=[False, True])
+    before = model.decision_function(X)
+    broken = np.vstack([X[500:520], np.full((1, 3), 1e200)])
+    with pytest.raises(ValueError):
+        model.partial_fit(broken, y[500:521], sample_weight=np.full(21, -1.0))
+    np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+def test_the_same_model_with_any_number_of_threads_and_after_a_pickle():
+    X, _, y, _ = rows(2500)
+    models = [
+        AssetClassifier(gamma=2.0, n_cells=10, random_state=0, n_jobs=n).fit(X, y) for n in (1, 3)
+    ]
+    decisions = models[0].decision_function(X)
+    np.testing.assert_array_equal(models[1].decision_function(X), decisions)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(models[0])).decision_function(X), decisions)
+    few = models[0].decision_function(X[:7])
+    np.testing.assert_allclose(few, decisions[:7], atol=1e-9)
+    np.testing.assert_allclose(models[0].compiled("decision_function")(X[3]), decisions[3], atol=1e-9)
+
+
+def test_sparse_rows_and_other_kernels():
+    X, _, y, _ = rows(800)
+    for kernel in ("rbf", "laplacian", "poly"):
+        dense = AssetClassifier(kernel, gamma=1.0, coef0=1.0, n_cells=3, random_state=0).fit(X, y)
+        thin = clone(dense).fit(sparse.csr_matrix(X), y)
+        assert (dense.predict(X) == thin.predict(sparse.csr_matrix(X))).mean() > 0.99
+        assert dense.score(X, y) > 0.85
+
+
+def test_when_the_time_is_up_every_cell_has_a_model_all_the_same():
+    X, _, y, _ = rows(3000)
+    model = AssetClassifier(
+        gamma=2.0, n_cells=30, n_partitions=50, time_limit=1e-6, random_state=0
+    ).fit(X, y)
+    assert len(model.cells_) == 1
+    assert model.n_iter_ == 1
+    assert model.score(X, y) > 0.8
+
+
+def test_what_cells_cannot_do_is_said():
+    X, _, y, _ = rows(200)
+    for bad in (0, 2.5, "many", True):
+        with pytest.raises(ValueError, match="n_cells="):
+            AssetClassifier(n_cells=bad).fit(X, y)
+    with pytest.raises(ValueError, match="n_partitions=0"):
+        AssetClassifier(n_cells=2, n_partitions=0).fit(X, y)
+    with pytest.raises(ValueError, match="early_stopping=True"):
+        AssetClassifier(n_cells=2, early_stopping=True).fit(X, y)
+    model = AssetClassifier(n_cells=2).fit(X, y)
+    with pytest.raises(ValueError, match="cells"):
+        model.certify(X, y)
+    with pytest.raises(ValueError, match="cells"):
+        model.compact()
+
+
+def test_a_large_cell_with_one_class_needs_no_kernel_matrix():
+    """A hundred thousand copies of a row cannot be split, and their kernel matrix fits nowhere."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.zeros((100_000, 2)), rng.normal(30.0, 1.0, size=(500, 2))])
+    y = np.r_[np.zeros(100_000, dtype=int), rng.integers(1, 3, size=500)]
+    model = AssetClassifier(gamma=1.0, n_cells=50, random_state=0).fit(X, y)
+    assert (model.predict(X[:10]) == 0).all()
+    assert model.decision_function(X[:1]).tolist() == [[1.0, -1.0, -1.0]]
+
+
+def test_memory_limit_decides_what_is_solved_whole():
+    X, _, y, _ = rows(900)
+    common = dict(gamma=2.0, n_cells=1, n_components=50, random_state=0)
+    whole = AssetClassifier(**common, memory_limit=10 * 900 * 900 * 8).fit(X, y)
+    mapped = AssetClassifier(**common, memory_limit=900 * 100 * 8).fit(X, y)
+    assert not isinstance(whole.cells_[0].decisions[0], cells_module.Nested)
+    assert isinstance(mapped.cells_[0].decisions[0], cells_module.Nested)

@@ -1,0 +1,406 @@
+"""The command: what it writes, how it ends, what it says."""
+
+import csv
+import gzip
+import inspect
+import io
+import os
+import pty
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.metrics import confusion_matrix, r2_score, roc_auc_score
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+pytest.importorskip("safetensors")
+
+import asset_svm
+from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm.cli.main import main
+from asset_svm.cli.options import ELSEWHERE, PARAMETERS, parse_seconds, parse_size
+from asset_svm.cli.scores import ClassScores, RealScores, bin_of, centre_of
+
+X, Y = make_classification(1200, 5, n_informative=4, n_redundant=0, class_sep=1.5, random_state=0)
+COMMAND = [sys.executable, "-m", "asset_svm.cli.main"]
+SMALL = ["--n-components", "30", "--max-iter", "2"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    labels = np.array(["no", "yes"])[Y]
+    for name, rows in (("train", slice(0, 900)), ("test", slice(900, 1200))):
+        with open(f"{name}.csv", "w") as file:
+            file.write("a,b,c,d,e,label\n")
+            for row, label in zip(X[rows], labels[rows], strict=True):
+                file.write(",".join(map(repr, row.tolist())) + f",{label}\n")
+        with open(f"{name}.svm", "w") as file:
+            for row, label in zip(X[rows], Y[rows], strict=True):
+                cells = " ".join(f"{j + 1}:{value:.6g}" for j, value in enumerate(row.tolist()))
+                file.write(f"{label} {cells}\n")
+
+
+def lines(capsys):
+    """Names and values of the tables that were printed."""
+    out = capsys.readouterr().out
+    return dict(line.split("\t")[:2] for line in out.splitlines() if "\t" in line)
+
+
+def test_train_evaluate_predict_and_info(capsys):
+    assert main(["train", "train.csv", "--test", "test.csv", "-o", "m.asset", *SMALL]) == 0
+    told = lines(capsys)
+    error = float(told["test error"].split()[0])
+    assert told["classes"] == "2: no, yes" and error < 20
+    assert main(["evaluate", "m.asset", "test.csv"]) == 0
+    assert float(lines(capsys)["error"].split()[0]) == error
+    assert main(["predict", "m.asset", "test.csv"]) == 0
+    predicted = capsys.readouterr().out.split()
+    model = asset_svm.load("m.asset")
+    expected = model._finisher("predict")(model._decision(X[900:].astype(np.float32)))
+    assert predicted == expected.tolist()
+    assert main(["predict", "m.asset", "test.csv", "--scores", "-o", "p.csv"]) == 0
+    rows = list(csv.DictReader(Path("p.csv").read_text().splitlines()))
+    assert [row["prediction"] for row in rows] == predicted
+    assert all((float(row["score"]) > 0) == (row["prediction"] == "yes") for row in rows)
+    assert main(["info", "m.asset"]) == 0
+    told = lines(capsys)
+    assert told["n_components"] == "30" and told["target"] == "label" and told["rows"] == "900"
+
+
+def test_columns_are_found_by_name_and_a_target_is_not_needed_to_predict(capsys):
+    main(["train", "train.csv", "-o", "m.asset", *SMALL])
+    capsys.readouterr()
+    main(["predict", "m.asset", "test.csv"])
+    expected = capsys.readouterr().out
+    rows = list(csv.DictReader(Path("test.csv").read_text().splitlines()))
+    with open("moved.csv", "w") as file:
+        file.write("e,extra,d,c,b,a\n")
+        file.writelines(f"{r['e']},7,{r['d']},{r['c']},{r['b']},{r['a']}\n" for r in rows)
+    assert main(["predict", "m.asset", "moved.csv"]) == 0
+    assert capsys.readouterr().out == expected
+    with open("less.csv", "w") as file:
+        file.write("a,b,c,d\n1,2,3,4\n")
+    assert main(["predict", "m.asset", "less.csv"]) == 2
+    assert "no column 'e'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+@pytest.mark.parametrize("kind", ["csv", "svm"])
+def test_scaling_is_stored_in_the_model(capsys, scale, kind):
+    options = ["--scale", scale, *SMALL, "--test", f"test.{kind}"]
+    assert main(["train", f"train.{kind}", "-o", "m.asset", *options]) == 0
+    told = lines(capsys)
+    assert float(told["test error"].split()[0]) < 20
+    model = asset_svm.load("m.asset")
+    factor = model.steps[0][1].scale_
+    rows = X[:900].astype(np.float32)
+    if kind == "csv" and scale == "standard":
+        assert np.allclose(factor, rows.std(axis=0), rtol=1e-5)
+    if kind == "csv" and scale == "minmax":
+        assert np.allclose(factor, 1 / np.ptp(rows, axis=0), rtol=1e-5)
+    if kind == "svm" and scale == "minmax":
+        assert np.allclose(factor, np.abs(rows).max(axis=0), rtol=1e-5)
+
+
+def test_a_scaler_is_widened_by_columns_that_come_late(monkeypatch):
+    import scipy.sparse as sp
+    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+    from asset_svm.cli.scaling import ColumnScaling
+
+    dense = sp.random(300, 9, 0.5, random_state=0).toarray()
+    dense[:100, 4:] = 0
+    rows = sp.csr_matrix(dense)
+    for kind, whole in (("standard", StandardScaler(with_mean=False)), ("minmax", MaxAbsScaler())):
+        scaling = ColumnScaling(kind)
+        scaling.observe(rows[:100, :4])
+        scaling.observe(rows[100:200])
+        scaling.observe(rows[200:, :9])
+        scaler = scaling.finish(11)
+        whole.fit(rows)
+        assert np.allclose(scaler.scale_[:9], whole.scale_) and scaler.scale_.shape == (11,)
+
+
+def test_regression_is_found_by_itself_and_scored(capsys):
+    with open("r.csv", "w") as file:
+        file.write("a,b,y\n")
+        file.writelines(f"{a},{b},{a + 0.5 * b + 3}\n" for a, b in X[:, :2].tolist())
+    assert main(["train", "r.csv", "--epsilon", "0.01", "--C", "10", *SMALL]) == 0
+    assert lines(capsys)["model"] == "AssetRegressor"
+    assert main(["evaluate", "r.asset", "r.csv"]) == 0
+    told = lines(capsys)
+    model = asset_svm.load("r.asset")
+    y = X[:, 0] + 0.5 * X[:, 1] + 3
+    predicted = model._decision(X[:, :2].astype(np.float32)).ravel()
+    assert float(told["R2"]) == pytest.approx(r2_score(y, predicted), abs=1e-4)
+    assert float(told["MAE"]) == pytest.approx(np.abs(y - predicted).mean(), rel=1e-3)
+
+
+def test_every_parameter_of_the_estimators_is_an_option():
+    table = {parameter.name for parameter in PARAMETERS}
+    for cls in (AssetClassifier, AssetRegressor):
+        names = set(inspect.signature(cls).parameters)
+        assert names <= table | set(ELSEWHERE)
+    both = set(inspect.signature(AssetClassifier).parameters)
+    both |= set(inspect.signature(AssetRegressor).parameters)
+    assert table | set(ELSEWHERE) == both
+
+
+def test_options_reach_the_estimator(capsys):
+    options = [
+        "--kernel",
+        "laplacian",
+        "--gamma",
+        "0.3",
+        "--average",
+        "none",
+        "--fit-intercept",
+        "false",
+    ]
+    options += [
+        "--early-stopping",
+        "--class-weight",
+        "no=2,yes=1.5",
+        "--max-iter",
+        "3",
+        "--dtype",
+        "float64",
+    ]
+    assert main(["train", "train.csv", "-o", "m.asset", "--n-components", "20", *options]) == 0
+    model = asset_svm.load("m.asset")
+    assert (model.kernel, model.gamma, model.average, model.fit_intercept) == (
+        "laplacian",
+        0.3,
+        None,
+        False,
+    )
+    assert model.early_stopping is True and model.class_weight == {"no": 2, "yes": 1.5}
+    assert model.components_.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["train", "missing.svm"], "missing.svm does not exist"),
+        (["train", "train.csv", "--C", "-1"], "C=-1 is not a positive number"),
+        (["train", "train.csv", "--gamma", "wide"], 'gamma="wide" is neither'),
+        (["train", "train.csv", "--no-such"], "No such option"),
+        (["train", "train.csv", "--task", "ranking"], "--task ranking: choose one of"),
+        (["train", "train.csv", "--scale", "log"], "--scale log: choose one of"),
+        (["train", "train.csv", "--memory", "2XB"], "--memory 2XB"),
+        (["train", "train.csv", "--time-limit", "-3s"], "--time-limit -3s"),
+        (["train", "train.csv", "--target", "zz"], "no column 'zz'"),
+        (["train", "train.csv", "--resume"], "--resume needs --checkpoint"),
+        (["train", "train.csv", "--test", "nothing.csv"], "nothing.csv does not exist"),
+        (["train", "train.csv", "-o", "no/such/m.asset"], "there is no folder"),
+        (["train", "train.csv", "--class-weight", "no=2,=3"], "write LABEL=NUMBER"),
+        (["train", "train.csv", "--online", "--scale", "standard"], "needs a pass of its own"),
+        (["train", "-", "--checkpoint", "d"], "standard input cannot be read again"),
+        (["train", "bad.svm"], "bad.svm, line 2: the value of '3:x' is not a number"),
+        (["train", "text.csv", "--target", "y"], "row 2, column 'b': 'red' is not a number"),
+        (["train", "one.svm"], "y has one class"),
+        (["predict", "train.csv", "train.csv"], "not a whole asset-svm file"),
+        (["predict", "m.asset", "test.csv"], "m.asset does not exist"),
+        (["nonsense"], "No such command"),
+        (["train"], "Missing argument"),
+    ],
+)
+def test_an_error_is_one_sentence_and_exit_code_2(arguments, said, capsys):
+    Path("bad.svm").write_text("1 1:2\n1 3:x\n")
+    Path("one.svm").write_text("1 1:2\n1 1:3\n")
+    Path("text.csv").write_text("a,b,y\n1,2,0\n3,red,1\n")
+    before = set(os.listdir())
+    assert main(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith("asset: ") and told.err.count("\n") == 1
+    assert said in told.err and "Traceback" not in told.err
+    assert set(os.listdir()) == before
+
+
+def test_help_answers_at_once_and_imports_nothing_heavy():
+    code = (
+        "import sys\nfrom asset_svm.cli.main import main\nassert main(['--help']) == 0\n"
+        "heavy = {'numpy', 'numba', 'sklearn', 'pyarrow', 'safetensors'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+    used = []
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([*COMMAND, "--help"], check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(used) < 0.4  # of the processor: the clock depends on who else is there
+
+
+def test_standard_input_is_learnt_in_one_pass():
+    text = b"".join(Path("train.svm").read_bytes().splitlines(keepends=True) * 12)
+    unzip = subprocess.Popen(["gzip", "-dc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    options = [
+        "--online",
+        "--n-components",
+        "50",
+        "--lam",
+        "1e-4",
+        "-o",
+        "m.asset",
+        "--test",
+        "test.svm",
+    ]
+    train = subprocess.Popen(
+        [*COMMAND, "train", "-", *options], stdin=unzip.stdout, stdout=subprocess.PIPE, text=True
+    )
+    unzip.stdout.close()
+    unzip.stdin.write(gzip.compress(text))
+    unzip.stdin.close()
+    out = train.communicate(timeout=120)[0]
+    assert unzip.wait(timeout=60) == 0 and train.returncode == 0
+    told = dict(line.split("\t")[:2] for line in out.splitlines() if "\t" in line)
+    assert told["steps"] == "10800" and float(told["test error"].split()[0]) < 20
+
+
+def test_standard_input_that_fits_in_memory_trains_as_a_file_does(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path("train.svm").read_bytes())))
+    assert main(["train", "-", "-o", "a.asset", *SMALL]) == 0
+    assert main(["train", "train.svm", "-o", "b.asset", *SMALL]) == 0
+    assert np.array_equal(asset_svm.load("a.asset").coef_, asset_svm.load("b.asset").coef_)
+
+
+def test_a_broken_pipe_is_no_traceback():
+    main(["train", "train.svm", "-o", "m.asset", *SMALL])
+    big = "".join(Path("test.svm").read_text().splitlines(keepends=True) * 300)
+    Path("big.svm").write_text(big)
+    run = subprocess.Popen(
+        [*COMMAND, "predict", "m.asset", "big.svm"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    run.stdout.readline()
+    run.stdout.close()
+    assert b"Traceback" not in run.stderr.read()
+    run.stderr.close()
+    run.wait()
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_ctrl_c_leaves_a_usable_model_and_says_where(checkpoint):
+    options = ["--max-iter", "100000", "--n-components", "100", "-o", "m.asset"]
+    options += ["--checkpoint", "run"] if checkpoint else []
+    run = subprocess.Popen(
+        [*COMMAND, "train", "train.svm", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    time.sleep(1)
+    for line in run.stderr:  # the first line of progress: it trains
+        if "rows/s" in line:
+            break
+    run.send_signal(signal.SIGINT)
+    err = run.communicate(timeout=60)[1]
+    assert run.returncode == 130 and "the model so far is in m.asset" in err
+    assert ("the checkpoint in run" in err) == checkpoint
+    assert asset_svm.load("m.asset").classes_.tolist() == [0, 1]
+    assert main(["evaluate", "m.asset", "test.svm"]) == 0
+
+
+def test_a_terminal_sees_a_bar_and_tables():
+    leader, follower = pty.openpty()
+    options = ["--max-iter", "200", "--n-components", "50"]
+    run = subprocess.Popen(
+        [*COMMAND, "train", "train.svm", "-o", "m.asset", *options],
+        stdout=follower,
+        stderr=follower,
+        stdin=follower,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "150"},
+    )
+    os.close(follower)
+    seen = b""
+    while select.select([leader], [], [], 60)[0]:
+        try:
+            part = os.read(leader, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    os.close(leader)
+    assert run.wait() == 0
+    text = seen.decode()
+    for word in ("training", "epoch", "rows/s", "objective", "trained", "saved in"):
+        assert word in text
+
+
+def test_names_and_values_of_the_data_are_never_markup(capsys):
+    rows = (
+        Path("train.csv").read_text().replace("label", "[red]x", 1).replace(",yes\n", ",[bold]<b>yes\n")
+    )
+    Path("odd.csv").write_text(rows)
+    assert main(["train", "odd.csv", "--target", "[red]x", "-o", "m.asset", *SMALL]) == 0
+    assert "[bold]<b>yes" in capsys.readouterr().out
+
+
+def test_a_model_of_cells_is_trained_saved_told_and_reported(capsys):
+    options = ["--n-cells", "3", "--test", "test.svm", "-o", "m.asset", "--report", "r.html"]
+    assert main(["train", "train.svm", *options]) == 0
+    told = lines(capsys)
+    assert told["cells"] == "3" and float(told["test error"].split()[0]) < 20
+    assert main(["info", "m.asset"]) == 0 and "n_cells" in lines(capsys)
+    assert "Confusion" in Path("r.html").read_text()
+
+
+def test_demo_and_bench_are_there(capsys):
+    assert main(["demo", "--help"]) == 0
+    assert main(["bench", "--help"]) == 0
+
+
+def test_sizes_and_times_as_people_write_them():
+    assert [parse_size(text) for text in ("2GB", "1 MiB", "500", "1e3")] == [
+        2 * 10**9,
+        2**20,
+        500,
+        1000,
+    ]
+    assert [parse_seconds(t, "") for t in ("60s", "10m", "2h", "1.5")] == [60.0, 600.0, 7200.0, 1.5]
+
+
+# Scores -----------------------------------------------------------------------------------------
+
+
+def test_scores_from_blocks_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, size=5000)
+    decisions = rng.normal(size=5000) + y
+    decisions[:100] *= 1e-20
+    scores = ClassScores(np.array([0, 1]))
+    for part in np.array_split(np.arange(5000), 7):
+        scores.add(y[part], (decisions[part] > 0).astype(int), decisions[part, None])
+    assert np.array_equal(scores.confusion, confusion_matrix(y, decisions > 0))
+    assert scores.auc == pytest.approx(roc_auc_score(y, decisions), abs=1e-4)
+    edges, counts = scores.histogram(1)
+    assert counts.sum() == (y == 1).sum() and edges[0] < -2 < 2 < edges[-1]
+    mean, part = scores.calibration()
+    assert (np.diff(mean) > 0).all() and part[0] < 0.3 < 0.7 < part[-1]
+    real = RealScores(most=100)
+    target = rng.normal(size=5000) + 1e6
+    for rows in np.array_split(np.arange(5000), 9):
+        real.add(target[rows], target[rows] + 0.1 * decisions[rows], decisions[rows])
+    assert real.r2 == pytest.approx(r2_score(target, target + 0.1 * decisions), abs=1e-9)
+    assert real.sample.shape == (100, 2)
+
+
+def test_bins_keep_the_order_of_numbers():
+    values = np.array([-np.float32(3e38), -2.5, -1e-3, -1e-30, 0.0, 1e-30, 1e-3, 2.5, 3e38])
+    bins = bin_of(values)
+    assert (np.diff(bins) > 0).all() and bins.min() >= 0 and bins.max() < 1 << 20
+    back = centre_of(bins)[[1, 2, 6, 7]]
+    assert np.allclose(back, values[[1, 2, 6, 7]], rtol=1e-3)

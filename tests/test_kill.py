@@ -1,0 +1,177 @@
+"""kill -9 at any moment, and a resumed run ends in bitwise the same model.
+
+The run is a child process, forked so that it need not import and compile again, and really killed.
+"""
+
+import os
+import signal
+import sys
+import time
+import traceback
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+pytest.importorskip("typer")
+pytest.importorskip("safetensors")
+
+import asset_svm
+from asset_svm.cli.main import main
+from asset_svm.estimators import streaming
+from asset_svm.storage import atomic, container
+
+X, Y = make_classification(2500, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
+KILLS = 25
+OPTIONS = ["--n-components", "60", "--max-iter", "4", "--scale", "standard", "--every", "0.001s"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def seconds(tmp_path_factory):
+    """A file of nine windows, and the model of a run that nobody killed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("kill"))
+        patch.setattr(streaming, "WINDOW_ROWS", 300)
+        patch.setattr(streaming, "SAMPLE_ROWS", 500)
+        write_rows()
+        assert main(command("whole")) == 0  # here: children find everything compiled
+        begun = time.perf_counter()
+        assert os.waitpid(begin("second"), 0)[1] == 0
+        assert_same_model("second.asset", "whole.asset")
+        yield time.perf_counter() - begun
+
+
+def write_rows():
+    with open("rows.svm", "w") as file:
+        for row, label in zip(X.tolist(), Y.tolist(), strict=True):
+            cells = " ".join(f"{j + 1}:{value:.6g}" for j, value in enumerate(row))
+            file.write(f"{label} {cells}\n")
+
+
+def command(name):
+    return ["train", "rows.svm", "-o", f"{name}.asset", "--checkpoint", name, "--resume", *OPTIONS]
+
+
+def begin(name, prepare=lambda: None):
+    """A child that runs the command."""
+    child = os.fork()
+    if child == 0:
+        code = 99
+        try:
+            with open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), 1)
+                prepare()
+                code = main(command(name))
+        except BaseException:
+            traceback.print_exc(file=sys.stderr)
+        finally:
+            os._exit(code)
+    return child
+
+
+def kill(child):
+    """End it; True if it was still running."""
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if os.WIFEXITED(status):
+        assert os.WEXITSTATUS(status) == 0
+        return False
+    return True
+
+
+def numbers(path):
+    """Every tensor of a model file."""
+    return container.read(path, "model")[1]
+
+
+def assert_same_model(first, second):
+    a, b = numbers(first), numbers(second)
+    assert a.keys() == b.keys()
+    for name in a:
+        assert np.array_equal(a[name], b[name], equal_nan=True), name
+
+
+def test_a_run_killed_at_any_moment_resumes_bitwise(seconds):
+    rng = np.random.default_rng(0)
+    kills = finished = 0
+    while kills < KILLS:
+        name = f"run{finished}"
+        child = begin(name)
+        time.sleep(rng.uniform(0.0, 0.6 * seconds))
+        if kill(child):
+            kills += 1
+            continue
+        finished += 1
+        assert_same_model(f"{name}.asset", "whole.asset")
+    name = f"run{finished}"
+    assert os.waitpid(begin(name), 0)[1] == 0
+    assert_same_model(f"{name}.asset", "whole.asset")
+    assert not os.listdir(name), "a finished run leaves its checkpoint"
+    assert asset_svm.load("whole.asset").steps[-1][1].t_ == 10_000
+
+
+class Slow:
+    """A file that pauses when half of its content is on the disk."""
+
+    def __init__(self, file, pause):
+        self.file, self.pause = file, pause
+
+    def write(self, content):
+        half = len(content) // 2
+        self.file.write(content[:half])
+        self.file.flush()
+        self.pause()
+        self.file.write(content[half:])
+
+
+@pytest.mark.parametrize("moment", ["half written", "written", "renamed"])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_kill_while_a_checkpoint_is_written_loses_nothing(moment, count):
+    """The first file written is the run's, later ones are states."""
+    name = f"{moment}{count}"
+    reading, writing = os.pipe()
+
+    def prepare():
+        left = [count]
+
+        def pause():
+            left[0] -= 1
+            if left[0] == 0:
+                os.write(writing, b"now")
+                time.sleep(60)
+
+        sync, replace = os.fsync, atomic.Path.replace
+        if moment == "half written":
+            whole = atomic.replacing
+
+            @contextmanager
+            def slow(path):
+                with whole(path) as file:
+                    yield Slow(file, pause)
+
+            container.replacing = slow
+        elif moment == "written":
+
+            def slow_sync(handle):
+                pause()
+                sync(handle)
+
+            atomic.os.fsync = slow_sync
+            left[0] = 2 * count - 1  # a file and its folder each
+        else:
+
+            def slow_replace(self, target):
+                moved = replace(self, target)
+                pause()
+                return moved
+
+            atomic.Path.replace = slow_replace
+
+    child = begin(name, prepare)
+    assert os.read(reading, 3) == b"now"
+    assert kill(child)
+    os.close(reading)
+    os.close(writing)
+    assert os.waitpid(begin(name), 0)[1] == 0
+    assert_same_model(f"{name}.asset", "whole.asset")
