@@ -23,7 +23,7 @@ from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FeatureMap, FourierFeatures, NystroemFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import Hinge
-from asset_svm.solvers import Average, CountWindow, Driver, FractionWindow, ModelAxis, SolverState
+from asset_svm.solvers import Average, CountWindow, Cut, Driver, FractionWindow, ModelAxis, SolverState
 from asset_svm.solvers.average import Window
 from asset_svm.steps import RobustStep, StepRule, StrongStep, estimate_gradient_bound
 from solvers.base import Problem
@@ -83,7 +83,7 @@ def trace(
     axis = ModelAxis.build(loss, recipe.lam, sets, recipe.rules(sets, bounds, 1.0))
     driver = Driver(
         rows.mapped, targets, order, axis, SolverState.zeros(1, phi.dimension, rows.mapped.dtype),
-        Average(CountWindow(WINDOW)), block_size=engine.steps_at_a_time(screen=False),
+        Average(CountWindow(WINDOW)), cut=engine.cut(m, screen=False),
         length=m * epochs,
     )  # fmt: skip
     spent = time.process_time() - clock
@@ -151,7 +151,7 @@ def stream_trace(
     drivers = {
         name: Driver(
             rows, rows, GivenOrder(count), ModelAxis.build(loss, (lam,), [ball], [rule]),
-            SolverState.zeros(1, d, rows.dtype), Average(window), block_size=size, length=count,
+            SolverState.zeros(1, d, rows.dtype), Average(window), cut=Cut(size), length=count,
         )
         for name, (rule, window) in ways.items()
     }  # fmt: skip

@@ -71,6 +71,100 @@ def objective(
     return float(0.5 * lam * coef @ coef + weight @ values / weight.sum())
 
 
+@dataclass(eq=False)
+class CertificateSums:
+    """What a certificate of K models is made of, as sums over rows: those of two parts add up.
+
+    Parameters
+    ----------
+    weight : float
+        Of the rows so far.
+    loss : array of shape (K,)
+    parts : array of shape (2, K, d)
+        sum w beta v over negative and over positive slopes.
+    linear : array of shape (2, K)
+        -sum w loss*(beta), likewise.
+    slopes : array of shape (2, K)
+        sum w |beta|, likewise.
+    """
+
+    weight: float
+    loss: Array
+    parts: Array
+    linear: Array
+    slopes: Array
+
+    @classmethod
+    def zeros(cls, n_models: int, dimension: int) -> CertificateSums:
+        """Of no row."""
+        K = n_models
+        return cls(0.0, np.zeros(K), np.zeros((2, K, dimension)), np.zeros((2, K)), np.zeros((2, K)))
+
+    def add(
+        self,
+        loss: Loss,
+        model: tuple[Array, Array],
+        rows: RowProducts,
+        y: Array,
+        weight: Array,
+        slope: Array,
+    ) -> None:
+        """Some more rows: targets (K, B), weights (B,), average slopes (K, B) or NaN."""
+        f = rows.margins(model[0]) + model[1][:, None]
+        self.weight += float(weight.sum())
+        self.loss += loss.value(y, f) @ weight
+        slope = np.where(np.isnan(slope), loss.slope(y, f), slope)
+        for sign, part in enumerate((np.minimum(slope, 0.0), np.maximum(slope, 0.0))):
+            weighted = part * weight
+            self.parts[sign] += rows.sums(weighted)
+            self.linear[sign] -= loss.conjugate(y, part) @ weight
+            self.slopes[sign] += np.abs(weighted).sum(axis=1)
+
+    def __add__(self, other: CertificateSums) -> CertificateSums:
+        return CertificateSums(
+            self.weight + other.weight,
+            self.loss + other.loss,
+            self.parts + other.parts,
+            self.linear + other.linear,
+            self.slopes + other.slopes,
+        )
+
+    def certificate(
+        self, lam: Array, coef: Array, *, free_intercept: bool, metric: Metric | None = None
+    ) -> Certificate:
+        """Objective and gap of the model that the sums are of."""
+        coef, parts, total = coef.astype(np.float64), self.parts, self.weight
+        if metric is not None:
+            coef, parts = metric.apply(coef), np.stack([metric.invert(part) for part in parts])
+        primal = 0.5 * lam * np.einsum("kd,kd->k", coef, coef) + self.loss / total
+        dual = np.array(
+            [
+                best_dual(
+                    lam[k],
+                    parts[:, k] / total,
+                    self.linear[:, k] / total,
+                    self.slopes[:, k],
+                    free_intercept,
+                )
+                for k in range(len(lam))
+            ]
+        )
+        return Certificate(primal, np.maximum(primal - dual, 0.0), self.loss / total)
+
+
+def certificate_sums(
+    loss: Loss,
+    model: tuple[Array, Array],
+    blocks: Iterable[tuple[RowProducts, Array, Array, Array]],
+) -> CertificateSums:
+    """The sums over blocks of rows, as ``certify`` takes them."""
+    coef = model[0].astype(np.float64)
+    sums = CertificateSums.zeros(*coef.shape)
+    for rows, y, weight, slope in blocks:
+        sums.add(loss, (coef, model[1]), rows, y, weight, slope)
+    return sums
+
+
 def certify(
     loss: Loss,
     lam: Array,
@@ -93,33 +187,8 @@ def certify(
     metric : Metric, optional
         The rows are those of V T and ``coef`` is coef' = T^(-1) coef.
     """
-    K, d = coef.shape
-    coef = coef.astype(np.float64)
-    total = 0.0
-    losses = np.zeros(K)
-    parts = np.zeros((2, K, d))  # of sum w beta v: negative slopes, positive slopes
-    linear = np.zeros((2, K))  # of -sum w loss*(beta)
-    sums = np.zeros((2, K))  # of sum w |beta|
-    for rows, y, weight, slope in blocks:
-        f = rows.margins(coef) + intercept[:, None]
-        total += float(weight.sum())
-        losses += loss.value(y, f) @ weight
-        slope = np.where(np.isnan(slope), loss.slope(y, f), slope)
-        for sign, part in enumerate((np.minimum(slope, 0.0), np.maximum(slope, 0.0))):
-            weighted = part * weight
-            parts[sign] += rows.sums(weighted)
-            linear[sign] -= loss.conjugate(y, part) @ weight
-            sums[sign] += np.abs(weighted).sum(axis=1)
-    if metric is not None:
-        coef, parts = metric.apply(coef), np.stack([metric.invert(part) for part in parts])
-    primal = 0.5 * lam * np.einsum("kd,kd->k", coef, coef) + losses / total
-    dual = np.array(
-        [
-            best_dual(lam[k], parts[:, k] / total, linear[:, k] / total, sums[:, k], free_intercept)
-            for k in range(K)
-        ]
-    )
-    return Certificate(primal, np.maximum(primal - dual, 0.0), losses / total)
+    sums = certificate_sums(loss, (coef, intercept), blocks)
+    return sums.certificate(lam, coef, free_intercept=free_intercept, metric=metric)
 
 
 def best_dual(lam: float, parts: Array, linear: Array, sums: Array, free_intercept: bool) -> float:

@@ -129,3 +129,30 @@ def asset_in_metric(
             due = 0.0
         iterates.append((gamma.copy(), b))
     return iterates
+
+
+def averaged_asset(shards, shares, steps, *, average_from=1, **options):
+    """Parallel SGD with a round after every step: (mean of the iterates, mean of the averages).
+
+    ``shards``: (V, y, order) each. All shards step from the mean of their last iterates, weighted by
+    ``shares``; each averages its own iterates, by their step lengths.
+    """
+    gamma, b = np.zeros(shards[0][0].shape[1]), 0.0
+    totals = [[np.zeros(len(gamma)), 0.0, 0.0] for _ in shards]
+    for j in range(1, steps + 1):
+        found = []
+        for (V, y, order), total in zip(shards, totals, strict=True):
+            row = [order[j - 1]]
+            iterates, _ = asset(V, y, row, start=(gamma, b, j - 1), **options)
+            found.append(iterates[0])
+            robust = options["step"] == "robust"
+            eta = options["d_x"] / options["d_g"] / np.sqrt(j) if robust else 1 / (options["lam"] * j)
+            if j >= average_from:
+                total[0] = total[0] + eta * found[-1][0]
+                total[1] += eta * found[-1][1]
+                total[2] += eta
+        gamma = sum(share * model[0] for share, model in zip(shares, found, strict=True))
+        b = sum(share * model[1] for share, model in zip(shares, found, strict=True))
+    average = sum(share * t[0] / t[2] for share, t in zip(shares, totals, strict=True))
+    b_average = sum(share * t[1] / t[2] for share, t in zip(shares, totals, strict=True))
+    return (gamma, b), (average, b_average)

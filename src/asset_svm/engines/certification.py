@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from asset_svm.dual import tight_bound
 from asset_svm.engines.task import Recipe, TrainingRows
-from asset_svm.problem import Certificate, RowProducts, certify
+from asset_svm.problem import Certificate, CertificateSums, RowProducts, certificate_sums, certify
 from asset_svm.solvers.driver import Slopes
 
 Array = npt.NDArray[Any]
@@ -30,6 +30,22 @@ def tight_seconds(rows: TrainingRows, recipe: Recipe) -> float:
     return len(recipe.lam) * (100.0 * m * d + 60.0 * d**3) / RATE
 
 
+def row_sums(
+    rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], slopes: Slopes | None
+) -> CertificateSums:
+    """What these rows add to the certificate of a model."""
+    return certificate_sums(recipe.loss, model, _blocks(rows, slopes))
+
+
+def _blocks(
+    rows: TrainingRows, slopes: Slopes | None
+) -> Iterator[tuple[RowProducts, Array, Array, Array]]:
+    for index in rows.indices():
+        y = rows.targets.block(index)
+        mean = np.full(y.shape, np.nan) if slopes is None else slopes.mean(index)
+        yield rows.mapped.open(index), y, rows.weight[index], mean
+
+
 def certify_rows(
     rows: TrainingRows,
     recipe: Recipe,
@@ -41,19 +57,12 @@ def certify_rows(
     """The certificate of a model; ``tight=None`` decides by what it costs."""
     coef, intercept = model
     lam = np.array(recipe.lam)
-
-    def blocks() -> Iterator[tuple[RowProducts, Array, Array, Array]]:
-        for index in rows.indices():
-            y = rows.targets.block(index)
-            mean = np.full(y.shape, np.nan) if slopes is None else slopes.mean(index)
-            yield rows.mapped.open(index), y, rows.weight[index], mean
-
     found = certify(
         recipe.loss,
         lam,
         coef,
         intercept,
-        blocks(),
+        _blocks(rows, slopes),
         free_intercept=recipe.free_intercept,
         metric=rows.metric,
     )

@@ -105,6 +105,11 @@ class LocalRows:
         self._coming = np.zeros(m, dtype=bool)
 
     @property
+    def kept_bytes(self) -> int:
+        """Of memory that mapped rows take."""
+        return 0 if self.kept is None else self.kept.nbytes
+
+    @property
     def looks_ahead(self) -> int:
         """How many blocks should be announced."""
         if self.workers is None or not self.reentrant or (self.kept is not None and self.seen.all()):

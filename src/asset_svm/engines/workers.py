@@ -17,9 +17,8 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy.typing as npt
-from threadpoolctl import threadpool_info
 
-from asset_svm.features.threads import few_threads
+from asset_svm.features.threads import blas, few_threads
 
 Array = npt.NDArray[Any]
 Result = TypeVar("Result")
@@ -27,7 +26,7 @@ Result = TypeVar("Result")
 
 def blas_threads() -> int:
     """The threads that a matrix product may take."""
-    counts = [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+    counts = [info["num_threads"] for info in blas().info() if info["user_api"] == "blas"]
     return max(counts, default=1)
 
 

@@ -186,6 +186,13 @@ class SolverState:
         self.direction[:] = change(self.direction)
         self.total = change(self.total)
 
+    def move_to(self, coef: Array, intercept: Array) -> None:
+        """Put the iterates elsewhere; what was averaged so far stays."""
+        self.fold()
+        self.direction[:] = coef
+        self.scale[:] = 1.0
+        self.intercept[:] = intercept
+
     def clear_segment(self) -> None:
         """Open a new segment of the average."""
         for array in (

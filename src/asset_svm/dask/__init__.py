@@ -1,0 +1,17 @@
+"""Estimators for rows that lie on a Dask cluster."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+if find_spec("distributed") is None:
+    raise ImportError(
+        "asset_svm.dask needs Dask with its distributed scheduler, which is not installed; "
+        'run: pip install "asset-svm[dask]"'
+    )
+
+from asset_svm.dask.estimators import DaskAssetClassifier, DaskAssetRegressor
+from asset_svm.dask.exceptions import ClusterError
+from asset_svm.dask.files import read_parquet
+
+__all__ = ["ClusterError", "DaskAssetClassifier", "DaskAssetRegressor", "read_parquet"]

@@ -1,0 +1,299 @@
+"""The client's side of a run: which worker has which shard, rounds, and what to do when one is lost.
+
+A shard has a home, the worker that holds its rows and its run; Dask may not move its tasks. When a home
+is gone, the shard gets another: its rows are computed again from the user's collections, and its run
+is repeated from the last snapshot by the mean models since, which the client keeps. None of this is
+seen in the model. When nothing can be done the run ends with a ``ClusterError``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import numpy.typing as npt
+from dask.delayed import Delayed, delayed
+from distributed import Client, Future, KilledWorker
+from distributed.client import FutureCancelledError, FuturesCancelledError
+from distributed.comm import CommClosedError
+
+from asset_svm.dask.exceptions import ClusterError
+from asset_svm.dask.partitions import join
+from asset_svm.dask.work import Assignment, Past, Place, run_certificate, run_round
+from asset_svm.engines.averaging import Model, Plan, Report, Snapshot
+from asset_svm.problem import CertificateSums
+
+Array = npt.NDArray[Any]
+POLL = 0.5
+"""Seconds between two looks at the cluster."""
+NAP = 0.002
+"""Seconds between two looks at futures, which cost nothing."""
+GRACE = 20.0
+"""Seconds that a scheduler may be out of reach, or a cluster be without workers."""
+MOST_MOVES = 5
+"""Times that one shard may lose its home."""
+LOST = (KilledWorker, FutureCancelledError, FuturesCancelledError, CommClosedError)
+
+
+class Watch:
+    """Looks at the cluster while one waits for it, and says when it is gone."""
+
+    def __init__(self, client: Client):
+        self.client, self.address = client, client.scheduler.address
+        self._well = time.monotonic()
+
+    def workers(self) -> dict[str, Any]:
+        """The workers by their addresses; none while the scheduler is out of reach."""
+        client, now = self.client, time.monotonic()
+        found: dict[str, Any] = {}
+        if client.status == "running":
+            found = client.scheduler_info(n_workers=-1)["workers"]
+        if found:
+            self._well = now
+        elif now - self._well > GRACE or client.status in ("closed", "closing"):
+            if client.status == "running":
+                raise ClusterError(
+                    f"The cluster of {self.address} has had no worker for {GRACE:.0f} s; "
+                    "start workers and fit again."
+                )
+            raise ClusterError(
+                f"The scheduler {self.address} does not answer; the run ends without a model: start "
+                "the cluster again and fit again."
+            )
+        return found
+
+    def gather(self, futures: Sequence[Future]) -> list[Any]:
+        """The results of all, in order, while there is a cluster."""
+        left = list(futures)
+        while left:
+            self.workers()
+            done = finished(left)
+            left = [future for future in left if future not in done]
+        return [result_of(future) for future in futures]
+
+
+def finished(futures: Sequence[Future]) -> set[Future]:
+    """Those that are done, failed or given up; none if nothing happens until the next look."""
+    end = time.monotonic() + POLL
+    while True:
+        found = {future for future in futures if future.done()}
+        if found or time.monotonic() > end:
+            return found
+        time.sleep(NAP)
+
+
+def result_of(future: Future) -> Any:
+    """The result of a future that is done; a lost one is a ``ClusterError``."""
+    try:
+        return future.result(timeout=GRACE)
+    except (*LOST, TimeoutError) as error:
+        raise ClusterError(
+            f"Dask gave up {future.key}: {error}. Rows that were scattered, or whose workers die "
+            "again and again, cannot be computed anew; persist collections that know their source."
+        ) from error
+
+
+@dataclass(eq=False)
+class Home:
+    """Where a shard is: its rows, its run and the assignment, on one worker."""
+
+    worker: str
+    part: Future
+    place: Future
+    assignment: Future
+
+
+class ShardedRun:
+    """A run on a cluster.
+
+    Parameters
+    ----------
+    client : Client
+    parts : list of lists of Delayed
+        The parts of each shard, from their source.
+    loaded : list of lists of Delayed
+        The same as they lie on the cluster; let go of when the shards have them.
+    sizes : list of int
+        The rows of each shard.
+    holders : list of dict
+        For each shard, how many of its parts each worker has already.
+    assignment : Assignment
+    befores : list of Snapshot
+        Of the shards before the first round.
+    snapshot_rounds : int
+        After so many rounds snapshots are taken.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        parts: Sequence[Sequence[Delayed]],
+        loaded: Sequence[Sequence[Delayed]],
+        sizes: Sequence[int],
+        holders: Sequence[Counter[str]],
+        assignment: Assignment,
+        befores: Sequence[Snapshot],
+        snapshot_rounds: int,
+        dtype: Any,
+    ):
+        self.client, self.parts, self.sizes, self.dtype = client, parts, sizes, dtype
+        self.assignment, self.snapshots = assignment, list(befores)
+        self.snapshot_rounds = snapshot_rounds
+        self.id = uuid4().hex[:8]
+        self.watch = Watch(client)
+        self.means: list[Model | None] = []
+        self.moves = Counter[int]()
+        self._assignments: dict[str, Future] = {}
+        workers = self._workers()
+        self.homes: dict[int, Home] = {}
+        load = dict.fromkeys(workers, 0)
+        for number in sorted(range(len(parts)), key=lambda i: -sizes[i]):
+            least = min(load.values())
+            near = holders[number]
+            # As many rows on each worker as can be; among equals, where the rows lie already.
+            fair = [w for w in workers if load[w] <= least + sizes[number] // 10]
+            worker = max(fair, key=lambda w: (near[w], -load[w], w))
+            load[worker] += sizes[number]
+            self.homes[number] = self._settle(number, worker, loaded[number])
+        self.watch.gather([home.part for home in self.homes.values()])
+
+    @property
+    def plan(self) -> Plan:
+        """That of the assignment."""
+        return self.assignment.plan
+
+    def _workers(self) -> list[str]:
+        while not (found := self.watch.workers()):
+            time.sleep(POLL)
+        return sorted(found)
+
+    def _key(self, name: str, number: int) -> str:
+        return f"asset_{name}-{self.id}-{number}-{self.moves[number]}"
+
+    def _settle(self, number: int, worker: str, parts: Sequence[Delayed]) -> Home:
+        """Give a shard this worker for its home."""
+        client = self.client
+        rows = delayed(join)(list(parts), self.dtype, dask_key_name=self._key("shard", number))
+        part = client.compute(rows, workers=[worker])
+        place = client.submit(Place, key=self._key("place", number), workers=[worker], pure=False)
+        if worker not in self._assignments:
+            sent = client.scatter(self.assignment, workers=[worker], hash=False)
+            self._assignments[worker] = sent
+        return Home(worker, part, place, self._assignments[worker])
+
+    def _move(self, number: int) -> None:
+        """A new home for a shard whose old one is gone: the worker with the fewest rows."""
+        self.moves[number] += 1
+        if self.moves[number] > MOST_MOVES:
+            raise ClusterError(
+                f"Shard {number} lost its worker or its rows {MOST_MOVES + 1} times; look for what "
+                "ends workers (their memory limit?), and make the rows from a source that Dask can "
+                "read again, not by client.scatter."
+            )
+        workers = self._workers()
+        self._assignments.pop(self.homes[number].worker, None)
+        load = dict.fromkeys(workers, 0)
+        for other, home in self.homes.items():
+            if other != number and home.worker in load:
+                load[home.worker] += self.sizes[other]
+        freest = min(workers, key=lambda w: (load[w], w))
+        self.homes[number] = self._settle(number, freest, self.parts[number])
+
+    def _everywhere(self, submit: Callable[[int, Past | None], Future]) -> list[Any]:
+        """What every shard answers; where one was lost, after it has found a new home."""
+        answers: dict[int, Any] = {}
+        begins = not self.means
+        waiting = {i: submit(i, self._past(i) if begins else None) for i in self.homes}
+        while waiting:
+            workers = self.watch.workers()
+            done = finished(list(waiting.values()))
+            for number, future in list(waiting.items()):
+                homeless = bool(workers) and self.homes[number].worker not in workers
+                if future in done and future.status == "finished":
+                    try:
+                        answer = future.result(timeout=GRACE)
+                    except (*LOST, TimeoutError):  # with its worker, before it came here
+                        self._move(number)
+                        answer = None
+                    if answer is not None:
+                        answers[number] = answer
+                        del waiting[number]
+                        continue
+                elif future in done and future.status == "error":
+                    error = future.exception(timeout=GRACE)
+                    if not isinstance(error, LOST):
+                        raise error
+                    self._move(number)
+                elif homeless or future.status in ("cancelled", "lost"):
+                    self._move(number)
+                else:
+                    continue
+                waiting[number] = submit(number, self._past(number))
+        return [answers[number] for number in range(len(self.homes))]
+
+    def _past(self, number: int) -> Past:
+        snapshot = self.snapshots[number]
+        return Past(snapshot, self.means[snapshot.rounds :])
+
+    def round(self, r: int, mean: Model | None) -> list[Report]:
+        """Round r of every shard."""
+        plan = self.plan
+        if mean is not None:  # what shards would round it to: half as long to send
+            mean = mean[0].astype(self.dtype), mean[1]
+        keep = plan.n_shards > 1 and (r + 1) % self.snapshot_rounds == 0 and r + 1 < plan.rounds
+        attempts = Counter[int]()
+
+        def submit(number: int, past: Past | None) -> Future:
+            home = self.homes[number]
+            attempts[number] += 1
+            return self.client.submit(
+                run_round,
+                home.place,
+                home.part,
+                home.assignment,
+                number,
+                r,
+                mean,
+                past,
+                keep,
+                key=f"asset_round-{self.id}-{r}-{number}-{attempts[number]}",
+                workers=[home.worker],
+                pure=False,
+            )
+
+        answers = self._everywhere(submit)
+        self.means.append(mean)
+        for number, (_, snapshot) in enumerate(answers):
+            if snapshot is not None:
+                self.snapshots[number] = snapshot
+        return [report for report, _ in answers]
+
+    def certificate_sums(self, model: Model) -> CertificateSums:
+        """What the certificate of a model is made of."""
+        attempts = Counter[int]()
+
+        def submit(number: int, past: Past | None) -> Future:
+            home = self.homes[number]
+            attempts[number] += 1
+            return self.client.submit(
+                run_certificate,
+                home.place,
+                home.part,
+                home.assignment,
+                number,
+                len(self.means),
+                model,
+                past,
+                key=f"asset_certificate-{self.id}-{number}-{attempts[number]}",
+                workers=[home.worker],
+                pure=False,
+            )
+
+        first, *others = self._everywhere(submit)
+        for sums in others:
+            first = first + sums
+        return first

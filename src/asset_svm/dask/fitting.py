@@ -1,0 +1,220 @@
+"""fit and predict on collections: what both estimators share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import ClassVar
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+from dask.delayed import delayed
+from distributed import Client, get_client
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from asset_svm.dask.fit import ClusterFit
+from asset_svm.dask.partitions import column_names, is_collection
+from asset_svm.estimators import parameters as check
+from asset_svm.estimators.decision import Decision
+from asset_svm.estimators.documentation import document as document_common
+from asset_svm.estimators.fitting import all_or_nothing, forget, results
+from asset_svm.estimators.learning import Learner
+from asset_svm.estimators.monitor import shown
+from asset_svm.features import NystroemFeatures
+from asset_svm.features.nystroem import KernelBasis
+
+CLUSTER = """\
+client : distributed.Client, default=None
+    None: the current one.
+n_shards : int, default=None
+    Neighbouring partitions are joined into so many shards of about as many rows. None: one a
+    partition, 128 at most. Fewer are more accurate; as many as there are workers is fastest.
+rounds_per_epoch : int, default=None
+    How often the models of the shards are averaged. None: 10, fewer where a shard would have
+    less than 1000 steps a round, but 10 in all."""
+
+NOT_HERE = {
+    "tol": (None, "the gap is known when the run is over"),
+    "early_stopping": (False, "no rows are held out"),
+    "time_limit": (None, "workers do not stop in the middle of a round"),
+    "warm_start": (False, "every fit begins anew"),
+}
+
+
+def document(cls: type) -> type:
+    """Fill in what all estimators share, and what those on clusters do."""
+    cls = document_common(cls)
+    cls.__doc__ = (cls.__doc__ or "").replace("%(cluster)s", CLUSTER)
+    return cls
+
+
+class DaskLearner(Learner):
+    """The common part; not for use by itself."""
+
+    _local: ClassVar[type[Learner]]
+    _metric: ClassVar[Callable[..., float]]
+
+    def _place(self, client, n_shards, rounds_per_epoch) -> None:
+        self.client = client
+        self.n_shards = n_shards
+        self.rounds_per_epoch = rounds_per_epoch
+
+    def __sklearn_clone__(self):
+        # A client is a connection: the clone shares it.
+        parameters = self.get_params(deep=False)
+        copied = {
+            name: value if name == "client" else clone(value, safe=False)
+            for name, value in parameters.items()
+        }
+        return type(self)(**copied)
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "client": None}
+
+    def to_local(self):
+        """The plain estimator: a copy with the same parameters and the same model."""
+        names = self._local._get_param_names()
+        local = self._local(**{name: getattr(self, name) for name in names})
+        local.__dict__.update(results(self))
+        return local
+
+    def partial_fit(self, *args, **options):
+        """Not on a cluster."""
+        raise AttributeError(
+            "partial_fit learns from batches in the memory of one machine; use "
+            "to_local().partial_fit(X, y)."
+        )
+
+    # Prediction -------------------------------------------------------------------------------
+
+    def predict(self, X):
+        """Predict the target of every row.
+
+        Parameters
+        ----------
+        X : Dask array or dataframe of shape (n_samples, n_features)
+            Anything else is passed to the plain estimator.
+
+        Returns
+        -------
+        y : Dask array of shape (n_samples,), or series for a dataframe
+        """
+        return self._lazily("predict", X)
+
+    def _lazily(self, method, X):
+        check_is_fitted(self)
+        local = self.to_local()
+        if not is_collection(X):
+            return getattr(local, method)(X)
+        model = delayed(_predictor(local), pure=False)
+        if isinstance(X, da.Array):
+            X = X.rechunk({1: -1})
+            example = getattr(local, method)(np.zeros((1, self.n_features_in_), dtype=X.dtype))
+            if example.ndim == 1:
+                return X.map_blocks(
+                    _apply, model, method, drop_axis=1, dtype=example.dtype, meta=example[:0]
+                )
+            chunks = (X.chunks[0], (example.shape[1],))
+            return X.map_blocks(
+                _apply, model, method, chunks=chunks, dtype=example.dtype, meta=example[:0]
+            )
+        example = _labelled(getattr(local, method)(X._meta_nonempty), X._meta_nonempty)
+        return X.map_partitions(_apply_labelled, model, method, meta=example.iloc[:0])
+
+    def score(self, X, y, sample_weight=None):
+        """As the plain estimator's, from collections; the targets come to the client, X does not."""
+        if not is_collection(X):
+            return self.to_local().score(X, y, sample_weight)
+        with nullcontext() if self.client is None else self.client.as_current():
+            y, predicted, sample_weight = dask.compute(y, self.predict(X), sample_weight)
+        return self._metric(y, predicted, sample_weight=sample_weight)
+
+    # Training ---------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check.check_count("n_shards", self.n_shards, optional=True)
+        check.check_count("rounds_per_epoch", self.rounds_per_epoch, optional=True)
+        for name, (usual, why) in NOT_HERE.items():
+            value = getattr(self, name)
+            if value != usual:
+                raise ValueError(
+                    f"{name}={value!r} does not work on a cluster, where {why}; set {name}={usual}."
+                )
+
+    def _connection(self) -> Client:
+        client = self.client
+        if client is None:
+            try:
+                client = get_client()
+            except ValueError:
+                raise ValueError(
+                    "client=None, and this process has no Dask client; make one, for example "
+                    'distributed.Client("tcp://scheduler:8786"), or Client() for this machine.'
+                ) from None
+        if not isinstance(client, Client) or client.asynchronous:
+            raise ValueError(f"client={client!r} is not a synchronous distributed.Client; pass one.")
+        return client
+
+    def _fit(self, X, y, sample_weight, watch=None):
+        with all_or_nothing(self), shown(self.verbose):
+            self._check_parameters()
+            fit = ClusterFit(self, self._connection(), X, y, sample_weight, watch)
+            solution, rows, encoded = fit.run()
+            forget(self, keep=("classes_",))
+            self.n_features_in_ = fit.n_features
+            names = column_names(X)
+            if names is not None:
+                self.feature_names_in_ = names
+            steps = solution.steps
+            self._store(solution.coef, solution.intercept, fit.phi, encoded)
+            self._point_to(rows, True)
+            if fit.skipped and hasattr(self, "component_indices_"):
+                self.component_indices_ = None  # they would not count those rows
+            mean_weight = float(rows.weight.mean())
+            self._keep_session(solution, fit.recipe, fit.phi, fit.metric, mean_weight, encoded, steps)
+            self.n_iter_, self.t_, self.lam_ = solution.epochs, steps, fit.recipe.lam[0]
+            self.history_ = solution.history
+            self.step_scale_ = solution.step_scale
+            self.n_shards_, self.n_rounds_ = len(fit.sizes), len(solution.history)
+            self.objective_ = float(solution.certificate.objective.sum())
+            self.dual_gap_ = float(solution.certificate.dual_gap.sum())
+            fit.monitor.finish(solution.coef, solution.intercept)
+        self._warn_of_excess(rows, encoded)
+        return self
+
+
+def _predictor(local):
+    """A copy that carries no more than prediction needs: it travels with every graph."""
+    model = clone(local)
+    model.__dict__.update(results(local))
+    model._session = model.feature_map_ = None
+    phi = local.feature_map_
+    if isinstance(phi, NystroemFeatures):
+        basis = KernelBasis(phi.kernel, phi.components)
+        model._decision = Decision(basis, local._decision.weights, local.intercept_)
+    return model
+
+
+def _apply(block, model, method):
+    """The predictions of a block; of none for an empty one, which the plain estimator refuses."""
+    if block.shape[0] == 0:
+        width = model.n_features_in_
+        return getattr(model, method)(np.zeros((1, width), dtype=block.dtype))[:0]
+    return getattr(model, method)(block)
+
+
+def _apply_labelled(frame, model, method):
+    if len(frame) == 0:
+        row = frame.reindex([0]).fillna(0)
+        return _labelled(getattr(model, method)(row), row).iloc[:0].set_axis(frame.index)
+    return _labelled(getattr(model, method)(frame), frame)
+
+
+def _labelled(values, frame):
+    """Values with the index of the rows that they are of."""
+    kind = pd.Series if values.ndim == 1 else pd.DataFrame
+    return kind(values, index=frame.index)

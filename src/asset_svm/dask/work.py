@@ -1,0 +1,203 @@
+"""What workers do: hold the rows of a shard, run its rounds, add up its part of the certificate.
+
+A ``Place`` is where a shard's run lives between rounds, on the worker that has its rows. It is a cache:
+it may be lost, or stand at another round than the one asked for, and then the worker answers ``None``
+and is asked again with the shard's past, from which it builds the run anew, bit for bit.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from distributed import get_worker
+
+from asset_svm.dask.partitions import Part
+from asset_svm.data import GivenOrder, OneVsRestTargets, Order, RealTargets, ShuffledOrder, UniformOrder
+from asset_svm.engines.averaging import Model, Plan, Report, Shard, Snapshot
+from asset_svm.engines.certification import row_sums
+from asset_svm.engines.local import LocalEngine, LocalRows, available_memory
+from asset_svm.engines.task import TrainingRows
+from asset_svm.problem import CertificateSums
+
+Array = npt.NDArray[Any]
+SAFE = 0.6
+"""Of a worker's memory limit: beyond, Dask begins to write data to disk."""
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """From targets and weights as they lie to those of (PL).
+
+    Parameters
+    ----------
+    classes : array, optional
+        None for a regression.
+    factors : array of shape (n_classes,), optional
+        What the class of a row multiplies its weight by.
+    offset : float
+        Subtracted from the targets of a regression.
+    """
+
+    classes: Array | None = None
+    factors: Array | None = None
+    offset: float = 0.0
+
+    def __call__(self, part: Part) -> tuple[OneVsRestTargets | RealTargets, Array]:
+        """Targets and weights."""
+        if self.classes is None:
+            return RealTargets(np.asarray(part.y, dtype=np.float64) - self.offset), part.weight
+        codes = np.searchsorted(self.classes, part.y)
+        weight = part.weight if self.factors is None else part.weight * self.factors[codes]
+        return OneVsRestTargets(codes, len(self.classes)), weight
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """What a worker must know to run any shard, sent to it once.
+
+    Parameters
+    ----------
+    plan : Plan
+    encoding : Encoding
+    sampling : {"shuffle", "uniform", "given"}
+    mean_weight : float or None
+        Of all rows; None where all weights are alike.
+    y_max : float
+    seeds : sequence of int
+        Of the order of visits in each shard.
+    memory_limit : int or None
+        Bytes that mapped rows may take on a worker.
+    """
+
+    plan: Plan
+    encoding: Encoding
+    sampling: str
+    mean_weight: float | None
+    y_max: float
+    seeds: Sequence[int]
+    memory_limit: int | None
+
+    def rows(self, engine: LocalEngine, part: Part, number: int) -> TrainingRows:
+        """The rows of a shard, in the map of the plan."""
+        plan, m = self.plan, len(part.y)
+        targets, weight = self.encoding(part)
+        order: Order = GivenOrder(m)
+        if self.sampling == "uniform":
+            order = UniformOrder(m, self.seeds[number], None if self.mean_weight is None else weight)
+        elif self.sampling == "shuffle":
+            order = ShuffledOrder(m, self.seeds[number])
+        multiplies = self.mean_weight is not None and self.sampling != "uniform"
+        return TrainingRows(
+            engine.rows(plan.phi, part.X, screen=plan.recipe.screens),
+            targets,
+            order,
+            weight,
+            weight / self.mean_weight if multiplies and self.mean_weight else None,
+            self.y_max,
+            plan.metric,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """A shard after an earlier round, and the mean models of the rounds since."""
+
+    snapshot: Snapshot
+    means: Sequence[Model | None]
+
+
+@dataclass(eq=False)
+class Place:
+    """Where the run of a shard lives on a worker."""
+
+    shard: Shard | None = None
+    lock: Any = field(default_factory=threading.Lock)
+
+    def __reduce__(self) -> tuple[type[Place], tuple[()]]:
+        return Place, ()  # elsewhere, or back from disk, it is empty
+
+    @property
+    def kept_bytes(self) -> int:
+        """Of memory that mapped rows take here."""
+        mapped = None if self.shard is None else self.shard.rows.mapped
+        return mapped.kept_bytes if isinstance(mapped, LocalRows) else 0
+
+    def at(self, done: int, part: Part, assignment: Assignment, number: int, past: Past | None) -> bool:
+        """Whether the run stands after ``done`` rounds, having gone there from the past if given."""
+        if self.shard is not None and self.shard.done == done:
+            return True
+        if past is None:
+            return False
+        self.shard = None  # frees its mapped rows before the next are made
+        engine = LocalEngine(memory_limit=_allowance(assignment.memory_limit))
+        shard = Shard(engine, assignment.plan, assignment.rows(engine, part, number), past.snapshot)
+        for mean in past.means:
+            shard.advance(mean)
+        self.shard = shard
+        _places.add(self)
+        return True
+
+
+_places: weakref.WeakSet[Place] = weakref.WeakSet()
+"""Those of this process."""
+
+
+def _allowance(limit: int | None) -> int:
+    """Bytes that the mapped rows of one more shard may take in this process.
+
+    A worker's shards share the limit. By default it is what Dask allows the worker before it writes
+    data to disk, or half of what is free where Dask sets no limit. Where mapped rows do not fit they
+    are recomputed: the model is the same.
+    """
+    kept = sum(place.kept_bytes for place in list(_places))
+    if limit is None:
+        worker = get_worker()
+        whole = worker.memory_manager.memory_limit
+        if not whole:
+            return available_memory() // 2
+        limit = int(SAFE * whole) - worker.monitor.get_process_memory()
+    return max(limit - kept, 0)
+
+
+def run_round(
+    place: Place,
+    part: Part,
+    assignment: Assignment,
+    number: int,
+    r: int,
+    mean: Model | None,
+    past: Past | None,
+    keep: bool,
+) -> tuple[Report, Snapshot | None] | None:
+    """Round r of a shard from the mean model before it; with a snapshot where asked for."""
+    with place.lock:
+        if not place.at(r, part, assignment, number, past):
+            return None
+        assert place.shard is not None
+        report = place.shard.advance(mean)
+        return report, place.shard.snapshot() if keep else None
+
+
+def run_certificate(
+    place: Place,
+    part: Part,
+    assignment: Assignment,
+    number: int,
+    done: int,
+    model: Model,
+    past: Past | None,
+) -> CertificateSums | None:
+    """The shard's part of the certificate of the model after ``done`` rounds."""
+    plan = assignment.plan
+    with place.lock:
+        if not place.at(done, part, assignment, number, past):
+            return None
+        shard = place.shard
+        assert shard is not None
+        return row_sums(shard.rows, plan.recipe, model, shard.driver.slopes)

@@ -1,0 +1,454 @@
+"""On a real cluster of processes: collections in, the same models out, whatever becomes of workers."""
+
+import contextvars
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+
+pytest.importorskip("distributed", reason='needs the extra "dask": pip install "asset-svm[dask]"')
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import pandas as pd
+from distributed import Client, LocalCluster
+
+from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm.dask import ClusterError, DaskAssetClassifier, DaskAssetRegressor, cluster, read_parquet
+
+pytestmark = pytest.mark.dask
+
+SETTINGS = dict(n_components=60, gamma=0.5, max_iter=4, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers, each a process of one thread with a nanny; all on the loopback."""
+    options = {"distributed.worker.daemon": True, "distributed.admin.log-format": "%(message)s"}
+    with (
+        dask.config.set(options),
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            memory_limit="1GiB",
+            silence_logs="CRITICAL",
+        ) as workers,
+        Client(workers) as connected,
+    ):
+        yield connected  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(4000) < 0.5, 1, -1)
+    return (rng.normal(size=(4000, 3)) + 0.8 * y[:, None]).astype(np.float32), y
+
+
+@pytest.fixture(scope="module")
+def two_shards(client, blobs):
+    """The model of two partitions, of which several tests expect a twin."""
+    return DaskAssetClassifier(**SETTINGS).fit(*chunked(*blobs, 2000))
+
+
+def chunked(X, y, size):
+    return da.from_array(X, chunks=(size, -1)), da.from_array(y, chunks=size)
+
+
+def same_model(one, other):
+    return np.array_equal(one.coef_, other.coef_) and np.array_equal(one.intercept_, other.intercept_)
+
+
+def in_background(function):
+    thread = threading.Thread(target=function, daemon=True)
+    thread.start()
+    return thread
+
+
+# Models -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["metric", "robust"])
+def test_one_partition_gives_the_plain_estimator_bit_for_bit(client, blobs, step):
+    X, y = blobs
+    plain = AssetClassifier(**SETTINGS, step=step).fit(X, y)
+    model = DaskAssetClassifier(**SETTINGS, step=step, client=client).fit(*chunked(X, y, 4000))
+    assert same_model(model, plain)
+    assert model.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+    assert model.n_iter_ == 4 and model.t_ == plain.t_ == 16000 and model.n_shards_ == 1
+
+
+def test_two_partitions_come_near_it_and_say_so(two_shards, blobs):
+    X, y = blobs
+    plain = AssetClassifier(**SETTINGS).fit(X, y)
+    assert two_shards.n_shards_ == 2 and two_shards.n_rounds_ == len(two_shards.history_) == 10
+    assert plain.objective_ < two_shards.objective_ * 1.001 < 1.02 * plain.objective_
+    assert two_shards.objective_ - two_shards.dual_gap_ <= plain.objective_
+    records = two_shards.history_
+    assert [record["round"] for record in records] == list(range(1, 11))
+    assert records[-1]["epoch"] == 4 and records[-1]["steps"] == 16000
+    assert records[-1]["progressive_objective"] < records[0]["progressive_objective"]
+    objective, gap = two_shards.to_local().certify(X, y)
+    assert objective == pytest.approx(two_shards.objective_, rel=1e-5) and 0 <= gap < 0.02 * objective
+
+
+def test_the_model_does_not_depend_on_who_runs_what(client, two_shards, blobs):
+    X, y = chunked(*blobs, 2000)
+    first = sorted(client.scheduler_info()["workers"])[0]
+    placed = client.persist([X, y], workers=[first])
+    assert same_model(DaskAssetClassifier(**SETTINGS).fit(*placed), two_shards)
+    options = dict(processes=False, dashboard_address="127.0.0.1:0", memory_limit=0)
+    options |= dict(n_workers=1, threads_per_worker=2)
+    with LocalCluster(**options) as alone, Client(alone, set_as_default=False) as other:
+        model = DaskAssetClassifier(**SETTINGS, client=other).fit(X, y)
+        assert same_model(model, two_shards)
+        assert model.score(X, y) == two_shards.to_local().score(*blobs)
+
+
+def test_recomputed_rows_change_nothing(client, two_shards, blobs):
+    model = DaskAssetClassifier(**SETTINGS, memory_limit=0).fit(*chunked(*blobs, 2000))
+    assert same_model(model, two_shards)
+
+
+def test_partitions_are_joined_into_shards(client, two_shards, blobs):
+    """500 rows a partition and two shards: the rows of 2000 a partition."""
+    model = DaskAssetClassifier(**SETTINGS, n_shards=2).fit(*chunked(*blobs, 500))
+    assert same_model(model, two_shards)
+    assert DaskAssetClassifier(**SETTINGS).fit(*chunked(*blobs, 1000)).n_shards_ == 4
+
+
+def test_empty_partitions_are_as_good_as_absent(client, two_shards, blobs):
+    X, y = blobs
+    sizes = ((0, 2000, 0, 2000, 0),)
+    model = DaskAssetClassifier(**SETTINGS).fit(
+        da.from_array(X, chunks=(*sizes, 3)), da.from_array(y, chunks=sizes)
+    )
+    assert same_model(model, two_shards)
+
+
+def test_partitions_of_one_class_and_of_very_different_size(client, blobs):
+    X, y = blobs
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]
+    plain = AssetClassifier(**SETTINGS).fit(X, y)
+    model = DaskAssetClassifier(**SETTINGS, rounds_per_epoch=20).fit(*chunked(X, y, 1000))
+    assert model.to_local().score(X, y) > plain.score(X, y) - 0.01
+    sizes = ((3, 1, 3500, 496),)
+    shuffled = np.random.default_rng(1).permutation(4000)
+    X, y = X[shuffled], y[shuffled]
+    model = DaskAssetClassifier(**SETTINGS).fit(
+        da.from_array(X, chunks=(*sizes, 3)), da.from_array(y, chunks=sizes)
+    )
+    assert model.n_shards_ == 4
+    assert model.objective_ < 1.02 * plain.objective_
+
+
+def test_sparse_blocks_and_several_classes(client):
+    X, y = make_classification(
+        1500, 20, n_informative=6, n_classes=3, class_sep=2.0, random_state=0, n_clusters_per_class=1
+    )
+    X[np.abs(X) < 0.5] = 0
+    names = np.array(["a", "bb", "ccc"])[y]
+    blocks = da.from_array(X, chunks=(750, -1)).map_blocks(sp.csr_matrix)
+    targets = da.from_array(names, chunks=750)
+    settings = SETTINGS | dict(gamma="scale", n_components=150)
+    model = DaskAssetClassifier(**settings).fit(blocks, targets)
+    plain = AssetClassifier(**settings).fit(sp.csr_matrix(X), names)
+    assert model.classes_.tolist() == ["a", "bb", "ccc"]
+    assert sp.issparse(model.components_)
+    decisions = model.decision_function(blocks)
+    assert decisions.shape == (1500, 3)
+    np.testing.assert_array_equal(
+        decisions.compute().argmax(axis=1),
+        np.searchsorted(model.classes_, model.predict(blocks).compute()),
+    )
+    assert model.score(blocks, targets) > plain.score(sp.csr_matrix(X), names) - 0.02
+
+
+def test_weights_count_as_copies(client, blobs):
+    """Mild weights multiply slopes, uneven ones are drawn by: both come near the optimum of (PL)."""
+    X, y = blobs
+    settings = SETTINGS | dict(max_iter=20, class_weight={1: 2.0})
+    for heavy in (3.0, 200.0):
+        w = np.where(np.arange(4000) % 7 == 0, heavy, 1.0)
+        plain = AssetClassifier(**settings).fit(X, y, w)
+        model = DaskAssetClassifier(**settings).fit(*chunked(X, y, 2000), da.from_array(w, chunks=2000))
+        assert model.lam_ == pytest.approx(plain.lam_)
+        objective, _ = model.to_local().certify(X, y, w)
+        assert objective == pytest.approx(model.objective_, rel=1e-4)
+        assert model.objective_ < 1.05 * plain.objective_
+
+
+def test_rows_of_weight_zero_are_as_good_as_absent(client, two_shards, blobs):
+    X, y = blobs
+    w = np.ones(4100)
+    w[2000:2100] = 0
+    X, y = np.insert(X, [2000] * 100, 9.0, axis=0), np.insert(y, [2000] * 100, 5)
+    sizes = ((2100, 2000),)
+    model = DaskAssetClassifier(**SETTINGS).fit(
+        da.from_array(X, chunks=(*sizes, 3)), da.from_array(y, chunks=sizes), da.from_array(w, sizes)
+    )
+    assert same_model(model, two_shards) and model.classes_.tolist() == [-1, 1]
+    assert model.component_indices_ is None
+    np.testing.assert_array_equal(two_shards.components_, blobs[0][two_shards.component_indices_])
+
+
+def test_regression_on_dataframes(client, waves):
+    X, y = waves
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y + 5.0})
+    lazy = dd.from_pandas(frame, npartitions=2)
+    settings = SETTINGS | dict(C=10, max_iter=30)
+    model = DaskAssetRegressor(**settings).fit(lazy[["a", "b"]], lazy["y"])
+    plain = AssetRegressor(**settings).fit(frame[["a", "b"]], frame["y"])
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    predicted = model.predict(lazy[["a", "b"]])
+    assert isinstance(predicted, dd.Series)
+    found = predicted.compute()
+    assert found.index.equals(frame.index)
+    np.testing.assert_allclose(found, model.to_local().predict(frame[["a", "b"]]), rtol=1e-12)
+    assert model.score(lazy[["a", "b"]], lazy["y"]) > plain.score(frame[["a", "b"]], frame["y"]) - 0.02
+    alone = DaskAssetRegressor(**settings, n_shards=1).fit(lazy[["a", "b"]], lazy["y"])
+    assert same_model(alone, plain)
+    constant = DaskAssetRegressor(epsilon=100.0).fit(lazy[["a", "b"]], lazy["y"])
+    assert not constant.coef_.any() and constant.n_iter_ == 0
+
+
+def test_files(client, blobs, tmp_path):
+    X, y = blobs
+    frame = pd.DataFrame(X, columns=list("abc")).assign(label=y, w=1.0)
+    for number in range(2):
+        frame[number * 2000 : (number + 1) * 2000].to_parquet(tmp_path / f"part-{number}.parquet")
+    found = read_parquet(str(tmp_path / "part-*.parquet"), "label", "w")
+    model = DaskAssetClassifier(**SETTINGS).fit(*found)
+    assert model.n_shards_ == 2 and model.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert model.score(*found[:2]) > 0.85
+    with pytest.raises(ValueError, match=r'target="nothing" is not among the columns'):
+        read_parquet(str(tmp_path / "part-*.parquet"), "nothing")
+
+
+# The estimator ------------------------------------------------------------------------------------
+
+
+def test_what_becomes_local_is_the_plain_estimator(two_shards, blobs):
+    X, y = blobs
+    local = two_shards.to_local()
+    assert type(local) is AssetClassifier and "client" not in local.get_params()
+    assert same_model(pickle.loads(pickle.dumps(local)), two_shards)
+    np.testing.assert_array_equal(two_shards.predict(chunked(X, y, 999)[0]).compute(), local.predict(X))
+    np.testing.assert_array_equal(two_shards.predict(X), local.predict(X))
+    assert local.partial_fit(X[:100], y[:100]).t_ > 16000
+
+
+def test_clones_share_the_client_and_pickles_have_none(client, blobs):
+    model = DaskAssetClassifier(**SETTINGS, client=client)
+    assert clone(model).client is client
+    assert clone(model).get_params() == model.get_params()
+    assert pickle.loads(pickle.dumps(model)).client is None
+
+
+def test_progress_is_told_by_callbacks_and_task_names(client, blobs):
+    callback = pytest.importorskip("sklearn.callback")
+    assert hasattr(callback, "ProgressBar")
+    epochs, names = [], set()
+
+    def prefixes(dask_scheduler):
+        return set(dask_scheduler.task_prefixes)
+
+    class Notes:
+        """Counts epochs."""
+
+        max_estimator_depth = 1
+
+        def setup(self, *args, **options):
+            pass
+
+        def teardown(self, *args, **options):
+            pass
+
+        def on_fit_task_begin(self, *args, **options):
+            pass
+
+        def on_fit_task_end(self, estimator, context, **options):
+            if context.task_name == "epoch":
+                epochs.append(context.task_id)
+                names.update(
+                    client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes))
+                )
+
+    DaskAssetClassifier(**SETTINGS).set_callbacks(Notes()).fit(*chunked(*blobs, 2000))
+    assert len(epochs) == 4
+    assert {"asset_round", "asset_shard", "asset_place", "load_part", "summarise"} <= names
+
+
+@pytest.mark.parametrize(
+    ("change", "parameters", "message"),
+    [
+        (lambda X, y: (X.compute(), y), {}, "X is a ndarray, not a Dask array or dataframe"),
+        (lambda X, y: (X, y.compute()), {}, "y is a ndarray and X a Dask collection"),
+        (lambda X, y: (X, y.rechunk(1000)), {}, "y has 4 partitions and X has 2"),
+        (lambda X, y: (X.rechunk((2000, 2)), y), {}, r"X.rechunk\(\{1: -1\}\)"),
+        (
+            lambda X, y: (X, da.from_array(y.compute(), ((1999, 2001),))),
+            {},
+            "In partition 0, X has 2000",
+        ),
+        (lambda X, y: (X * np.nan, y), {}, "X contains NaN"),
+        (lambda X, y: (X, y * 0), {}, "y has one class"),
+        (lambda X, y: (X[:0], y[:0]), {}, "X has no row of positive weight"),
+        (lambda X, y: (X, y), {"tol": 0.1}, "tol=0.1 does not work on a cluster"),
+        (lambda X, y: (X, y), {"early_stopping": True}, "early_stopping=True does not work"),
+        (lambda X, y: (X, y), {"n_shards": 0}, "n_shards=0 is not a positive integer"),
+        (lambda X, y: (X, y), {"client": "tcp://127.0.0.1:1"}, "is not a synchronous"),
+        (lambda X, y: (X, y), {"class_weight": {1: 0}}, "has a weight of 0"),
+    ],
+)
+def test_bad_input_gives_one_sentence(client, blobs, change, parameters, message):
+    model = DaskAssetClassifier(**SETTINGS, **parameters)
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(*change(*chunked(*blobs, 2000)))
+    assert not hasattr(model, "coef_")
+
+
+def test_without_a_client_it_says_how_to_get_one(monkeypatch):
+    monkeypatch.setattr("distributed.client._global_clients", {})
+    fit = DaskAssetClassifier().fit
+    with pytest.raises(ValueError, match="client=None, and this process has no Dask client; make one"):
+        contextvars.Context().run(fit, da.ones((4, 2)), da.ones(4))
+
+
+# Faults -------------------------------------------------------------------------------------------
+
+
+def when_round(client, number, act):
+    """Do something as soon as this round, or a later one, is being run."""
+
+    def rounds(dask_scheduler):
+        keys = [key for key, task in dask_scheduler.tasks.items() if task.state == "processing"]
+        return [int(key.split("-")[2]) for key in keys if str(key).startswith("asset_round-")]
+
+    def watch():
+        for _ in range(2000):
+            if max(client.run_on_scheduler(rounds), default=-1) >= number:
+                act()
+                return
+            time.sleep(0.005)
+
+    return in_background(watch)
+
+
+@pytest.fixture(scope="module")
+def slow_problem():
+    """Rounds of some tenths of a second."""
+    X, y = make_classification(30_000, 20, n_informative=10, random_state=0)
+    return X.astype(np.float32), y
+
+
+SLOW = dict(n_components=300, max_iter=4, random_state=0, rounds_per_epoch=5)
+
+
+def test_a_worker_killed_in_a_round_changes_nothing(client, slow_problem):
+    expected = DaskAssetClassifier(**SLOW).fit(*chunked(*slow_problem, 15_000))
+    pids = client.run(os.getpid)
+    victim = pids[sorted(pids)[0]]
+    watching = when_round(client, 7, lambda: os.kill(victim, signal.SIGKILL))
+    model = DaskAssetClassifier(**SLOW).fit(*chunked(*slow_problem, 15_000))
+    watching.join()
+    assert victim not in client.run(os.getpid).values()
+    assert same_model(model, expected)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+    client.wait_for_workers(2, timeout=30)
+
+
+def test_scattered_rows_cannot_be_computed_again_and_it_says_so(client, slow_problem):
+    X, y = slow_problem
+    pids = client.run(os.getpid)
+    worker = sorted(pids)[0]
+    lost = client.scatter(X[:15_000], workers=[worker], hash=False)
+    rows = da.concatenate(
+        [da.from_delayed(lost, (15_000, 20), X.dtype), da.from_array(X[15_000:], chunks=(15_000, -1))]
+    )
+    watching = when_round(client, 2, lambda: os.kill(pids[worker], signal.SIGKILL))
+    with pytest.raises(ClusterError, match=r"not by client.scatter|Rows that were scattered"):
+        DaskAssetClassifier(**SLOW).fit(rows, da.from_array(y, chunks=15_000))
+    watching.join()
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_a_cluster_without_workers_is_told(blobs, monkeypatch):
+    monkeypatch.setattr(cluster, "GRACE", 1.0)
+    options = dict(n_workers=0, processes=False, dashboard_address="127.0.0.1:0")
+    with LocalCluster(**options) as empty, Client(empty, set_as_default=False) as connected:
+        model = DaskAssetClassifier(client=connected)
+        with pytest.raises(ClusterError, match="has had no worker for 1 s"):
+            model.fit(*chunked(*blobs, 2000))
+
+
+def test_a_worker_that_joins_late_changes_nothing(client, two_shards, blobs):
+    watching = when_round(client, 1, lambda: client.cluster.scale(3))
+    model = DaskAssetClassifier(**SETTINGS).fit(*chunked(*blobs, 2000))
+    watching.join()
+    client.wait_for_workers(3, timeout=30)
+    assert same_model(model, two_shards)
+
+
+def test_an_error_on_a_worker_is_raised_here(client, blobs):
+    here = os.getpid()
+
+    def kernel(X, Z):
+        if os.getpid() != here:
+            raise ZeroDivisionError("not this kernel")
+        return np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2))
+
+    with pytest.raises(ZeroDivisionError, match="not this kernel"):
+        DaskAssetClassifier(**SETTINGS, kernel=kernel).fit(*chunked(*blobs, 2000))
+
+
+def test_a_scheduler_that_goes_away_is_told_within_a_minute(blobs, tmp_path, monkeypatch):
+    assert cluster.GRACE < 30
+    monkeypatch.setattr(cluster, "GRACE", 5.0)
+    address = str(tmp_path / "scheduler.json")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    options = ["--scheduler-file", address, "--no-dashboard", "--host", "127.0.0.1"]
+    scheduler = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", *options], **quiet
+    )
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1",
+         "--death-timeout", "20", *options], **quiet,
+    )  # fmt: skip
+    try:
+        for _ in range(200):
+            if os.path.exists(address):
+                break
+            time.sleep(0.1)
+        with Client(scheduler_file=address, set_as_default=False) as connected:
+            connected.wait_for_workers(1, timeout=30)
+            killed = []
+
+            def kill():
+                scheduler.kill()
+                killed.append(time.monotonic())
+
+            watching = when_round(connected, 2, kill)
+            model = DaskAssetClassifier(**SETTINGS, rounds_per_epoch=200, client=connected)
+            with pytest.raises(ClusterError, match=r"The scheduler tcp://127.* does not answer"):
+                model.fit(*chunked(*blobs, 2000))
+            assert time.monotonic() - killed[0] < 60
+            watching.join()
+            assert not hasattr(model, "coef_")
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()
