@@ -7,13 +7,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm import AssetClassifier, AssetRegressor, load, open_rows, save
 from asset_svm.data import GivenOrder, UniformOrder
 from asset_svm.engines.local import LocalEngine
+from asset_svm.engines.online import Recent
 from asset_svm.estimators import device as devices
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.feasible import FeasibleSet
-from asset_svm.features import FourierFeatures, Metric, NystroemFeatures
+from asset_svm.features import FourierFeatures, HadamardFeatures, Metric, NystroemFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers import Average, Cut, Driver, FractionWindow, ModelAxis, SolverState
@@ -239,7 +240,9 @@ def test_a_nonfinite_iterate_is_raised(device):
 
 def maps(rng):
     X = rng.normal(size=(700, 13))
-    yield X, FourierFeatures.sample(Kernel("rbf", 0.3), 13, 91, rng)
+    for kind in ("iid", "orthogonal", "qmc"):
+        yield X, FourierFeatures.sample(Kernel("rbf", 0.3), 13, 91, rng, kind)
+    yield X, HadamardFeatures.sample(Kernel("rbf", 0.3), 13, 91, rng)
     for kernel in (
         Kernel("rbf", 0.05),
         Kernel("laplacian", 0.05),
@@ -351,11 +354,16 @@ def test_a_regressor_on_the_card_matches_one_on_the_host(card_estimators, waves)
         dict(memory_limit=0),
         dict(average=100),
         dict(average=None),
+        dict(landmarks="kmeans"),
+        dict(landmarks="margin"),
+        dict(n_components="auto"),
+        dict(approximation="fourier", fourier="hadamard"),
     ],
 )
 def test_other_ways_to_run_work_on_the_card_too(card_estimators, options):
     X, y = digits()
-    model = AssetClassifier(gamma=0.1, C=10, n_components=100, random_state=0, device="cuda", **options)
+    options = dict(n_components=100) | options
+    model = AssetClassifier(gamma=0.1, C=10, random_state=0, device="cuda", **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y)
@@ -393,11 +401,57 @@ def test_sparse_rows_streams_and_weights_work_on_the_card(card_estimators):
 @pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
 def test_a_model_of_the_card_is_pickled_without_it(card_estimators):
     X, y = digits()
-    model = AssetClassifier(gamma=0.1, n_components=600, random_state=0, device="cuda", step="robust")
+    model = AssetClassifier(gamma=1.0, n_components=600, random_state=0, device="cuda", step="robust")
     model.fit(X, y)
+    assert isinstance(model.feature_map_, CardNystroem)
     copy = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
     assert type(copy.feature_map_) is NystroemFeatures
     close(copy.decision_function(X), model.decision_function(X), 1e-4)
+
+
+@pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
+@pytest.mark.parametrize("landmarks", ["uniform", "rpcholesky"])
+def test_a_model_of_the_card_is_saved_as_one_of_the_host(card_estimators, landmarks, tmp_path):
+    pytest.importorskip("safetensors")
+    X, y = digits()
+    options = dict(gamma=1.0, n_components=600, random_state=0, landmarks=landmarks, step="robust")
+    model = AssetClassifier(device="cuda", **options).fit(X, y)
+    assert isinstance(model.feature_map_, CardNystroem)
+    save(model, tmp_path / "card.asset")
+    copy = load(tmp_path / "card.asset")
+    assert copy.device == "cpu" and model.device == "cuda"
+    assert type(copy.feature_map_) is NystroemFeatures
+    assert copy._session.phi is copy.feature_map_
+    assert copy.approximation_error_ == model.approximation_error_
+    close(copy.decision_function(X), model.decision_function(X), 1e-4)
+    copy.partial_fit(X[:500], y[:500])
+    copy.set_params(device="cuda").partial_fit(X[500:], y[500:])
+    assert copy.score(X, y) > 0.6
+
+
+def test_cells_and_streams_stay_on_the_host(tmp_path):
+    X, y = digits()
+    with pytest.raises(ValueError, match="n_cells=4"):
+        AssetClassifier(n_cells=4, device="cuda").fit(X, y)
+    cells = AssetClassifier(n_cells=4, gamma=0.1, random_state=0, device="auto").fit(X, y)
+    same = AssetClassifier(n_cells=4, gamma=0.1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(cells.decision_function(X), same.decision_function(X))
+    path = tmp_path / "rows.npz"
+    np.savez(path, X=X, y=y)
+    options = dict(gamma=0.1, n_components=50, max_iter=1, memory_limit=1000, random_state=0)
+    with pytest.raises(ValueError, match="device='cuda' needs all rows in memory"):
+        AssetClassifier(device="cuda", **options).fit(open_rows(path))
+    streamed = AssetClassifier(device="auto", **options).fit(open_rows(path))
+    assert streamed.score(X, y) > 0.6
+
+
+def test_the_last_rows_of_a_stream_are_kept_on_the_host():
+    recent = Recent.none(1)
+    for size in (300, 1500, 200):
+        rows = torch.full((size, 2), float(size))
+        recent = recent.joined(rows, np.ones((1, size)), np.ones(size))
+        assert isinstance(recent.X, np.ndarray)
+    np.testing.assert_array_equal(recent.X[:, 0], np.repeat([1500.0, 200.0], [824, 200]))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -415,6 +469,7 @@ def test_landmarks_factored_on_the_card_give_the_same_kernel(device, gamma):
     close(one @ one.T, other @ other.T, 1e-6)
     coef = np.ones((1, there.dimension))
     close(there.decision_weights(coef), coef @ there.projection.T, 1e-9)
+    assert there.trace_error == pytest.approx(here.trace_error, rel=1e-3, abs=1e-9)
 
 
 @pytest.mark.parametrize("device", DEVICES)
