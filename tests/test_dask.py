@@ -308,6 +308,8 @@ def test_progress_is_told_by_callbacks_and_task_names(client, blobs):
         (lambda X, y: (X, y * 0), {}, "y has one class"),
         (lambda X, y: (X[:0], y[:0]), {}, "X has no row of positive weight"),
         (lambda X, y: (X, y), {"tol": 0.1}, "tol=0.1 does not work on a cluster"),
+        (lambda X, y: (X, y), {"n_components": "auto"}, 'n_components="auto" tries several'),
+        (lambda X, y: (X, y), {"landmarks": "margin"}, 'landmarks="margin" needs a first fit'),
         (lambda X, y: (X, y), {"early_stopping": True}, "early_stopping=True does not work"),
         (lambda X, y: (X, y), {"n_shards": 0}, "n_shards=0 is not a positive integer"),
         (lambda X, y: (X, y), {"client": "tcp://127.0.0.1:1"}, "is not a synchronous"),
@@ -315,7 +317,7 @@ def test_progress_is_told_by_callbacks_and_task_names(client, blobs):
     ],
 )
 def test_bad_input_gives_one_sentence(client, blobs, change, parameters, message):
-    model = DaskAssetClassifier(**SETTINGS, **parameters)
+    model = DaskAssetClassifier(**(SETTINGS | parameters))
     with pytest.raises((ValueError, TypeError), match=message):
         model.fit(*change(*chunked(*blobs, 2000)))
     assert not hasattr(model, "coef_")

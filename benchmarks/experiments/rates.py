@@ -23,7 +23,7 @@ from asset_svm.features import FourierFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import Hinge
 from asset_svm.pages import Line, Paragraph, Part, Section, Table, line_chart
-from asset_svm.solvers import Average, Driver, FractionWindow, ModelAxis, NoWindow, SolverState
+from asset_svm.solvers import Average, Cut, Driver, FractionWindow, ModelAxis, NoWindow, SolverState
 from asset_svm.steps import RobustStep, StrongStep, estimate_gradient_bound
 from experiments.base import Record, Scale, Task, select
 
@@ -128,7 +128,8 @@ def run(seed: int, rho: float | None) -> dict[str, Any]:
         driver = Driver(
             problem, targets, UniformOrder(ROWS, seed, None),
             ModelAxis.build(loss, (LAM,), [ball], [rule]),
-            SolverState.zeros(1, DIMENSION, problem.dtype), Average(window), length=length,
+            SolverState.zeros(1, DIMENSION, problem.dtype), Average(window), cut=Cut(512),
+                length=length,
         )  # fmt: skip
         driver.advance(length)
         x = driver.model()[0][0]

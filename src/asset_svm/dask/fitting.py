@@ -138,6 +138,11 @@ class DaskLearner(Learner):
         super()._check_parameters()
         check.check_count("n_shards", self.n_shards, optional=True)
         check.check_count("rounds_per_epoch", self.rounds_per_epoch, optional=True)
+        if self.n_components == "auto":
+            raise ValueError(
+                'n_components="auto" tries several on rows in memory, which a cluster\'s are not; set '
+                "n_components to a number."
+            )
         for name, (usual, why) in NOT_HERE.items():
             value = getattr(self, name)
             if value != usual:
