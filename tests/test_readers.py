@@ -474,3 +474,19 @@ def test_a_missing_file_is_told():
 def test_blocks_of_different_widths_are_joined():
     parts = [Block(sp.csr_matrix(np.ones((2, n))), np.zeros(2)) for n in (3, 1, 5)]
     assert Block.joined(parts).X.shape == (6, 5)
+
+
+def test_large_compressed_arrays_are_mapped_from_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr("asset_svm.data.array_files.SMALL_MEMBER", 1000)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 7)).astype(np.float32), rng.integers(2, size=500)
+    for order in "CF":
+        np.savez_compressed(tmp_path / "packed.npz", X=np.asarray(X, order=order), y=y)
+        source = open_rows(tmp_path / "packed.npz")
+        blocks = list(source.windows(200))
+        np.testing.assert_array_equal(np.vstack([block.X for block in blocks]), X)
+        np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
+    whole = (tmp_path / "packed.npz").read_bytes()
+    (tmp_path / "packed.npz").write_bytes(whole.replace(whole[200:240], bytes(40)))
+    with pytest.raises(DataError, match="cannot be read"):
+        open_rows(tmp_path / "packed.npz")

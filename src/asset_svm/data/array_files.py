@@ -1,12 +1,16 @@
-"""NumPy's files as rows: .npy and .npz, memory-mapped where they are not compressed, never pickles.
+"""NumPy's files as rows: .npy and .npz, memory-mapped, never pickles.
 
 .npy             a matrix; the target is one of its columns, by default the last
 .npz with X, y   a matrix and its targets
 .npz of scipy    data, indices, indptr, shape of a CSR matrix, and y beside them
+
+Large compressed arrays are unpacked to disk first.
 """
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +24,8 @@ from asset_svm.data.source import ArrayRows, Block, RowSource
 from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
+SMALL_MEMBER = 16 << 20
+"""Bytes of a compressed array that are read into memory."""
 CSR = ("data", "indices", "indptr", "shape")
 
 
@@ -139,7 +145,7 @@ def _load_npy(path: Path) -> Array:
 
 
 class _Members:
-    """The arrays of a .npz file; those stored without compression are memory-mapped."""
+    """The arrays of a .npz file, memory-mapped: large compressed ones from a temporary file."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -157,11 +163,14 @@ class _Members:
         info = self.infos[name]
         try:
             with zipfile.ZipFile(self.path) as archive, archive.open(info) as member:
-                if info.compress_type != zipfile.ZIP_STORED:
+                stored = info.compress_type == zipfile.ZIP_STORED
+                if not stored and info.file_size <= SMALL_MEMBER:
                     return np.asarray(np.lib.format.read_array(member, allow_pickle=False))
                 shape, fortran, dtype, offset = _npy_header(member)
-            if dtype.hasobject:
-                raise ValueError("pickled objects are not read")
+                if dtype.hasobject:
+                    raise ValueError("pickled objects are not read")
+                if not stored:
+                    return _unpacked(member, shape, dtype, fortran=fortran)
             with self.path.open("rb") as raw:
                 raw.seek(info.header_offset + 26)
                 lengths = np.frombuffer(raw.read(4), dtype="<u2")
@@ -174,6 +183,15 @@ class _Members:
             raise
         except Exception as error:  # as above
             raise DataError(f"{self.path}: the array {name!r} cannot be read ({error}).") from None
+
+
+def _unpacked(member: Any, shape: tuple[int, ...], dtype: np.dtype[Any], *, fortran: bool) -> Array:
+    """The numbers that follow in a compressed member, through a file that is gone when they are."""
+    order: Any = "F" if fortran else "C"
+    with tempfile.TemporaryFile() as file:
+        shutil.copyfileobj(member, file, 1 << 20)
+        file.flush()
+        return np.memmap(file, dtype, "r", 0, shape, order)
 
 
 def _npy_header(member: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
