@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow bench paper check format clean
+.PHONY: demo test test-slow bench bench-gpu paper check format clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,10 @@ test-slow: $(VENV)/.dev  ## the tests that take minutes
 
 bench: $(VENV)/.dev  ## times beside scikit-learn's pipelines and the machine; needs ASSET_DATA
 	$(BIN)/python benchmarks/speed.py $(ARGS)
+
+bench-gpu: $(VENV)/.dev  ## MNIST-E on an NVIDIA card; needs ASSET_DATA and a CUDA build of torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cuda,plot]"
+	$(BIN)/python benchmarks/gpu.py $(ARGS)
 
 paper: $(VENV)/.paper  ## the paper's experiments beside their peers, as paper-report/index.html; ARGS=--full for all
 	$(BIN)/python benchmarks/paper.py $(ARGS)

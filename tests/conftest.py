@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,20 @@ settings.register_profile("suite", deadline=None, max_examples=50, derandomize=T
 settings.load_profile("suite")
 
 
+def card_is_there():
+    if find_spec("torch") is None:
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
 def pytest_collection_modifyitems(items):
     skip = pytest.mark.skip(reason="needs the data sets: set ASSET_DATA to their folder")
+    no_card = None if card_is_there() else pytest.mark.skip(reason="needs an NVIDIA card and torch")
     for item in items:
+        if "cuda" in item.keywords and no_card:
+            item.add_marker(no_card)
         if "data" in item.keywords and "ASSET_DATA" not in os.environ:
             item.add_marker(skip)
 

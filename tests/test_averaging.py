@@ -24,7 +24,7 @@ from asset_svm.engines.averaging import (
 from asset_svm.engines.certification import certify_rows
 from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.task import Recipe, Stopping, TrainingRows
-from asset_svm.engines.training import find_metric, train
+from asset_svm.engines.training import train
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures, NystroemFeatures
 from asset_svm.kernels import Kernel
@@ -46,7 +46,7 @@ def problem(step, *, dtype=np.float32, m=3000, fourier=False):
     else:
         phi = NystroemFeatures.sample(X, kernel, 40, rng, basis="eigen")
     recipe = Recipe(Hinge(), (1.0 / m,), step=step, free_intercept=step != "strong", seed=7)
-    metric = find_metric(phi, X, np.ones(m), 7) if step == "metric" else None
+    metric = ENGINE.find_metric(phi, X, np.ones(m), 7) if step == "metric" else None
     return X, y, phi, metric, recipe
 
 

@@ -28,6 +28,7 @@ from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.cli.main import main
 from asset_svm.cli.options import ELSEWHERE, PARAMETERS, parse_seconds, parse_size
 from asset_svm.cli.scores import ClassScores, RealScores, bin_of, centre_of
+from asset_svm.estimators import device
 
 X, Y = make_classification(1200, 5, n_informative=4, n_redundant=0, class_sep=1.5, random_state=0)
 COMMAND = [sys.executable, "-m", "asset_svm.cli.main"]
@@ -225,6 +226,18 @@ def test_an_error_is_one_sentence_and_exit_code_2(arguments, said, capsys):
     assert told.out == "" and told.err.startswith("asset: ") and told.err.count("\n") == 1
     assert said in told.err and "Traceback" not in told.err
     assert set(os.listdir()) == before
+
+
+def test_a_card_that_is_not_there_is_one_sentence(monkeypatch, capsys):
+    monkeypatch.setattr(device, "find_spec", lambda name: None)
+    assert main(["train", "train.csv", "--device", "cuda", *SMALL]) == 2
+    assert "asset-svm[cuda]" in capsys.readouterr().err
+    monkeypatch.setattr(device, "find_spec", lambda name: name)
+    monkeypatch.setattr(device, "_has_card", lambda: False)
+    assert main(["train", "train.csv", "--device", "cuda", *SMALL]) == 2
+    assert 'set device="cpu"' in capsys.readouterr().err
+    assert main(["train", "train.csv", "--device", "auto", *SMALL, "-o", "m.asset"]) == 0
+    assert asset_svm.load("m.asset").device == "auto"
 
 
 def test_help_answers_at_once_and_imports_nothing_heavy():

@@ -384,5 +384,6 @@ def test_the_trace_error_falls_with_the_number_of_landmarks(blobs):
 
 def test_margin_landmarks_without_rows_to_fit_first_are_refused(blobs):
     X, _ = blobs
+    model = AssetClassifier(landmarks="margin")
     with pytest.raises(ValueError, match='landmarks="margin" needs a first fit'):
-        AssetClassifier(landmarks="margin")._draw_map(X, None, 0)
+        model._draw_map(model._engine(X), X, None, 0)

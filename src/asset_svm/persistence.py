@@ -64,6 +64,11 @@ def save(model: Any, path: str | Path, *, provenance: dict[str, Any] | None = No
     provenance : dict, optional
         What the file shall tell of where the model comes from.
 
+    Notes
+    -----
+    A model of ``device="cuda"`` is saved as one of the CPU, since a file goes anywhere; after ``load``,
+    ``set_params(device="cuda")`` sends it back.
+
     Raises
     ------
     ValueError
@@ -154,7 +159,7 @@ class ModelEncoder(Encoder):
         """The JSON of an estimator."""
         return {
             "model": type(estimator).__name__,
-            "params": _encoded_params(self, estimator),
+            "params": _encoded_params(self, estimator) | _anywhere(estimator),
             "fitted": _encoded_results(self, estimator),
         }
 
@@ -204,6 +209,11 @@ def _encoded_params(encode: Encoder, estimator: Any) -> dict[str, Any]:
         "features": features,
     }
     return encoded
+
+
+def _anywhere(estimator: Any) -> dict[str, Any]:
+    """The device of a loaded model: a card may not be there."""
+    return {"device": "cpu" if estimator.device == "cuda" else estimator.device}
 
 
 def _restore_params(decode: Decoder, estimator: Any, params: dict[str, Any], path: Any) -> None:

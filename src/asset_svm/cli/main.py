@@ -217,7 +217,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail(2, _system_message(error))
     except OSError as error:
         return _fail(1, _system_message(error))
-    except (UsageError, ValueError, ImportError, ArithmeticError, MemoryError) as error:
+    except (UsageError, ValueError, ImportError, ArithmeticError, MemoryError, RuntimeError) as error:
         return _fail(2, str(error) or type(error).__name__)
     except Exception as error:
         # Typer's own errors have no common class that older versions of it export too.

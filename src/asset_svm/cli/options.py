@@ -60,6 +60,8 @@ PARAMETERS = (
     Parameter("early_stopping", "", "Stop when held-out rows say so.", flag=True),
     Parameter("validation_fraction", "FRACTION", "Rows held out for that [0.1]."),
     Parameter("n_iter_no_change", "COUNT", "Epochs without gain before it stops [5]."),
+    Parameter("device", "cpu|cuda|auto", "Where the work is done [cpu]."),
+    Parameter("precision", "float32|float16", "Of products on the card [float32]."),
     Parameter("class_weight", "balanced|LABEL=NUMBER,...", "Weights of classes."),
 )
 ELSEWHERE = {

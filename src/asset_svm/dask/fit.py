@@ -30,7 +30,7 @@ from asset_svm.engines.averaging import (
     run_rounds,
 )
 from asset_svm.engines.task import Recipe, Solution, TrainingRows
-from asset_svm.engines.training import check_finite, find_metric
+from asset_svm.engines.training import check_finite
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.learning import DEFAULT_EPOCHS, DEFAULT_STEPS, MILD_WEIGHTS, Rows
 from asset_svm.estimators.monitor import Monitor
@@ -62,10 +62,12 @@ class ClusterFit:
     monitor: Monitor
     sizes: list[int]
 
-    def __init__(self, estimator: Any, client: Client, X: Any, y: Any, sample_weight: Any):
+    def __init__(
+        self, estimator: Any, client: Client, X: Any, y: Any, sample_weight: Any, look: Any = None
+    ):
         self.estimator, self.client, self.X, self.y = estimator, client, X, y
         self.numeric = estimator._y_numeric
-        self.watch = Watch(client)
+        self.watch, self.look = Watch(client), look
         self.parts = partitions(X, y, sample_weight, numeric=self.numeric)
         self.seed = estimator._seed()
 
@@ -79,10 +81,11 @@ class ClusterFit:
         weights = [_weight(s, encoding) for s in summaries]
         weight_sum = sum(weights)
         lam = estimator.lam if estimator.lam is not None else 1.0 / (estimator.C * weight_sum)
-        self.phi = estimator._draw_map(rows.X, rows.uneven, seed, batch=False)
+        engine = estimator._host_engine()
+        self.phi = estimator._draw_map(engine, rows.X, rows.uneven, seed, batch=False)
         self.metric = None
         if estimator._step == "metric":
-            self.metric = find_metric(self.phi, rows.X, rows.weight, seed)
+            self.metric = engine.find_metric(self.phi, rows.X, rows.weight, seed)
         n_models = encoded.targets.n_models
         self.recipe = recipe = estimator._recipe(encoded.loss, float(lam), n_models, seed)
         groups = group([s.n_rows for s in summaries], estimator.n_shards or MOST_SHARDS)
@@ -97,7 +100,6 @@ class ClusterFit:
         if sampling == "uniform":  # rows are drawn by their weights, which shares must then follow
             shares = np.array([sum(weights[k] for k in members) for members in groups]) / weight_sum
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
-        engine = estimator._engine()
         sample = TrainingRows(
             engine.rows(phi, rows.X, screen=recipe.screens),
             encoded.targets,
@@ -109,7 +111,9 @@ class ClusterFit:
         )
         steps = total * epochs // len(groups)
         sizes = find_step_sizes(engine, recipe, sample, encoded.y_max, steps)
-        self.monitor = Monitor(estimator, self.phi, self.metric, encoded, None, epochs, self.X, self.y)
+        self.monitor = Monitor(
+            estimator, engine, self.phi, self.metric, encoded, None, epochs, self.X, self.y, self.look
+        )
         if sizes.trivial:
             return self._trivial(sizes, rows), rows, encoded
         plan = Plan(recipe, phi, self.metric, sizes, epochs, self._rounds(epochs, steps), len(groups))

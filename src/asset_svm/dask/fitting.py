@@ -167,7 +167,7 @@ class DaskLearner(Learner):
     def _fit(self, X, y, sample_weight, watch=None):
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
-            fit = ClusterFit(self, self._connection(), X, y, sample_weight)
+            fit = ClusterFit(self, self._connection(), X, y, sample_weight, watch)
             solution, rows, encoded = fit.run()
             forget(self, keep=("classes_",))
             self.n_features_in_ = fit.n_features

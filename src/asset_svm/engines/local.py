@@ -8,7 +8,7 @@ one that is computed anew, bit for bit.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,8 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.engines.workers import Workers, blas_threads, working
-from asset_svm.features import Evaluable
+from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
+from asset_svm.solvers import Driver
 from asset_svm.solvers.blocks import BlockRows, Cut
+from asset_svm.solvers.pilot import Subset
 from asset_svm.solvers.products import mixed_margins, mixed_sums
 
 Array = npt.NDArray[Any]
@@ -36,6 +38,10 @@ LONG_BLOCKS = 4
 BLOCK_SIZE = 512
 """Rows mapped and stepped through at a time: large enough for a matrix product, small enough for
 the block of V to stay in a cache."""
+METRIC_SAMPLE = 2048
+"""Rows from which the metric is estimated."""
+LOOK = 1024
+"""Rows at a time, where all of them are looked at once."""
 
 
 def available_memory() -> int:
@@ -80,6 +86,8 @@ class LocalRows:
     screen : bool
         Whether basis values are of use.
     """
+
+    look_size = LOOK
 
     def __init__(self, phi: Evaluable, X: Matrix, block_size: int, *, keep: bool, screen: bool = True):
         self.X, self.block_size = X, block_size
@@ -272,6 +280,9 @@ class LocalEngine:
     memory_limit: int | None = None
     block_size: int = BLOCK_SIZE
 
+    nystroem = NystroemFeatures
+    """The class of Nystroem maps whose landmarks are factored here."""
+
     def memory(self) -> int:
         """Bytes that mapped rows, or kernel matrices, may take."""
         return available_memory() // 2 if self.memory_limit is None else self.memory_limit
@@ -314,3 +325,23 @@ class LocalEngine:
             return
         with ThreadPoolExecutor(threads) as pool:
             yield pool
+
+    def driver(self, *args: Any, **options: Any) -> Driver:
+        """A driver for rows of this engine."""
+        return Driver(*args, **options)
+
+    def hold(self, mapped: Any, rows: Array) -> Subset:
+        """Some of the mapped rows, mapped once."""
+        return Subset.of(mapped, rows, self.block_size)
+
+    def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
+        """The metric of the data from a random sample of rows."""
+        rng = np.random.default_rng([seed, 3])
+        count = min(METRIC_SAMPLE, X.shape[0])
+        chosen = np.sort(rng.choice(X.shape[0], size=count, replace=False))
+        return phi.find_metric(phi(X[chosen]), weight[chosen], rng)
+
+    def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
+        """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""
+        V = phi(X)
+        return lambda coef: np.asarray(V @ coef.T.astype(V.dtype))

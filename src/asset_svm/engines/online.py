@@ -23,13 +23,12 @@ import scipy.sparse as sp
 
 from asset_svm.data import GivenOrder, Order, ShuffledOrder, Targets
 from asset_svm.engines.certification import certify_rows
-from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.task import Recipe, TrainingRows
-from asset_svm.engines.training import check_finite, find_metric, pilot_scale, sample_gradients
+from asset_svm.engines.task import Engine, Recipe, TrainingRows
+from asset_svm.engines.training import check_finite, pilot_scale, sample_gradients
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS
 from asset_svm.problem import Certificate
-from asset_svm.solvers import Average, Cut, Driver, ModelAxis, SolverState
+from asset_svm.solvers import Average, Cut, ModelAxis, SolverState
 from asset_svm.solvers.driver import Progress, Slopes
 
 Array = npt.NDArray[Any]
@@ -72,9 +71,12 @@ class Recent:
 
     def joined(self, X: Matrix, y: Array, weight: Array) -> Recent:
         """With a new batch at the end."""
+        last = X[-RECENT:]
+        if hasattr(last, "cpu"):  # a tensor on the card
+            last = last.cpu().numpy()
         if X.shape[0] >= RECENT or self.X is None:
-            return Recent(X[-RECENT:].copy(), y[:, -RECENT:], weight[-RECENT:])
-        stacked = sp.vstack([self.X, X], "csr") if sp.issparse(X) else np.vstack([self.X, X])
+            return Recent(last.copy(), y[:, -RECENT:], weight[-RECENT:])
+        stacked = sp.vstack([self.X, last], "csr") if sp.issparse(last) else np.vstack([self.X, last])
         return Recent(
             stacked[-RECENT:],
             np.hstack([self.y, y])[:, -RECENT:],
@@ -124,10 +126,10 @@ class OnlineSession:
         coef, intercept = self.average.result(self.state)
         return coef if self.metric is None else self.metric.apply(coef), intercept
 
-    def _estimate_metric(self) -> None:
+    def _estimate_metric(self, engine: Engine) -> None:
         """The metric of the recent rows, the state carried over into it."""
         recent, seed = self.recent, self.recipe.seed + self.batches
-        new = find_metric(self.phi, recent.X, recent.weight, seed)
+        new = engine.find_metric(self.phi, recent.X, recent.weight, seed)
         old = self.metric or Metric.identity(self.phi.dimension)
 
         def change(A: Array) -> Array:
@@ -137,7 +139,7 @@ class OnlineSession:
         self.average.change_basis(change)
         self.metric = new
 
-    def _estimate_gradients(self, engine: LocalEngine) -> None:
+    def _estimate_gradients(self, engine: Engine) -> None:
         """D_G and kappa of the recent rows; kappa only grows."""
         recent = self.recent
         m = recent.X.shape[0]
@@ -151,24 +153,24 @@ class OnlineSession:
         return copy.deepcopy(self, {id(self.phi): self.phi})
 
     def prepare(
-        self, engine: LocalEngine, X: Matrix, targets: Targets, weight: Array, y_max: float, steps: int
+        self, engine: Engine, X: Matrix, targets: Targets, weight: Array, y_max: float, steps: int
     ) -> None:
         """Settle everything from a uniform sample of all rows, for a run of about ``steps`` steps."""
         self.y_max = y_max
         if self.recipe.step == "metric":
-            self.metric = find_metric(self.phi, X, weight, self.recipe.seed)
+            self.metric = engine.find_metric(self.phi, X, weight, self.recipe.seed)
         rows = self._rows(engine, X, targets, weight, GivenOrder(X.shape[0]))
         self.gradient_bounds, self.kappa = sample_gradients(self.recipe, rows)
         with engine.pool(len(self.recipe.lam)) as pool:
             self._settle_scale(engine, rows, steps, pool)
 
-    def learn(self, engine: LocalEngine, X: Matrix, targets: Targets, weight: Array) -> Progress:
+    def learn(self, engine: Engine, X: Matrix, targets: Targets, weight: Array) -> Progress:
         """Learn from one window of a prepared run, its rows in the order given."""
         rows = self._rows(engine, X, targets, weight, GivenOrder(X.shape[0]))
         with engine.pool(len(self.recipe.lam)) as pool:
             return self._run(engine, rows, pool, None)
 
-    def certify(self, engine: LocalEngine, X: Matrix, targets: Targets, weight: Array) -> Certificate:
+    def certify(self, engine: Engine, X: Matrix, targets: Targets, weight: Array) -> Certificate:
         """The certificate of the averaged model on (PL) of these rows."""
         rows = self._rows(engine, X, targets, weight, GivenOrder(X.shape[0]))
         certificate = certify_rows(rows, self.recipe, self.average.result(self.state))
@@ -177,7 +179,7 @@ class OnlineSession:
 
     def update(
         self,
-        engine: LocalEngine,
+        engine: Engine,
         X: Matrix,
         targets: Targets,
         weight: Array,
@@ -193,7 +195,7 @@ class OnlineSession:
         first = self.gradient_bounds is None
         due = first or (self.rows_seen + n >= self.next_estimate and self.recent.enough)
         if due and self.recipe.step == "metric" and (first or self.recent.enough):
-            self._estimate_metric()
+            self._estimate_metric(engine)
         if due:
             self._estimate_gradients(engine)
         rows = self._rows(engine, X, targets, weight, order)
@@ -210,7 +212,7 @@ class OnlineSession:
         return certificate
 
     def _rows(
-        self, engine: LocalEngine, X: Matrix, targets: Targets, weight: Array, order: Order
+        self, engine: Engine, X: Matrix, targets: Targets, weight: Array, order: Order
     ) -> TrainingRows:
         """Rows mapped by phi, in the metric where there is one."""
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
@@ -225,7 +227,7 @@ class OnlineSession:
         )
 
     def _settle_scale(
-        self, engine: LocalEngine, rows: TrainingRows, steps: int, pool: ThreadPoolExecutor | None
+        self, engine: Engine, rows: TrainingRows, steps: int, pool: ThreadPoolExecutor | None
     ) -> None:
         """The multiplier of D_X for ``steps`` steps: given, by a pilot, or the usual one."""
         assert self.gradient_bounds is not None
@@ -247,7 +249,7 @@ class OnlineSession:
 
     def _run(
         self,
-        engine: LocalEngine,
+        engine: Engine,
         rows: TrainingRows,
         pool: ThreadPoolExecutor | None,
         slopes: Slopes | None,
@@ -257,7 +259,7 @@ class OnlineSession:
         n = rows.order.n_rows
         sets = self.recipe.feasible_sets(self.y_max, self.kappa)
         rules = self.recipe.rules(sets, self.gradient_bounds, self.scale, self.horizon, self.metric)
-        driver = Driver(
+        driver = engine.driver(
             rows.mapped,
             rows.targets,
             rows.order,

@@ -3,26 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from asset_svm.data import GivenOrder, Order, Targets
 from asset_svm.feasible import FeasibleSet
-from asset_svm.features import Metric
+from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.losses import Loss
 from asset_svm.problem import Certificate
-from asset_svm.solvers import BlockRows, CountWindow, FractionWindow, NoWindow, RowBlock, SolverState
+from asset_svm.solvers import (
+    BlockRows,
+    CountWindow,
+    Cut,
+    FractionWindow,
+    NoWindow,
+    RowBlock,
+    SolverState,
+)
 from asset_svm.solvers.average import Window
 from asset_svm.solvers.driver import Form
+from asset_svm.solvers.pilot import Trials
 from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep
 
 Array = npt.NDArray[Any]
 StepKind = Literal["robust", "strong", "metric"]
+Matrix = Any
 BLOCK = 1024
 """Rows at a time, where all of them are looked at once."""
+
+
+class Engine(Trials, Protocol):
+    """Who evaluates phi and runs the loop."""
+
+    @property
+    def nystroem(self) -> type[NystroemFeatures]:
+        """The class of Nystroem maps whose landmarks are factored here."""
+
+    def rows(self, phi: Evaluable, X: Matrix, *, screen: bool) -> BlockRows:
+        """phi of the rows of X."""
+
+    def memory(self) -> int:
+        """Bytes that mapped rows may take."""
+
+    def cut(self, n_rows: int, *, screen: bool) -> Cut:
+        """Steps between two looks at a run over so many rows."""
+
+    def working(self, rows: BlockRows) -> AbstractContextManager[None]:
+        """Inside, rows are mapped ahead of the loop, where the engine has threads for it."""
+
+    def pool(self, n_models: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
+        """Threads for the models of a block."""
+
+    def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
+        """The metric of the data from a random sample of rows."""
+
+    def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
+        """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""
 
 
 @dataclass(frozen=True)
@@ -183,8 +224,9 @@ class TrainingRows:
 
     def indices(self) -> Iterator[Array]:
         """The numbers of all rows in their order, a block at a time."""
-        for start in range(0, self.order.n_rows, BLOCK):
-            yield np.arange(start, min(start + BLOCK, self.order.n_rows))
+        size = self.mapped.look_size
+        for start in range(0, self.order.n_rows, size):
+            yield np.arange(start, min(start + size, self.order.n_rows))
 
     def some(self, count: int, seed: int) -> TrainingRows:
         """At most ``count`` of the rows, drawn at random."""
@@ -228,6 +270,10 @@ class _Some:
     @property
     def screens(self) -> bool:
         return self.mapped.screens
+
+    @property
+    def look_size(self) -> int:
+        return self.mapped.look_size
 
     @property
     def looks_ahead(self) -> int:

@@ -16,11 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.engines.certification import certify_rows, tight_seconds
-from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.task import BLOCK, Recipe, Solution, Stopping, TrainingRows
+from asset_svm.engines.task import BLOCK, Engine, Recipe, Solution, Stopping, TrainingRows
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.feasible import FeasibleSet
-from asset_svm.features import FeatureMap, Metric
 from asset_svm.problem import Certificate
 from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
 from asset_svm.solvers.driver import Slopes
@@ -31,8 +29,6 @@ Array = npt.NDArray[Any]
 Matrix = Any
 MOST_LOOKS = 200
 """Records that the history of a run on tiny data has."""
-METRIC_SAMPLE = 2048
-"""Rows from which the metric is estimated."""
 
 
 def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float]:
@@ -55,17 +51,8 @@ def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float]:
     return np.array(bounds), kappa
 
 
-def find_metric(
-    phi: FeatureMap, X: Matrix, weight: Array, seed: int, count: int = METRIC_SAMPLE
-) -> Metric:
-    """The metric of the data from a random sample of rows."""
-    rng = np.random.default_rng([seed, 3])
-    chosen = np.sort(rng.choice(X.shape[0], size=min(count, X.shape[0]), replace=False))
-    return phi.find_metric(phi(X[chosen]), weight[chosen], rng)
-
-
 def train(
-    engine: LocalEngine,
+    engine: Engine,
     recipe: Recipe,
     rows: TrainingRows,
     stopping: Stopping,
@@ -99,7 +86,7 @@ def train(
         state = start or SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
         state.clear_segment()
         axis, average = plan(stopping.stage(0) if staged else stopping.epochs)
-        driver = Driver(
+        driver = engine.driver(
             rows.mapped,
             rows.targets,
             rows.order,
@@ -257,7 +244,7 @@ def _record(driver: Driver, epoch: int, seconds: float) -> dict[str, Any]:
 
 
 def pilot_scale(
-    engine: LocalEngine,
+    engine: Engine,
     recipe: Recipe,
     rows: TrainingRows,
     sets: list[FeasibleSet],
@@ -283,7 +270,7 @@ def pilot_scale(
         total=total,
         weight=rows.weight,
         seed=recipe.seed,
-        block_size=engine.block_size,
+        engine=engine,
         pool=pool,
         average=recipe.usual_average(decaying=decaying),
     )

@@ -17,13 +17,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from asset_svm.data import Targets
 from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.task import Recipe, StepKind
+from asset_svm.engines.task import Engine, Recipe, StepKind
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.callbacks import CallbackSupportMixin
 from asset_svm.estimators.decision import Decision
+from asset_svm.estimators.device import (
+    card_engine,
+    check_card_rows,
+    check_host_rows,
+    goes_to_card,
+    on_card,
+    on_host,
+)
 from asset_svm.estimators.fitting import FLOATS, results
 from asset_svm.estimators.landmarks import check_landmarks, sampler_of
 from asset_svm.estimators.maps import (
+    DEFAULT_COMPONENTS,
     FOURIER_KINDS,
     check_rank,
     draw_fourier,
@@ -85,6 +94,8 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         warm_start,
         random_state,
         n_jobs,
+        device,
+        precision,
         verbose,
     ):
         self.kernel = kernel
@@ -119,6 +130,8 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
+        self.precision = precision
         self.verbose = verbose
 
     # scikit-learn's own protocol --------------------------------------------------------------
@@ -175,6 +188,13 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         check.check_not_negative("memory_limit", self.memory_limit, optional=True)
         check.check_flag("warm_start", self.warm_start)
         check.check_jobs(self.n_jobs)
+        check.check_choice("device", self.device, ("cpu", "cuda", "auto"))
+        if self.device == "cuda" and self.n_cells is not None:
+            raise ValueError(
+                f'device="cuda" has no cells, and n_cells={self.n_cells!r} asks for them; set '
+                'device="cpu" ("auto" takes it too), or n_cells=None.'
+            )
+        check.check_choice("precision", self.precision, ("float32", "float16"))
         check.check_level("verbose", self.verbose)
 
     @property
@@ -187,9 +207,22 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
     def _step(self) -> StepKind:
         return "metric" if self.step == "auto" else self.step
 
-    def _engine(self) -> LocalEngine:
+    def _engine(self, X) -> Engine:
+        """Who does the work on these rows."""
+        if self._on_card(X):
+            limit = None if self.memory_limit is None else int(self.memory_limit)
+            return card_engine(limit, self.precision)
+        return self._host_engine()
+
+    def _host_engine(self) -> LocalEngine:
+        """This machine's own cores, whatever ``device`` says."""
         limit = None if self.memory_limit is None else int(self.memory_limit)
         return LocalEngine(n_threads=joblib.effective_n_jobs(self.n_jobs), memory_limit=limit)
+
+    def _on_card(self, X) -> bool:
+        """Whether ``device`` sends these rows to the card."""
+        known = check.is_integer(self.n_components)
+        return goes_to_card(self.device, X, self.n_components if known else DEFAULT_COMPONENTS)
 
     def _recipe(self, loss: Loss, lam: float, n_models: int, seed: int) -> Recipe:
         average = self.average
@@ -208,7 +241,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         )
 
     def _draw_map(
-        self, X, weight, seed, *, batch: bool = False, n_components=None, margin=None
+        self, engine: Engine, X, weight, seed, *, batch: bool = False, n_components=None, margin=None
     ) -> FeatureMap:
         """The map: drawn for these rows, or the one given as ``approximation``.
 
@@ -231,7 +264,9 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
                 )
             sampler = margin(count) if by_margin else sampler_of(self.landmarks)
             eigenbasis = self._step == "metric"
-            return draw_nystroem(self, X, weight, rng, count, sampler, eigenbasis=eigenbasis)
+            return draw_nystroem(
+                self, X, weight, rng, count, sampler, eigenbasis=eigenbasis, features=engine.nystroem
+            )
         given = self.approximation
         if isinstance(given, FrozenEstimator):
             given = given.estimator
@@ -239,7 +274,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             given = clone(given)
             if given.random_state is None:
                 given.set_params(random_state=seed)
-            given.fit(X, sample_weight=weight)
+            given.fit(on_host(X), sample_weight=weight)
         if given.features_.n_features_in != X.shape[1]:
             raise ValueError(
                 f"approximation maps rows of {given.features_.n_features_in} features, and X has "
@@ -263,8 +298,18 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _decide(self, X) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        X = self._checked(X, reset=False)
+        if hasattr(self, "cells_"):
+            check_host_rows(X, "a model of cells")
+        elif self._on_card(X):
+            return self._decision.on_card(card_engine(None, self.precision), X)
         return self._decision(X)
+
+    def _checked(self, X, *, reset: bool):
+        """Rows that can be worked on: an array, a CSR matrix, or a tensor on the card."""
+        if on_card(X):
+            return check_card_rows(self, X, reset=reset)
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
 
     def compiled(self, method="predict"):
         """A plain function for serving: no validation, no checks, no overhead.

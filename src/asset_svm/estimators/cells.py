@@ -148,7 +148,7 @@ def fit_cells(estimator: Any, rows: Any, encoded: Any, kernel: Kernel, seed: int
         **({} if estimator.tol is None else {"tol": estimator.tol}),
     )
     count = resolve_cells(estimator.n_cells, len(rows.y))
-    threads = max(estimator._engine().n_threads, blas_threads())
+    threads = max(estimator._host_engine().n_threads, blas_threads())
     if callable(kernel.name):
         threads = 1  # a user's function may not be made for several at a time
     parts, histories = [], []
@@ -217,7 +217,7 @@ def _trainer(
 ) -> Callable[[int], _Fitted]:
     """A function that trains a cell on its group of rows, with so many threads."""
     targets = plain_targets(rows, encoded)
-    largest = problem.largest(estimator._engine().memory(), max(blas_threads() // n_threads, 1))
+    largest = problem.largest(estimator._host_engine().memory(), max(blas_threads() // n_threads, 1))
 
     def exact(number: int, index: np.ndarray) -> _Fitted:
         found = problem.solve(index, seed + number, n_threads)
@@ -268,7 +268,14 @@ def _decision(
 
 def nested(estimator: Any, kernel: Kernel, seed: int, lam: float) -> Any:
     """An estimator like this one for the rows of one cell."""
-    settings = {"n_cells": None, "lam": lam, "random_state": seed, "n_jobs": 1, "verbose": 0}
+    settings = {
+        "n_cells": None,
+        "device": "cpu",
+        "lam": lam,
+        "random_state": seed,
+        "n_jobs": 1,
+        "verbose": 0,
+    }
     settings |= {"gamma": kernel.gamma, "fit_intercept": estimator._free_intercept, "warm_start": False}
     if "class_weight" in estimator.get_params(deep=False):
         settings["class_weight"] = None  # in the weights of the rows already

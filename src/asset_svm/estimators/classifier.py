@@ -87,6 +87,8 @@ class AssetClassifier(ClassifierMixin, Learner):
         warm_start=False,
         random_state=None,
         n_jobs=None,
+        device="cpu",
+        precision="float32",
         verbose=0,
     ):
         super().__init__(
@@ -122,6 +124,8 @@ class AssetClassifier(ClassifierMixin, Learner):
             warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,
+            device=device,
+            precision=precision,
             verbose=verbose,
         )
         self.class_weight = class_weight

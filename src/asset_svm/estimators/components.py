@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from asset_svm.engines.local import available_memory
+from asset_svm.engines.task import Engine
 from asset_svm.estimators.landmarks import largest_count
 from asset_svm.estimators.margin import margin_sampler
 from asset_svm.estimators.trial import some_of, trial
@@ -33,10 +33,15 @@ FACTOR_BYTES = 24
 
 
 def find_components(
-    learner: Any, rows: Any, encoded: Any, seed: int, deadline: float = float("inf")
+    learner: Any,
+    engine: Engine,
+    rows: Any,
+    encoded: Any,
+    seed: int,
+    deadline: float = float("inf"),
 ) -> tuple[int, list[dict[str, Any]]]:
     """The number of components, and a record of each trial."""
-    most = _most(learner, rows)
+    most = _most(learner, engine, rows)
     if most <= FIRST:
         return most, []
     kept, out = learner._split(rows.y, seed)
@@ -50,13 +55,14 @@ def find_components(
     while True:
         begun = time.perf_counter()
         phi = learner._draw_map(
+            engine,
             some.X,
             some.uneven,
             seed,
             n_components=count,
-            margin=partial(margin_sampler, learner, some, part, seed),
+            margin=partial(margin_sampler, learner, engine, some, part, seed),
         )
-        decisions = trial(learner, phi, some, part, learner._lam(rows), seed)(X_out)
+        decisions = trial(learner, engine, phi, some, part, learner._lam(rows), seed)(X_out)
         seconds = time.perf_counter() - begun
         score = learner._validation_score(decisions, y_out, weight)
         records.append({"n_components": count, "validation_score": score, "seconds": seconds})
@@ -79,12 +85,11 @@ def _clearly_less(losses: np.ndarray, others: np.ndarray, weight: np.ndarray) ->
     return mean > float(np.sqrt(weight**2 @ (gain - mean) ** 2))
 
 
-def _most(learner: Any, rows: Any) -> int:
+def _most(learner: Any, engine: Engine, rows: Any) -> int:
     """The largest number worth a thought."""
-    limit = available_memory() // 2 if learner.memory_limit is None else int(learner.memory_limit)
     row_bytes = len(rows.y) * rows.X.dtype.itemsize
-    # s row_bytes + FACTOR_BYTES s^2 <= limit
-    root = np.sqrt(row_bytes**2 + 4.0 * FACTOR_BYTES * limit)
+    # s row_bytes + FACTOR_BYTES s^2 <= memory
+    root = np.sqrt(row_bytes**2 + 4.0 * FACTOR_BYTES * engine.memory())
     fitting = int((root - row_bytes) / (2 * FACTOR_BYTES))
     most = min(MOST, max(fitting, FIRST))
     if learner.approximation == "nystroem":

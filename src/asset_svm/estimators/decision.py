@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from asset_svm.engines.local import LocalEngine
+from asset_svm.engines.task import Engine
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.base import BLOCK_ROWS
 from asset_svm.numerics.rows import weighted_sums
@@ -28,7 +30,7 @@ class Decision:
     source: Any
     weights: np.ndarray
     intercept: np.ndarray
-    _prepared: dict[np.dtype, Any] = field(default_factory=dict, init=False, repr=False)
+    _prepared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_prepared": {}}
@@ -51,6 +53,18 @@ class Decision:
         basis, weights, intercept = self.basis(dtype), self.weights.T.copy(), self.intercept
         return lambda X: basis(X) @ weights + intercept
 
+    def by(self, engine: Engine, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, computed where the engine works."""
+        return self(X) if isinstance(engine, LocalEngine) else self.on_card(engine, X)
+
+    def on_card(self, engine: Any, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, computed on a card."""
+        dtype = np.dtype(np.float64 if "64" in str(X.dtype) else np.float32)
+        key = (dtype, engine.precision)
+        if key not in self._prepared:
+            self._prepared[key] = engine.decision(self.source, self.weights, self.intercept, dtype)
+        return self._finite(self._prepared[key](X))
+
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions; sums in float64, the result in the type of X."""
         basis = self.basis(X.dtype)
@@ -59,6 +73,10 @@ class Decision:
             with np.errstate(over="ignore", invalid="ignore"):  # found and told below
                 block = basis(X[start : start + BLOCK_ROWS])
                 out[start : start + BLOCK_ROWS] = weighted_sums(block, self.weights) + self.intercept
+        return self._finite(out)
+
+    @staticmethod
+    def _finite(out: np.ndarray) -> np.ndarray:
         if not np.isfinite(out).all():
             raise NonFiniteError(
                 f"The decision of row {int(np.argmin(np.isfinite(out).all(axis=1)))} is not finite: "

@@ -96,6 +96,13 @@ random_state : int, RandomState or None, default=None
 n_jobs : int, default=None
     Threads that the models of several classes, or cells, are spread over; -1 uses all cores. Rows
     are mapped by as many, or by as many as BLAS may take, whichever is more; the model is the same.
+device : {"cpu", "cuda", "auto"}, default="cpu"
+    Where rows are mapped and learnt from. "cuda": on an NVIDIA card (needs the extra ``cuda``); X may
+    then also be a torch tensor that lies there. "auto": there, if there is one and the work is worth
+    the way. Cells, and files that are read a window at a time, are worked on by the CPU.
+precision : {"float32", "float16"}, default="float32"
+    Of float32 rows on the card. "float16" multiplies halves (11 bits) and keeps features as halves:
+    faster, half the memory, decisions right to about 1e-3.
 verbose : int, default=0
     Above 0: log a line an epoch (logger "asset_svm")."""
 

@@ -16,12 +16,20 @@ from sklearn.utils.validation import validate_data
 from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
 from asset_svm.engines.certification import certify_rows
 from asset_svm.engines.online import OnlineSession
-from asset_svm.engines.task import Solution, Stopping, TrainingRows
-from asset_svm.engines.training import find_metric, train
+from asset_svm.engines.task import Engine, Solution, Stopping, TrainingRows
+from asset_svm.engines.training import train
 from asset_svm.estimators.base import AssetEstimator, Encoded
 from asset_svm.estimators.callbacks import WRAPPER_FRAMES
 from asset_svm.estimators.cells import fit_cells, partial_fit_cells
 from asset_svm.estimators.components import find_components
+from asset_svm.estimators.device import (
+    as_type,
+    check_card_targets,
+    check_host_rows,
+    on_card,
+    on_host,
+    row_type,
+)
 from asset_svm.estimators.fitting import (
     FLOATS,
     FROM_VALIDATION,
@@ -107,10 +115,13 @@ class Learner(AssetEstimator):
 
     def _rows(self, X, y, sample_weight, known=None, *, first: bool) -> tuple[Rows, Encoded] | None:
         """Checked rows of positive weight, and their targets; None where there are none."""
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=FLOATS, reset=first, y_numeric=self._y_numeric
-        )
-        weight = check_weight(sample_weight, X)
+        if on_card(X):
+            X, y = self._checked(X, reset=first), check_card_targets(X, y, numeric=self._y_numeric)
+        else:
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype=FLOATS, reset=first, y_numeric=self._y_numeric
+            )
+        weight = check_weight(on_host(sample_weight), y)
         rows = Rows(X, y, weight, weight, np.arange(len(y)))
         rows = rows.take(np.flatnonzero(weight))
         if len(rows.y) == 0:
@@ -146,15 +157,24 @@ class Learner(AssetEstimator):
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _choose_map(
-        self, rows: Rows, encoded: Encoded, seed: int, deadline=float("inf"), *, batch=False
+        self,
+        engine: Engine,
+        rows: Rows,
+        encoded: Encoded,
+        seed: int,
+        deadline=float("inf"),
+        *,
+        batch=False,
     ) -> tuple[FeatureMap, dict[str, Any]]:
         """The map for these rows, and what there is to tell of the trials that led to it."""
         count, told = None, {}
         if isinstance(self.approximation, str) and self.n_components == "auto":
-            count, records = find_components(self, rows, encoded, seed, deadline)
+            count, records = find_components(self, engine, rows, encoded, seed, deadline)
             told = {"component_search_": records}
-        margin = partial(margin_sampler, self, rows, encoded, seed)
-        phi = self._draw_map(rows.X, rows.uneven, seed, batch=batch, n_components=count, margin=margin)
+        margin = partial(margin_sampler, self, engine, rows, encoded, seed)
+        phi = self._draw_map(
+            engine, rows.X, rows.uneven, seed, batch=batch, n_components=count, margin=margin
+        )
         return phi, told
 
     # Batch ------------------------------------------------------------------------------------
@@ -176,16 +196,16 @@ class Learner(AssetEstimator):
                 held_out = (rows.X[out], rows.y[out], rows.weight[out])
                 rows = rows.take(kept)
                 encoded = self._encode(rows.y, rows.weight, encoded.labels)
+            engine = self._engine(rows.X)
             deadline = begun + self.time_limit if self.time_limit else float("inf")
             told: dict[str, Any] = {}
             phi, metric, start = self._warm_parts(rows.X, encoded)
             if phi is None:
-                phi, told = self._choose_map(rows, encoded, seed, deadline)
+                phi, told = self._choose_map(engine, rows, encoded, seed, deadline)
                 if self._step == "metric":
-                    metric = find_metric(phi, rows.X, rows.weight, seed)
+                    metric = engine.find_metric(phi, rows.X, rows.weight, seed)
             lam = self._lam(rows)
             recipe = self._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
-            engine = self._engine()
             order, slope_weight = self._order(rows, seed)
             training = TrainingRows(
                 engine.rows(
@@ -199,7 +219,9 @@ class Learner(AssetEstimator):
                 metric,
             )
             epochs = self.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // len(rows.y)))
-            monitor = Monitor(self, phi, metric, encoded, held_out, epochs, rows.X, rows.y, watch)
+            monitor = Monitor(
+                self, engine, phi, metric, encoded, held_out, epochs, rows.X, rows.y, watch
+            )
             stopping = Stopping(
                 epochs,
                 tol=self.tol,
@@ -239,6 +261,7 @@ class Learner(AssetEstimator):
                 "early_stopping=True looks at one model after every epoch, and cells are solved one "
                 "after the other; set early_stopping=False, or n_cells=None."
             )
+        check_host_rows(rows.X, "a fit of cells")
         forget(self, keep=FROM_VALIDATION)
         self._offset, self._stream_seed = encoded.offset, seed
         kernel = resolve_kernel(self, rows.X, rows.uneven)
@@ -273,14 +296,14 @@ class Learner(AssetEstimator):
         session = getattr(self, "_session", None)
         if not self.warm_start or session is None or self._map_key() != self._fitted_map_key:
             return None, None, None
-        if session.phi.n_features_in != X.shape[1] or session.state.direction.dtype != X.dtype:
+        if session.phi.n_features_in != X.shape[1] or session.state.direction.dtype != row_type(X):
             return None, None, None
         if self._fitted_labels != encoded.labels:
             return None, None, None
         coef, intercept = self.coef_, self.intercept_ - encoded.offset
         # Steps that decay over this run count from its beginning; the paper's go on counting.
         steps = session.state.steps if session.metric is None else 0
-        state = _state_at(coef, intercept, session.metric, X.dtype, steps)
+        state = _state_at(coef, intercept, session.metric, row_type(X), steps)
         return session.phi, session.metric, state
 
     def _keep_session(
@@ -336,9 +359,9 @@ class Learner(AssetEstimator):
         phi, metric = self._session.phi, self._session.metric
         dtype = self._session.state.direction.dtype
         training = TrainingRows(
-            self._engine().rows(
+            self._engine(rows.X).rows(
                 phi if metric is None else phi.in_metric(metric),
-                rows.X.astype(dtype, copy=False),
+                as_type(rows.X, dtype),
                 screen=True,
             ),
             encoded.targets,
@@ -378,6 +401,7 @@ class Learner(AssetEstimator):
             "warm_start": self.warm_start,
             "n_cells": self.n_cells is not None,
             "n_components": self.n_components == "auto",
+            "device": self.device == "cuda",
         }
         for name in (name for name, is_odd in odd.items() if is_odd):
             raise ValueError(
@@ -407,8 +431,8 @@ class Learner(AssetEstimator):
                 return self
             session = self._new_session(rows, encoded) if first else self._session.copy()
             certificate = session.update(
-                self._engine(),
-                rows.X.astype(session.state.direction.dtype, copy=False),
+                self._engine(rows.X),
+                as_type(rows.X, session.state.direction.dtype),
                 encoded.targets,
                 rows.weight,
                 encoded.y_max,
@@ -430,6 +454,7 @@ class Learner(AssetEstimator):
         return self
 
     def _partial_fit_cells(self, rows: Rows, encoded: Encoded, first: bool) -> None:
+        check_host_rows(rows.X, "a fit of cells")
         if first:
             self._offset, self.n_iter_, self.t_ = encoded.offset, 0, 0
             self._stream_seed = self._seed()
@@ -452,7 +477,7 @@ class Learner(AssetEstimator):
         seed, lam = self._seed(), self._lam(rows)
         if self.lam is None:
             logger.info("lam=%g = 1 / (C * weight of the first batch) from now on", lam)
-        phi, told = self._choose_map(rows, encoded, seed, batch=True)
+        phi, told = self._choose_map(self._engine(rows.X), rows, encoded, seed, batch=True)
         self.__dict__.update(told)
         K = encoded.targets.n_models
         self._offset, self.lam_, self.history_ = encoded.offset, lam, []
@@ -461,7 +486,7 @@ class Learner(AssetEstimator):
             self._recipe(encoded.loss, lam, K, seed),
             phi,
             float(rows.weight.mean()),
-            SolverState.zeros(K, phi.dimension, rows.X.dtype),
+            SolverState.zeros(K, phi.dimension, row_type(rows.X)),
         )
 
     def _batch_record(self, session: OnlineSession) -> dict[str, Any]:

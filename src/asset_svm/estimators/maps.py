@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from asset_svm.engines.local import available_memory
+from asset_svm.estimators.device import on_card, on_host
 from asset_svm.estimators.landmarks import GivenPoints, largest_count
 from asset_svm.estimators.parameters import check_count, check_not_negative
 from asset_svm.features import FourierFeatures, HadamardFeatures, NystroemFeatures
 from asset_svm.features.fourier import CosineFeatures
 from asset_svm.features.frequencies import DRAWS
-from asset_svm.features.landmarks import Sampler
+from asset_svm.features.landmarks import Sampler, uniform_landmarks
 from asset_svm.kernels import Kernel, scale_gamma
 
 DEFAULT_COMPONENTS = 2048
@@ -27,7 +28,7 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> Kernel:
     if gamma == "auto":
         gamma = 1.0 / X.shape[1]
     elif gamma == "scale":
-        gamma = scale_gamma(X, weight)
+        gamma = scale_gamma(on_host(X), weight)
     coef0, degree = getattr(estimator, "coef0", 0.0), getattr(estimator, "degree", 3)
     return Kernel(estimator.kernel, float(gamma), degree, float(coef0))
 
@@ -71,9 +72,12 @@ def draw_nystroem(
     sampler: Sampler,
     *,
     eigenbasis: bool = False,
+    features: type[NystroemFeatures] = NystroemFeatures,
 ) -> NystroemFeatures:
     """Landmarks for the rows of X, and their factor; in an eigenbasis where asked and not dear."""
-    return NystroemFeatures.sample(
+    if sampler is not uniform_landmarks and on_card(X):
+        X = on_host(X)  # only rows at random are drawn without a look at them
+    return features.sample(
         X,
         resolve_kernel(estimator, X, weight),
         count,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from asset_svm.engines.task import Engine
 from asset_svm.estimators.maps import draw_nystroem
 from asset_svm.estimators.trial import some_of, trial
 from asset_svm.features.landmarks import ScoredRows, uniform_landmarks
@@ -21,7 +22,9 @@ FEWEST_ROWS = 50_000
 """Rows that the first fit sees, where there are as many."""
 
 
-def margin_sampler(learner: Any, rows: Any, encoded: Any, seed: int, count: int) -> ScoredRows:
+def margin_sampler(
+    learner: Any, engine: Engine, rows: Any, encoded: Any, seed: int, count: int
+) -> ScoredRows:
     """A sampler of rows by their scores, for ``count`` landmarks; rows not looked at have score 0."""
     rng = np.random.default_rng([seed, 5])
     looked = some_of(rows, max(FEWEST_ROWS, ROWS_A_LANDMARK * count), rng)
@@ -35,8 +38,9 @@ def margin_sampler(learner: Any, rows: Any, encoded: Any, seed: int, count: int)
         min(FIRST_COMPONENTS, len(some.y)),
         uniform_landmarks,
         eigenbasis=learner._step == "metric",
+        features=engine.nystroem,
     )
-    first = trial(learner, phi, some, part, learner._lam(rows), seed)
+    first = trial(learner, engine, phi, some, part, learner._lam(rows), seed)
     scores = np.zeros(len(rows.y))
     scores[looked] = learner._importance(first(some.X), some.y)
     return ScoredRows(scores)

@@ -23,14 +23,14 @@ class Monitor:
         Called with the record; True asks to stop.
     """
 
-    def __init__(self, estimator, phi, metric, encoded, held_out, epochs, X, y, watch=None):
+    def __init__(self, estimator, engine, phi, metric, encoded, held_out, epochs, X, y, watch=None):
         self.watch, self.epochs = watch, epochs
         self.estimator, self.phi, self.metric, self.encoded = estimator, phi, metric, encoded
         self.callbacks = EpochCallbacks(estimator, epochs, X, y)
         self.held_out, self.best, self.waited = None, None, 0
         if held_out is not None:
             X_out, y_out, weight = held_out
-            self.held_out = (phi(X_out), y_out, weight)
+            self.held_out = (engine.held_out(phi, X_out), y_out, weight)
 
     def __call__(self, epoch, model, record) -> bool:
         """Look at the model after an epoch; may add to its record."""
@@ -39,8 +39,8 @@ class Monitor:
             coef = self.metric.apply(coef)
         stop = False
         if self.held_out is not None:
-            V, y, weight = self.held_out
-            decisions = V @ coef.T.astype(V.dtype) + (intercept + self.encoded.offset)
+            decide, y, weight = self.held_out
+            decisions = decide(coef) + (intercept + self.encoded.offset)
             score = self.estimator._validation_score(decisions, y, weight)
             record["validation_score"] = score
             if self.best is None or score > self.best[0]:

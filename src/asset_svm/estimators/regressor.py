@@ -84,6 +84,8 @@ class AssetRegressor(RegressorMixin, Learner):
         warm_start=False,
         random_state=None,
         n_jobs=None,
+        device="cpu",
+        precision="float32",
         verbose=0,
     ):
         super().__init__(
@@ -119,6 +121,8 @@ class AssetRegressor(RegressorMixin, Learner):
             warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,
+            device=device,
+            precision=precision,
             verbose=verbose,
         )
         self.epsilon = epsilon

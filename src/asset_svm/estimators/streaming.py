@@ -165,7 +165,7 @@ class _Stream:
             model._check_stream_fit()
             self.begun = time.perf_counter()
             self.deadline = self.begun + model.time_limit if model.time_limit else np.inf
-            self.engine = model._engine()
+            self.engine = model._host_engine()
             self._prepare()
             self._run()
             self._store()
@@ -194,7 +194,7 @@ class _Stream:
         if self.resumed is not None:
             phi = self.resumed.phi
         else:
-            phi = model._draw_map(self.sample.X, None, self.seed, batch=False)
+            phi = model._draw_map(self.engine, self.sample.X, None, self.seed, batch=False)
             if self.checkpoint is not None:
                 run = SavedRun(settings, summary, phi, self.seed, {})
                 self.checkpoint.write_run(run)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from asset_svm.engines.task import Stopping, TrainingRows
-from asset_svm.engines.training import find_metric, train
+from asset_svm.engines.task import Engine, Stopping, TrainingRows
+from asset_svm.engines.training import train
 from asset_svm.estimators.decision import Decision
 from asset_svm.features import FeatureMap
 
@@ -16,11 +18,14 @@ TRIAL_STEPS = 50_000
 """At least, where there are few rows."""
 
 
-def trial(learner: Any, phi: FeatureMap, rows: Any, encoded: Any, lam: float, seed: int) -> Decision:
+def trial(
+    learner: Any, engine: Engine, phi: FeatureMap, rows: Any, encoded: Any, lam: float, seed: int
+) -> Callable[[Any], np.ndarray]:
     """The decisions of a few epochs on these rows with this map."""
     recipe = learner._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
-    engine = learner._engine()
-    metric = find_metric(phi, rows.X, rows.weight, seed) if recipe.step == "metric" else None
+    metric = None
+    if recipe.step == "metric":
+        metric = engine.find_metric(phi, rows.X, rows.weight, seed)
     order, slope_weight = learner._order(rows, seed)
     training = TrainingRows(
         engine.rows(phi if metric is None else phi.in_metric(metric), rows.X, screen=recipe.screens),
@@ -35,7 +40,8 @@ def trial(learner: Any, phi: FeatureMap, rows: Any, encoded: Any, lam: float, se
     if learner.max_iter is not None:
         epochs = min(epochs, int(learner.max_iter))
     solution = train(engine, recipe, training, Stopping(epochs))
-    return Decision(phi, phi.decision_weights(solution.coef), solution.intercept + encoded.offset)
+    weights, intercept = phi.decision_weights(solution.coef), solution.intercept + encoded.offset
+    return partial(Decision(phi, weights, intercept).by, engine)
 
 
 def some_of(rows: Any, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -94,8 +94,13 @@ class Metric:
             basis = la.qr(basis, mode="economic", check_finite=False)[0]
             along = (scaled @ basis.astype(V.dtype)).astype(np.float64)
             _, singular, right = la.svd(along, full_matrices=False)
-        scale = _evened(singular[:count] ** 2)
-        return cls(scale, basis @ right[:count].T, float(scale[-1]))
+        return cls.along(singular[:count] ** 2, basis @ right[:count].T)
+
+    @classmethod
+    def along(cls, mean_square: Array, directions: Array) -> Metric:
+        """The low-rank form, from orthonormal directions and mean squares along them, descending."""
+        scale = _evened(mean_square)
+        return cls(scale, directions, float(scale[-1]))
 
     def apply(self, A: Array) -> Array:
         """A T, for rows A of features, or coefficients A = coef' of shape (K, d)."""

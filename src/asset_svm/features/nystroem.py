@@ -105,7 +105,12 @@ class NystroemFeatures(KernelBasis):
         features = cls.from_landmarks(
             chosen.points, kernel, dtype=X.dtype, indices=chosen.indices, probe=probe, **options
         )
-        return replace(features, trace_error=trace_error(features, kernel, probe))
+        return cls.measured(features, probe)
+
+    @classmethod
+    def measured(cls, features: NystroemFeatures, probe: Matrix) -> NystroemFeatures:
+        """The map with its trace error on these rows."""
+        return replace(features, trace_error=trace_error(features, features.kernel, probe))
 
     @classmethod
     def from_landmarks(

@@ -73,6 +73,10 @@ class BlockRows(MappedRows, Protocol):
     """Rows that are lifted when they are needed."""
 
     @property
+    def look_size(self) -> int:
+        """How many rows to open at a time where all of them are looked at."""
+
+    @property
     def screens(self) -> bool:
         """Whether there are rows that are not lifted: else screening finds nothing."""
 

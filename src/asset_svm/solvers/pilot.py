@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -68,22 +68,59 @@ class _Repeated:
         return np.tile(self.targets.block(self.rows[rows]), (self.times, 1))
 
 
-@dataclass(frozen=True, eq=False)
-class _Subset:
+class HeldRows(MappedRows, Protocol):
     """Some rows of mapped rows, mapped once."""
+
+    def margins(self, coef: Array, count: int) -> Array:
+        """V coef^T of the first ``count`` rows, (K, count)."""
+
+
+class Trials(Protocol):
+    """Who runs the pilot."""
+
+    @property
+    def block_size(self) -> int:
+        """Steps at a time."""
+
+    def hold(self, mapped: Any, rows: Array) -> HeldRows:
+        """Some of the mapped rows, mapped once."""
+
+    def driver(self, *args: Any, **options: Any) -> Driver:
+        """A driver for such rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """Some rows of mapped rows, in memory."""
 
     V: Array
 
+    @classmethod
+    def of(cls, mapped: MappedRows, rows: Array, size: int) -> Subset:
+        """These rows, ``size`` at a time."""
+        parts = []
+        for start in range(0, len(rows), size):
+            V, positions = mapped.fetch(rows[start : start + size])
+            parts.append(V[positions, : mapped.dimension])
+        return cls(np.concatenate(parts))
+
     @property
     def dimension(self) -> int:
+        """d."""
         return int(self.V.shape[1])
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The type of the rows."""
         return self.V.dtype
 
     def fetch(self, rows: Array) -> tuple[Array, Array]:
+        """All of them, and the positions of these."""
         return self.V, rows
+
+    def margins(self, coef: Array, count: int) -> Array:
+        """V coef^T of the first ``count`` rows, (K, count)."""
+        return (coef.astype(self.V.dtype) @ self.V[:count].T).astype(np.float64)
 
 
 def choose_step_scale(
@@ -95,7 +132,7 @@ def choose_step_scale(
     total: int,
     weight: Array,
     seed: int,
-    block_size: int,
+    engine: Trials,
     pool: ThreadPoolExecutor | None,
     average: float,
     grid: tuple[float, ...] = GRID,
@@ -117,7 +154,7 @@ def choose_step_scale(
     if in_metric:
         steps = min(steps, MOST_METRIC_STEPS)
     fit = rng.permutation(n_rows)[: min(steps, MOST_ROWS)]
-    V, judge = _gather(mapped, fit, block_size), fit[:JUDGES]
+    held, judge = engine.hold(mapped, fit), fit[:JUDGES]
     y, w = targets.block(judge), weight[judge] / weight[judge].sum()
     decays = False
     order: Order = UniformOrder(len(fit), seed, weight[fit])
@@ -128,20 +165,20 @@ def choose_step_scale(
         nonlocal decays
         joined = ModelAxis.joined([axis(scale, steps) for scale in scales])
         decays = bool(joined.horizon.any())
-        driver = Driver(
-            _Subset(V),
+        driver = engine.driver(
+            held,
             _Repeated(targets, fit, len(scales)),
             order,
             joined,
             SolverState.zeros(len(joined.lam), mapped.dimension, mapped.dtype),
             Average(CountWindow(max(round(average * steps), 1))),
-            cut=Cut(block_size),
+            cut=Cut(engine.block_size),
             pool=pool,
         )
         driver.advance(steps)
         driver.settle()
         coef, intercept = driver.model()
-        f = (coef.astype(V.dtype) @ V[: len(judge)].T).astype(np.float64) + intercept[:, None]
+        f = held.margins(coef, len(judge)) + intercept[:, None]
         losses = joined.loss.value(np.tile(y, (len(scales), 1)), f) @ w
         plain = coef if joined.metric is None else joined.metric.apply(coef)
         values = losses + 0.5 * joined.lam * np.einsum("kd,kd->k", plain, plain)
@@ -180,11 +217,3 @@ def _lowest(found: dict[float, float]) -> float:
     if curve <= 0.0:
         return float(scales[i])
     return float(np.exp(x[1] + np.clip(-0.5 * slope / curve, x[0] - x[1], x[2] - x[1])))
-
-
-def _gather(mapped: MappedRows, rows: Array, size: int) -> Array:
-    parts = []
-    for start in range(0, len(rows), size):
-        V, positions = mapped.fetch(rows[start : start + size])
-        parts.append(V[positions, : mapped.dimension])
-    return np.concatenate(parts)

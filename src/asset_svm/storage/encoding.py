@@ -82,6 +82,8 @@ class Encoder:
         return {**self._object(value, name), "id": self._met[id(value)]}
 
     def _object(self, value: Any, name: str) -> dict[str, Any]:
+        if hasattr(value, "on_host"):  # parts of it lie on a card
+            value = value.on_host()
         if isinstance(value, np.ndarray):
             return self._array(value, name)
         if sp.issparse(value) and value.format == "csr":

@@ -1,0 +1,117 @@
+// What stands before and after the matrix products of a map.
+//
+// split_rows: a row of float32 numbers, or of halves, as halves: x 2^e = high + low, with e such that the
+// largest |x 2^e| of the row lies in [256, 512). high and low hold 22 bits of x; products of two such
+// numbers without low.low are right to 2^-21, and the matrix units add them up in float32.
+//
+// finish: from sums of such products to what was asked for, in one pass.
+
+typedef unsigned short half_bits;
+constexpr int THREADS = 256;
+
+__device__ __forceinline__ float from_half(half_bits h) {
+  float f;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+  return f;
+}
+
+__device__ __forceinline__ half_bits to_half(float f) {
+  half_bits h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+  return h;
+}
+
+__device__ __forceinline__ void put(float* p, float x) { *p = x; }
+__device__ __forceinline__ void put(half_bits* p, float x) { *p = to_half(x); }
+
+struct Four {
+  float x[4];
+};
+
+__device__ __forceinline__ Four load4(const float* p) {
+  const float4 v = __ldg(reinterpret_cast<const float4*>(p));
+  return {v.x, v.y, v.z, v.w};
+}
+
+__device__ __forceinline__ Four load4(const half_bits* p) {
+  const ushort4 v = __ldg(reinterpret_cast<const ushort4*>(p));
+  return {from_half(v.x), from_half(v.y), from_half(v.z), from_half(v.w)};
+}
+
+__device__ __forceinline__ float largest_of(Four v) {
+  return fmaxf(fmaxf(fabsf(v.x[0]), fabsf(v.x[1])), fmaxf(fabsf(v.x[2]), fabsf(v.x[3])));
+}
+
+struct Split {
+  const VALUE* source;          // row i is source + positions[i] * stride, or source + i * stride
+  const long long* positions;   // or null
+  half_bits* out;               // row i begins at (i / group) group_stride + (i % group) row_stride
+  float* inverse;               // (rows): 2^-e
+  long long stride, columns, group, group_stride, row_stride;  // columns: a multiple of 4
+  long long panel, expand;      // column q lies at (q / panel) panel expand + q % panel
+  long long high, again, low;   // from there: high, a second copy of it, and low; -1: none
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS) split_rows(const __grid_constant__ Split run) {
+  __shared__ float largest[THREADS / 32];
+  const long long row = blockIdx.x;
+  const VALUE* x = run.source + (run.positions ? run.positions[row] : row) * run.stride;
+  half_bits* out = run.out + (row / run.group) * run.group_stride + (row % run.group) * run.row_stride;
+  const int columns = int(run.columns), panel = int(run.panel);
+  float most = 0.0f;
+#pragma unroll 4
+  for (int q = threadIdx.x * 4; q < columns; q += THREADS * 4) most = fmaxf(most, largest_of(load4(x + q)));
+  for (int reach = 16; reach; reach >>= 1) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, reach));
+  if (threadIdx.x % 32 == 0) largest[threadIdx.x / 32] = most;
+  __syncthreads();
+  for (int w = 0; w < THREADS / 32; ++w) most = fmaxf(most, largest[w]);
+  int exponent = 0;
+  if (most > 0.0f && most < 3e38f) frexpf(most, &exponent);
+  exponent = 9 - max(exponent, -100);
+  const float scale = most > 0.0f ? ldexpf(1.0f, exponent) : 1.0f;
+  if (threadIdx.x == 0) run.inverse[row] = 1.0f / scale;
+#pragma unroll 4
+  for (int q = threadIdx.x * 4; q < columns; q += THREADS * 4) {
+    const Four v = load4(x + q);
+    half_bits high[4], low[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      high[i] = to_half(v.x[i] * scale);
+      low[i] = to_half(v.x[i] * scale - from_half(high[i]));
+    }
+    half_bits* at = out + (long long)(q / panel) * panel * run.expand + q % panel;
+    const ushort4 packed = {high[0], high[1], high[2], high[3]};
+    *reinterpret_cast<ushort4*>(at + run.high) = packed;
+    if (run.again >= 0) *reinterpret_cast<ushort4*>(at + run.again) = packed;
+    if (run.low >= 0) *reinterpret_cast<ushort4*>(at + run.low) = {low[0], low[1], low[2], low[3]};
+  }
+}
+
+struct Finish {
+  const float* sums;            // row i begins at i * sums_stride
+  const float* row_inverse;     // (rows)
+  const float* column_inverse;  // (width)
+  const float* left;            // (rows): |x|^2
+  const float* right;           // (width): |z|^2, or phases in turns
+  VALUE* out;                   // row i begins at i * stride
+  long long width, sums_stride, stride;
+  long long mode;               // 0: the product; 1: cosines; 2: Gaussian kernel values
+  float amplitude;
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS) finish(const __grid_constant__ Finish run) {
+  const long long row = blockIdx.x;
+  const float scale = run.row_inverse[row];
+  const float left = run.mode == 2 ? run.left[row] : 0.0f;
+#pragma unroll 4
+  for (long long q = blockIdx.y * THREADS + threadIdx.x; q < run.width; q += gridDim.y * THREADS) {
+    float x = run.sums[row * run.sums_stride + q] * scale * run.column_inverse[q];
+    if (run.mode == 1) {
+      x += run.right[q];
+      x = run.amplitude * cospif(2.0f * (x - rintf(x)));
+    } else if (run.mode == 2) {
+      x = expf(fminf(2.0f * x - left - run.right[q], 0.0f)) + (x - x);
+    }
+    put(run.out + row * run.stride + q, x);
+  }
+}

@@ -1,0 +1,185 @@
+"""How a card is used: which rows are kept, in what precision, and what runs where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from asset_svm.engines.cuda.blocks import BLOCK, CudaForm
+from asset_svm.engines.cuda.driver import CardDriver
+from asset_svm.engines.cuda.maps import CardMap, card_basis, to_card, torch_type
+from asset_svm.engines.cuda.memory import free_memory, in_chunks
+from asset_svm.engines.cuda.nystroem import CardNystroem
+from asset_svm.engines.cuda.products import Precision
+from asset_svm.engines.cuda.rows import CHUNK, CardRows, HeldRows, padded
+from asset_svm.engines.cuda.transfer import RowFeeder
+from asset_svm.engines.local import METRIC_SAMPLE
+from asset_svm.features import FeatureMap, Metric
+from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS
+from asset_svm.solvers.blocks import BlockRows, Cut
+
+Array = npt.NDArray[Any]
+Tensor = torch.Tensor
+Matrix = Any
+CARD = torch.device("cuda", 0)
+WORKING_MEMORY = 6 << 30
+"""Bytes that the products of a chunk take at most, beside the rows that are kept."""
+
+
+@dataclass(frozen=True)
+class CudaEngine:
+    """One card.
+
+    Parameters
+    ----------
+    memory_limit : int, optional
+        Bytes that mapped rows may take on the card; by default what is free.
+    precision : {"float32", "float16"}
+        Of products, and of features that are kept; for float32 rows.
+    """
+
+    memory_limit: int | None = None
+    precision: Precision = "float32"
+    device: torch.device = CARD
+    form: Any = CudaForm
+
+    block_size = BLOCK
+
+    @property
+    def nystroem(self) -> type[CardNystroem]:
+        """The class of Nystroem maps whose landmarks are factored here."""
+        return type("CardNystroem", (CardNystroem,), {"device": self.device})
+
+    def rows(self, phi: Any, X: Matrix, *, screen: bool) -> CardRows:
+        """The rows of X: kept on the card where they fit, else mapped whenever they are visited."""
+        dtype = host_type(X)
+        size = 2 if self.precision == "float16" and dtype == np.float32 else dtype.itemsize
+        needed = X.shape[0] * padded(int(phi.dimension)) * size
+        keep = needed <= self.memory()
+        return CardRows(phi, X, dtype, self.device, self.precision, keep=keep)
+
+    def memory(self) -> int:
+        """Bytes that mapped rows may take on the card."""
+        if self.memory_limit is not None:
+            return self.memory_limit
+        return max(free_memory(self.device) - WORKING_MEMORY, WORKING_MEMORY // 2)
+
+    def cut(self, n_rows: int, *, screen: bool) -> Cut:
+        """Gram blocks."""
+        return Cut(BLOCK)
+
+    @contextmanager
+    def working(self, rows: BlockRows) -> Iterator[None]:
+        """The card maps rows by itself, a chunk at a time."""
+        yield
+
+    @contextmanager
+    def pool(self, n_models: int) -> Iterator[None]:
+        """Models run side by side on the card."""
+        yield None
+
+    def driver(self, *args: Any, **options: Any) -> CardDriver:
+        """A driver for rows of this engine."""
+        return CardDriver(*args, device=self.device, form=self.form, **_without(options, "form"))
+
+    def hold(self, mapped: Any, rows: Array) -> HeldRows:
+        """Some of the mapped rows, mapped once."""
+        return _source(mapped).hold(_numbers(mapped, rows))
+
+    def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
+        """The metric of the data from a random sample of rows.
+
+        As ``phi.find_metric``; top directions by the sample's own Gram matrix, in float64.
+        """
+        rng = np.random.default_rng([seed, 3])
+        count = min(METRIC_SAMPLE, X.shape[0])
+        chosen = np.sort(rng.choice(X.shape[0], size=count, replace=False))
+        V = self._features(phi, X, chosen)
+        if getattr(phi, "eigenvalues", None) is not None or count < FEWEST_ROWS:
+            return phi.find_metric(V.cpu().numpy(), weight[chosen], rng)
+        w = torch.from_numpy(np.sqrt(weight[chosen] / weight[chosen].sum())).to(self.device)
+        scaled = V.double() * w[:, None]
+        values, vectors = torch.linalg.eigh(scaled @ scaled.T)
+        k = min(METRIC_DIRECTIONS, *V.shape)
+        values, vectors = values.flip(0)[:k].clamp(min=0), vectors.flip(1)[:, :k]
+        keep = values > 1e-12 * values[0]
+        values, vectors = values[keep], vectors[:, keep]
+        directions = (scaled.T @ vectors) / values.sqrt()
+        return Metric.along(values.cpu().numpy(), directions.cpu().numpy())
+
+    def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
+        """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""
+        rows = self.rows(phi, X, screen=False)
+        every = np.arange(X.shape[0])
+        return lambda coef: rows.open(every).margins(coef).T
+
+    def _features(self, phi: Any, X: Matrix, chosen: Array) -> Tensor:
+        dtype = torch_type(host_type(X))
+        rows = RowFeeder(X, dtype, self.device)
+        part = rows.take(chosen)
+        rows.close()
+        V = torch.empty((len(chosen), int(phi.dimension)), dtype=dtype, device=self.device)
+        CardMap(phi, dtype, self.precision, self.device)(part, V)
+        return V
+
+    def decision(self, source: Any, weights: Array, intercept: Array, dtype: Any) -> CardDecision:
+        """The decision function, prepared for rows of this type."""
+        return CardDecision(self, source, weights, intercept, np.dtype(dtype))
+
+
+class CardDecision:
+    """Decisions basis(X) weights^T + intercept, computed on the card."""
+
+    def __init__(
+        self, engine: CudaEngine, source: Any, weights: Array, intercept: Array, dtype: np.dtype[Any]
+    ):
+        self.device, self.dtype = engine.device, torch_type(dtype)
+        self.basis = card_basis(source, self.dtype, engine.precision, self.device)
+        self.weights = to_card(weights.T, self.device, self.dtype)
+        self.intercept = torch.from_numpy(np.array(intercept, dtype=np.float64)).to(self.device)
+
+    def __call__(self, X: Matrix) -> Array:
+        """The (rows, K) decisions, on the host."""
+        m = X.shape[0]
+        out = torch.empty((m, self.weights.shape[1]), dtype=self.dtype, device=self.device)
+        feeder = RowFeeder(X, self.dtype, self.device)
+
+        def work(start: int, stop: int) -> None:
+            following = slice(stop, min(2 * stop - start, m))
+            coming = following if following.start < following.stop else None
+            rows = feeder.take(slice(start, stop), coming)
+            values = torch.empty((len(rows), self.basis.width), dtype=self.dtype, device=self.device)
+            self.basis(rows, values)
+            out[start:stop] = (values @ self.weights).double() + self.intercept
+
+        try:
+            in_chunks(m, CHUNK, work)
+        finally:
+            feeder.close()
+        return np.asarray(out.cpu().numpy())
+
+
+def host_type(X: Matrix) -> np.dtype[Any]:
+    """The numpy type of rows, tensors included."""
+    if isinstance(X, torch.Tensor):
+        return np.dtype(np.float64 if X.dtype == torch.float64 else np.float32)
+    return np.dtype(X.dtype)
+
+
+def _without(options: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if key != name}
+
+
+def _source(mapped: Any) -> CardRows:
+    """The rows that some of them were taken from."""
+    return mapped if isinstance(mapped, CardRows) else _source(mapped.mapped)
+
+
+def _numbers(mapped: Any, rows: Array) -> Array:
+    return rows if isinstance(mapped, CardRows) else _numbers(mapped.mapped, mapped.chosen[rows])

@@ -1,0 +1,50 @@
+"""The card's kernel, compiled for the host: one thread block of fibres, a grid of one.
+
+The source is the one the card runs; only its PTX instructions, and where shared memory lies, are
+replaced. Slow, and exact about what lanes exchange, so that a wrong lane, a missing term or a wrong
+fold is found without a card.
+"""
+
+import ctypes
+import re
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def compile_kernel(folder, **defines):
+    """The kernel as a shared library; returns a function of its argument structure."""
+    source = files("asset_svm.engines.cuda").joinpath("blocked_form.cu").read_text()
+    source = re.sub(r'asm volatile\("ld\.acquire[^;]*;[^;]*;', "seen = *run.arrived;", source)
+    source = re.sub(r'asm\("cvt\.f32\.f16[^;]*;[^;]*;', "f = 0;", source)
+    source = re.sub(r'asm\("cvt\.rn\.f16[^;]*;[^;]*;', "h = 0;", source)
+    source = source.replace(
+        "extern __shared__ __align__(16) REAL ring[];", "REAL* ring = (REAL*)host::ring;"
+    )
+    source = re.sub(
+        r"__shared__ union \{(.*?)\} s;",
+        r"union Memory {\1}; Memory& s = *(Memory*)host::shared;",
+        source,
+        flags=re.S,
+    )
+    name = "-".join(str(value) for value in defines.values())
+    unit, library = folder / f"{name}.cpp", folder / f"{name}.so"
+    parts = [(HERE / "cuda_on_host.hpp").read_text(), source, (HERE / "launch.cpp").read_text()]
+    unit.write_text("\n".join(parts))
+    macros = [f"-D{key}={value}" for key, value in defines.items()]
+    command = [
+        "g++",
+        "-std=c++17",
+        "-O1",
+        "-w",
+        "-shared",
+        "-fPIC",
+        *macros,
+        str(unit),
+        "-o",
+        str(library),
+    ]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return ctypes.CDLL(str(library)).launch

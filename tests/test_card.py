@@ -1,0 +1,641 @@
+"""The engine of the card: on a card (marker cuda), and on torch's CPU device with the kernel's twin."""
+
+import pickle
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+
+from asset_svm import AssetClassifier, AssetRegressor, load, open_rows, save
+from asset_svm.data import GivenOrder, UniformOrder
+from asset_svm.engines.local import LocalEngine
+from asset_svm.engines.online import Recent
+from asset_svm.estimators import device as devices
+from asset_svm.exceptions import NonFiniteError
+from asset_svm.feasible import FeasibleSet
+from asset_svm.features import FourierFeatures, HadamardFeatures, Metric, NystroemFeatures
+from asset_svm.kernels import Kernel
+from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.solvers import Average, Cut, Driver, FractionWindow, ModelAxis, SolverState
+from asset_svm.steps import MetricStep, RobustStep, StrongStep
+
+torch = pytest.importorskip("torch", reason="the engine of the card needs torch (extra cuda)")
+
+from asset_svm.engines.cuda.driver import CardDriver  # noqa: E402
+from asset_svm.engines.cuda.engine import CudaEngine  # noqa: E402
+from asset_svm.engines.cuda.maps import CardMap, torch_type  # noqa: E402
+from asset_svm.engines.cuda.memory import in_chunks  # noqa: E402
+from asset_svm.engines.cuda.nystroem import CardNystroem  # noqa: E402
+from asset_svm.engines.cuda.products import gram_blocks  # noqa: E402
+from asset_svm.engines.cuda.rows import HeldRows, padded  # noqa: E402
+from card import CPU, HostForm  # noqa: E402
+from reference.algorithm import asset  # noqa: E402
+
+ON_CARD = pytest.param("cuda", marks=pytest.mark.cuda)
+DEVICES = ["cpu", ON_CARD]
+M, D = 900, 37
+
+
+def device_of(name):
+    return CPU if name == "cpu" else torch.device("cuda", 0)
+
+
+def engine_on(name, **options):
+    if name == "cpu":
+        return CudaEngine(device=CPU, form=HostForm, **options)
+    return CudaEngine(**options)
+
+
+@pytest.fixture
+def card_estimators(request, monkeypatch):
+    """device="cuda" on the card, or on torch's CPU device."""
+    if request.param == "cpu":
+        monkeypatch.setattr(devices, "require_card", lambda: None)
+        monkeypatch.setattr(
+            devices, "card_engine", lambda limit, precision: engine_on("cpu", memory_limit=limit)
+        )
+        from asset_svm.estimators import base
+
+        monkeypatch.setattr(base, "card_engine", devices.card_engine)
+    return request.param
+
+
+class Plain:
+    """Mapped rows that are simply there."""
+
+    def __init__(self, V):
+        self.V, self.dimension, self.dtype = V, V.shape[1], V.dtype
+
+    def fetch(self, rows):
+        return self.V, rows
+
+
+class ManyTargets:
+    def __init__(self, y):
+        self.y, self.n_models = y, len(y)
+
+    def block(self, rows):
+        return self.y[:, rows]
+
+
+def held(V, device):
+    wide = np.zeros((len(V), padded(V.shape[1])), dtype=V.dtype)
+    wide[:, : V.shape[1]] = V
+    return HeldRows(torch.from_numpy(wide).to(device), V.shape[1], V.dtype)
+
+
+def problem(task, K, seed=0, m=M, d=D):
+    rng = np.random.default_rng(seed)
+    V = rng.normal(size=(m, d)) / np.sqrt(d)
+    if task == "classification":
+        return V, np.sign(rng.normal(size=(K, m)) + 2 * (V @ rng.normal(size=(d, K))).T)
+    return V, (V @ rng.normal(size=(d, K))).T + 0.1 * rng.normal(size=(K, m))
+
+
+def drivers(V, y, device, *, task, step, C, N, radius=None, bound=None, weight=None, order=None, r=0.5):
+    """The same run on the host, by the row form, and on the device."""
+    K, m = y.shape
+    lam = 1.0 / (C * m)
+    loss = Hinge() if task == "classification" else EpsilonInsensitive(0.05)
+    feasible = FeasibleSet(loss.radius(lam, np.abs(y).max()) if radius is None else radius, bound)
+    rng = np.random.default_rng(9)
+    if step == "robust":
+        rule = RobustStep(feasible.size, 1.3, 0.1)
+    elif step == "strong":
+        rule = StrongStep(lam)
+    elif step == "diagonal":
+        rule = MetricStep(feasible.size, 1.3, Metric(1 + rng.random(V.shape[1])), 0.02, N)
+    else:
+        directions = np.linalg.qr(rng.normal(size=(V.shape[1], 5)))[0]
+        metric = Metric(np.linspace(1, 2, 5), directions, 2.0)
+        rule = MetricStep(feasible.size, 1.3, metric, 0.02, N)
+    axis = ModelAxis.build(loss, [lam] * K, [feasible] * K, [rule] * K)
+    order = UniformOrder(m, seed=5) if order is None else order
+    common = dict(weight=weight, cut=Cut(256), length=N)
+
+    def parts():
+        return SolverState.zeros(K, V.shape[1], V.dtype), Average(FractionWindow(r, N))
+
+    here = Driver(Plain(V), ManyTargets(y), order, axis, *parts(), **common)
+    form = dict(form=HostForm) if device.type == "cpu" else {}
+    there = CardDriver(
+        held(V, device), ManyTargets(y), order, axis, *parts(),
+        device=device, chunk_size=512, **form, **common,
+    )  # fmt: skip
+    return here, there
+
+
+def close(one, other, tolerance):
+    np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * max(1.0, np.abs(other).max()))
+
+
+CASES = list(
+    product(
+        ("classification", "regression"),
+        (("robust", None), ("robust", 3.0), ("robust", 0.02), ("strong", None), ("diagonal", 3.0),
+         ("directions", None)),
+        (None, 0.3),
+        (0.01, 1.0, 1e4),
+    )
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("K", [1, 5])
+@pytest.mark.parametrize(("task", "rule", "radius", "C"), CASES)
+def test_every_rule_follows_the_row_form_in_double(device, task, rule, radius, C, K):
+    """Projection (radius 0.3) and none, b clipped (bound 0.02) and not, folds (strong, C 0.01)."""
+    V, y = problem(task, K)
+    N = 1500
+    step, bound = rule
+    here, there = drivers(
+        V, y, device_of(device), task=task, step=step, C=C, N=N, radius=radius, bound=bound
+    )
+    for steps in (1, 300, 1199):
+        here.advance(steps)
+        there.advance(steps)
+        close(there.state.coef, here.state.coef, 1e-8)
+        close(there.state.intercept, here.state.intercept, 1e-8)
+    here.settle()
+    there.settle()
+    for one, other in zip(there.model(), here.model(), strict=True):
+        close(one, other, 1e-8)
+    np.testing.assert_array_equal(there.state.steps, here.state.steps)
+    one, other = there.take_progress(), here.take_progress()
+    assert one.steps == other.steps
+    for name in ("loss", "errors", "active"):
+        close(getattr(one, name), getattr(other, name), 1e-8)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_card_follows_the_naive_reference(device):
+    V, y = problem("classification", 1)
+    N = 700
+    here, there = drivers(
+        V, y, device_of(device), task="classification", step="robust", C=1.0, N=N, bound=3.0
+    )
+    there.advance(N)
+    iterates, averages = asset(
+        V, y[0], here.order.rows(0, N), lam=float(here.axis.lam[0]), radius=float(here.axis.radius[0]),
+        bound=3.0, d_x=float(here.axis.eta[0]), d_g=1.0, average_from=N // 2 + 1,
+    )  # fmt: skip
+    close(there.state.coef[0], iterates[-1][0], 1e-9)
+    close(there.model()[0][0], averages[-1][0], 1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("step", ["robust", "strong", "diagonal", "directions"])
+@pytest.mark.parametrize(("task", "N"), [("classification", 10_000), ("regression", 1000)])
+def test_float32_iterates_agree_over_the_first_steps(device, task, N, step):
+    """To 1e-4: float32 runs drift apart after a flipped branch, in regression earlier."""
+    V, y = problem(task, 1, m=5000)
+    bound = None if step == "strong" else 3.0
+    here, there = drivers(
+        V.astype(np.float32), y, device_of(device),
+        task=task, step=step, C=1.0, N=N, bound=bound, order=GivenOrder(5000),
+    )  # fmt: skip
+    here.advance(N)
+    there.advance(N)
+    close(there.state.coef, here.state.coef, 1e-4)
+    for one, other in zip(there.model(), here.model(), strict=True):
+        close(one, other, 1e-4)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_skipped_row_leaves_the_model_and_its_step_count_alone(device):
+    V, y = problem("classification", 2)
+    weight = np.where(np.arange(M) % 3 == 0, -1.0, np.where(np.arange(M) % 3 == 1, 1.0, 2.5))
+    here, there = drivers(
+        V, y, device_of(device), task="classification", step="robust", C=1.0, N=800, weight=weight
+    )
+    here.advance(800)
+    there.advance(800)
+    close(there.state.coef, here.state.coef, 1e-9)
+    np.testing.assert_array_equal(there.state.steps, here.state.steps)
+    assert there.state.steps[0] < 800
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_where_a_run_is_cut_never_changes_the_iterates(device):
+    V, y = problem("classification", 1)
+    options = dict(task="classification", step="diagonal", C=1.0, N=1000, bound=1.0)
+    whole = drivers(V, y, device_of(device), **options)[1]
+    whole.advance(1000)
+    cut = drivers(V, y, device_of(device), **options)[1]
+    for steps in (7, 93, 412, 488):
+        cut.advance(steps)
+    close(cut.state.coef, whole.state.coef, 1e-12)
+    close(cut.model()[0], whole.model()[0], 1e-12)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_nonfinite_iterate_is_raised(device):
+    V, y = problem("classification", 1)
+    V[3, 2] = np.inf
+    there = drivers(V, y, device_of(device), task="classification", step="robust", C=1.0, N=2000)[1]
+    with pytest.raises(NonFiniteError, match="no longer finite"):
+        there.advance(2000)
+
+
+def maps(rng):
+    X = rng.normal(size=(700, 13))
+    for kind in ("iid", "orthogonal", "qmc"):
+        yield X, FourierFeatures.sample(Kernel("rbf", 0.3), 13, 91, rng, kind)
+    yield X, HadamardFeatures.sample(Kernel("rbf", 0.3), 13, 91, rng)
+    for kernel in (
+        Kernel("rbf", 0.05),
+        Kernel("laplacian", 0.05),
+        Kernel("poly", 0.1, 3, 1.0),
+        Kernel("sigmoid", 0.01),
+        Kernel("linear"),
+        Kernel(lambda A, B: np.exp(-0.05 * ((A[:, None] - B[None]) ** 2).sum(-1))),
+    ):
+        yield X, NystroemFeatures.sample(X, kernel, 60, rng)
+    phi = NystroemFeatures.sample(X, Kernel("rbf", 0.05), 60, rng, basis="eigen")
+    yield X, phi.in_metric(phi.find_metric(phi(X), None, rng))
+    phi = FourierFeatures.sample(Kernel("rbf", 0.3), 13, 300, rng)
+    yield X, phi.in_metric(phi.find_metric(phi(X), None, rng))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_maps_agree_with_the_host(device, dtype):
+    for X, phi in maps(np.random.default_rng(0)):
+        exact = phi.lift(np.float64)(phi.basis(np.float64)(X))
+        host = phi.lift(dtype)(phi.basis(dtype)(X.astype(dtype)))
+        rows = torch.from_numpy(X.astype(dtype)).to(device_of(device))
+        out = torch.empty((len(X), phi.dimension), dtype=torch_type(dtype), device=rows.device)
+        out.fill_(float("nan"))
+        CardMap(phi, torch_type(dtype), "float32", rows.device)(rows, out)
+        scale = np.abs(exact).max()
+        error = np.abs(out.cpu().numpy() - exact).max() / scale
+        # a few times the error of the host's own product: the matrix units cut off what they add
+        assert error <= max(8 * np.abs(host - exact).max() / scale, 1e-12), phi
+
+
+@pytest.mark.cuda
+def test_split_products_have_float32_accuracy_whatever_the_scale_of_rows():
+    from asset_svm.engines.cuda.products import right_factor
+
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(500, 781)) * 10.0 ** rng.uniform(-20, 15, size=(500, 1))
+    B = rng.normal(size=(300, 781)) * 10.0 ** rng.uniform(-15, 15, size=(300, 1))
+    a, b = (torch.from_numpy(m).float().cuda() for m in (A, B))
+    out = torch.empty((500, 300), device="cuda")
+    scale = np.linalg.norm(A, axis=1)[:, None] * np.linalg.norm(B, axis=1)
+    errors = {}
+    for precision in ("float32", "float16"):
+        right_factor(b, precision)(a, out)
+        exact = a.double() @ b.double().T
+        errors[precision] = float(((out - exact).abs().cpu().numpy() / scale).max())
+    assert errors["float32"] < 2e-6
+    assert 1e-5 < errors["float16"] < 2e-3
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_gram_blocks_are_those_of_the_rows(device, dtype):
+    rng = np.random.default_rng(2)
+    V = rng.normal(size=(600, 256)).astype(dtype)
+    positions = rng.integers(0, 600, size=512)
+    on_device = torch.from_numpy(V).to(device_of(device))
+    G = gram_blocks(on_device, torch.from_numpy(positions).to(on_device.device), 256).cpu().numpy()
+    for block in range(2):
+        rows = V[positions[block * 256 : (block + 1) * 256]].astype(np.float64)
+        close(G[block], rows @ rows.T, 1e-12 if dtype == np.float64 else 2e-6)
+
+
+def digits(m=3000, classes=3):
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, classes, size=m)
+    return (rng.normal(size=(m, 6)) + 1.2 * np.eye(6)[y]).astype(np.float32), y
+
+
+@pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
+@pytest.mark.parametrize("step", ["metric", "robust", "strong"])
+def test_a_classifier_on_the_card_matches_one_on_the_host(
+    card_estimators, classes, approximation, step
+):
+    X, y = digits(classes=classes)
+    options = dict(
+        gamma=0.1, C=10, approximation=approximation, step=step, n_components=200, random_state=0,
+        max_iter=10,
+    )  # fmt: skip
+    here = AssetClassifier(**options).fit(X, y)
+    there = AssetClassifier(device="cuda", **options).fit(X, y)
+    assert there.objective_ == pytest.approx(here.objective_, rel=0.03)
+    assert there.score(X, y) == pytest.approx(here.score(X, y), abs=0.02)
+    assert there.dual_gap_ >= 0
+    decisions = there.decision_function(X)
+    there.set_params(device="cpu")
+    close(decisions, there.decision_function(X), 1e-4)
+    assert isinstance(there.coef_, np.ndarray) and there.coef_.dtype == np.float64
+
+
+@pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
+def test_a_regressor_on_the_card_matches_one_on_the_host(card_estimators, waves):
+    X, y = waves
+    options = dict(gamma=1.0, C=10, n_components=100, random_state=0)
+    here, there = AssetRegressor(**options), AssetRegressor(device="cuda", **options)
+    assert there.fit(X, y).score(X, y) == pytest.approx(here.fit(X, y).score(X, y), abs=0.01)
+    assert there.predict(X).dtype == X.dtype
+
+
+@pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(early_stopping=True),
+        dict(tol=0.05),
+        dict(time_limit=5.0),
+        dict(memory_limit=0),
+        dict(average=100),
+        dict(average=None),
+        dict(landmarks="kmeans"),
+        dict(landmarks="margin"),
+        dict(n_components="auto"),
+        dict(approximation="fourier", fourier="hadamard"),
+    ],
+)
+def test_other_ways_to_run_work_on_the_card_too(card_estimators, options):
+    X, y = digits()
+    options = dict(n_components=100) | options
+    model = AssetClassifier(gamma=0.1, C=10, random_state=0, device="cuda", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    assert model.score(X, y) > 0.6
+    assert model.history_
+
+
+@pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
+def test_kept_and_recomputed_rows_give_the_same_model(card_estimators):
+    X, y = digits()
+    options = dict(gamma=0.1, C=10, n_components=100, random_state=0, device="cuda", max_iter=3)
+    kept = AssetClassifier(**options).fit(X, y)
+    anew = AssetClassifier(memory_limit=0, **options).fit(X, y)
+    close(anew.coef_, kept.coef_, 1e-3)
+    assert anew.objective_ == pytest.approx(kept.objective_, rel=1e-3)
+
+
+@pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
+def test_sparse_rows_streams_and_weights_work_on_the_card(card_estimators):
+    import scipy.sparse as sp
+
+    X, y = digits()
+    options = dict(gamma=0.1, C=10, n_components=100, random_state=0, device="cuda")
+    dense = AssetClassifier(**options).fit(X, y, sample_weight=1.0 + (y == 1))
+    sparse = AssetClassifier(**options).fit(sp.csr_matrix(X), y, sample_weight=1.0 + (y == 1))
+    assert sparse.objective_ == pytest.approx(dense.objective_, rel=0.01)
+    stream = AssetClassifier(**options)
+    for start in range(0, len(y), 500):
+        stream.partial_fit(X[start : start + 500], y[start : start + 500], classes=[0, 1, 2])
+    assert stream.score(X, y) > 0.6
+    dense.partial_fit(X[:300], y[:300])
+    assert dense.score(X, y) > 0.6
+
+
+@pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
+def test_a_model_of_the_card_is_pickled_without_it(card_estimators):
+    X, y = digits()
+    model = AssetClassifier(gamma=1.0, n_components=600, random_state=0, device="cuda", step="robust")
+    model.fit(X, y)
+    assert isinstance(model.feature_map_, CardNystroem)
+    copy = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
+    assert type(copy.feature_map_) is NystroemFeatures
+    close(copy.decision_function(X), model.decision_function(X), 1e-4)
+
+
+@pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
+@pytest.mark.parametrize("landmarks", ["uniform", "rpcholesky"])
+def test_a_model_of_the_card_is_saved_as_one_of_the_host(card_estimators, landmarks, tmp_path):
+    pytest.importorskip("safetensors")
+    X, y = digits()
+    options = dict(gamma=1.0, n_components=600, random_state=0, landmarks=landmarks, step="robust")
+    model = AssetClassifier(device="cuda", **options).fit(X, y)
+    assert isinstance(model.feature_map_, CardNystroem)
+    save(model, tmp_path / "card.asset")
+    copy = load(tmp_path / "card.asset")
+    assert copy.device == "cpu" and model.device == "cuda"
+    assert type(copy.feature_map_) is NystroemFeatures
+    assert copy._session.phi is copy.feature_map_
+    assert copy.approximation_error_ == model.approximation_error_
+    close(copy.decision_function(X), model.decision_function(X), 1e-4)
+    copy.partial_fit(X[:500], y[:500])
+    copy.set_params(device="cuda").partial_fit(X[500:], y[500:])
+    assert copy.score(X, y) > 0.6
+
+
+def test_cells_and_streams_stay_on_the_host(tmp_path):
+    X, y = digits()
+    with pytest.raises(ValueError, match="n_cells=4"):
+        AssetClassifier(n_cells=4, device="cuda").fit(X, y)
+    cells = AssetClassifier(n_cells=4, gamma=0.1, random_state=0, device="auto").fit(X, y)
+    same = AssetClassifier(n_cells=4, gamma=0.1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(cells.decision_function(X), same.decision_function(X))
+    path = tmp_path / "rows.npz"
+    np.savez(path, X=X, y=y)
+    options = dict(gamma=0.1, n_components=50, max_iter=1, memory_limit=1000, random_state=0)
+    with pytest.raises(ValueError, match="device='cuda' needs all rows in memory"):
+        AssetClassifier(device="cuda", **options).fit(open_rows(path))
+    streamed = AssetClassifier(device="auto", **options).fit(open_rows(path))
+    assert streamed.score(X, y) > 0.6
+
+
+def test_the_last_rows_of_a_stream_are_kept_on_the_host():
+    recent = Recent.none(1)
+    for size in (300, 1500, 200):
+        rows = torch.full((size, 2), float(size))
+        recent = recent.joined(rows, np.ones((1, size)), np.ones(size))
+        assert isinstance(recent.X, np.ndarray)
+    np.testing.assert_array_equal(recent.X[:, 0], np.repeat([1500.0, 200.0], [824, 200]))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("gamma", [1.0, 1e-3])
+def test_landmarks_factored_on_the_card_give_the_same_kernel(device, gamma):
+    """gamma 1e-3: K_SS is singular, and something is cut."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(2000, 8))
+    kernel = Kernel("rbf", gamma)
+    engine = engine_on(device)
+    there = engine.nystroem.sample(X, kernel, 500, np.random.default_rng(0))
+    here = NystroemFeatures.sample(X, kernel, 500, np.random.default_rng(0))
+    assert isinstance(there, CardNystroem) == (gamma == 1.0)
+    one, other = there(X[:100]), here(X[:100])
+    close(one @ one.T, other @ other.T, 1e-6)
+    coef = np.ones((1, there.dimension))
+    close(there.decision_weights(coef), coef @ there.projection.T, 1e-9)
+    assert there.trace_error == pytest.approx(here.trace_error, rel=1e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_many_landmarks_are_damped_where_they_would_be_cut(device, monkeypatch):
+    from asset_svm.engines.cuda import nystroem
+
+    monkeypatch.setattr(nystroem, "LARGEST_EIGEN", 300)
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(2000, 3))
+    kernel = Kernel("rbf", 0.1)
+    there = engine_on(device).nystroem.sample(X, kernel, 500, np.random.default_rng(0))
+    assert isinstance(there, CardNystroem)
+    v = there(X[:200])
+    assert (v**2).sum(axis=1).max() <= 1 + 1e-6
+    close(v @ v.T, kernel(X[:200], X[:200]), 1e-3)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_metric_found_on_the_card_is_the_hosts(device):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(3000, 8))
+    weight = rng.uniform(0.5, 2.0, size=3000)
+    phi = FourierFeatures.sample(Kernel("rbf", 0.05), 8, 600, rng)
+    here = LocalEngine().find_metric(phi, X, weight, 0)
+    there = engine_on(device).find_metric(phi, X, weight, 0)
+    top = 20  # subspace iteration is exact for the leading ones only
+    np.testing.assert_allclose(there.scale[:top], here.scale[:top], rtol=1e-3)
+    assert there.rest == pytest.approx(here.rest, rel=0.05)
+
+
+def test_memory_that_runs_out_makes_blocks_smaller_with_one_warning():
+    done = []
+
+    def work(start, stop):
+        if stop - start > 1000:
+            raise torch.OutOfMemoryError("out of memory")
+        done.append((start, stop))
+
+    with pytest.warns(RuntimeWarning, match="blocks of 1000 rows") as caught:
+        assert in_chunks(2500, 2000, work) == 1000
+    assert len(caught) == 1
+    assert done == [(0, 1000), (1000, 2000), (2000, 2500)]
+
+
+def test_chunks_that_do_not_fit_are_halved_with_one_warning(monkeypatch):
+    from asset_svm.engines.cuda import driver
+
+    multiply = driver.gram_blocks
+
+    def too_large(V, positions, block):
+        if len(positions) > 256:
+            raise torch.OutOfMemoryError("out of memory")
+        return multiply(V, positions, block)
+
+    V, y = problem("classification", 1)
+    options = dict(task="classification", step="robust", C=1.0, N=700, bound=3.0)
+    usual = drivers(V, y, CPU, **options)[1]
+    usual.advance(700)
+    short = drivers(V, y, CPU, **options)[1]
+    short.chunk_size = 1024
+    monkeypatch.setattr(driver, "gram_blocks", too_large)
+    with pytest.warns(RuntimeWarning, match="blocks of 256 rows") as caught:
+        short.advance(700)
+    assert len(caught) == 1
+    close(short.state.coef, usual.state.coef, 1e-12)
+
+
+def test_without_a_card_the_error_says_what_to_do(monkeypatch):
+    X, y = digits(300)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(RuntimeError, match='set device="cpu"'):
+        AssetClassifier(device="cuda").fit(X, y)
+    with pytest.raises(ValueError, match="device="):
+        AssetClassifier(device="gpu").fit(X, y)
+    with pytest.raises(ValueError, match="precision="):
+        AssetClassifier(precision="float8").fit(X, y)
+    AssetClassifier(device="auto", n_components=50).fit(X, y)
+
+
+def test_without_torch_the_error_names_the_extra(monkeypatch):
+    X, y = digits(300)
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r'pip install "asset-svm\[cuda\]"'):
+        AssetRegressor(device="cuda").fit(X, y)
+    AssetRegressor(device="auto", n_components=50).fit(X, y)
+
+
+@pytest.mark.cuda
+def test_tensors_on_the_card_are_taken_as_they_are():
+    X, y = digits(classes=2)
+    rows = torch.from_numpy(X).cuda()
+    options = dict(gamma=0.1, C=10, n_components=200, random_state=0, device="cuda")
+    for given in (dict(), dict(early_stopping=True), dict(approximation="fourier", memory_limit=0)):
+        model = AssetClassifier(**options, **given)
+        same = AssetClassifier(**options, **given).fit(X, y)
+        model.fit(rows, torch.from_numpy(y).cuda())
+        close(model.coef_, same.coef_, 1e-3)
+        close(model.decision_function(rows), same.decision_function(X), 1e-3)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(rows * float("nan"), y)
+    with pytest.raises(ValueError, match="features"):
+        model.predict(rows[:, :3])
+    with pytest.raises(ValueError, match="2D"):
+        model.fit(rows[:, 0], y)
+    with pytest.raises(ValueError, match="as many"):
+        model.fit(rows, y[:-1])
+    with pytest.raises(ValueError, match=r"X\.cpu\(\)"):
+        model.set_params(device="cpu").predict(rows)
+
+
+@pytest.mark.cuda
+def test_halves_change_little():
+    X, y = digits(20_000, classes=2)
+    options = dict(gamma=0.1, C=10, n_components=512, random_state=0, device="cuda")
+    full = AssetClassifier(**options).fit(X, y)
+    half = AssetClassifier(precision="float16", **options).fit(X, y)
+    assert half.objective_ == pytest.approx(full.objective_, rel=0.02)
+    assert half.score(X, y) == pytest.approx(full.score(X, y), abs=0.005)
+
+
+@pytest.mark.cuda
+def test_over_a_pass_objectives_and_active_counts_agree():
+    """1 % and 0.5 % (of the steps): float32 runs drift apart after a flipped branch."""
+    V, y = problem("classification", 1, m=100_000, d=200)
+    V = V.astype(np.float32)
+    for step in ("robust", "strong"):
+        here, there = drivers(
+            V, y, device_of("cuda"), task="classification", step=step, C=0.01, N=100_000,
+            order=GivenOrder(100_000), bound=3.0 if step == "robust" else None,
+        )  # fmt: skip
+        counts, objectives = [], []
+        for driver in (here, there):
+            driver.advance(100_000)
+            counts.append(driver.take_progress().active[0])
+            coef, b = driver.model()
+            loss = np.maximum(1 - y[0] * (V @ coef[0] + b[0]), 0).mean()
+            objectives.append(loss + 0.5 * here.axis.lam[0] * coef[0] @ coef[0])
+        assert counts[1] == pytest.approx(counts[0], rel=0.005)
+        assert objectives[1] == pytest.approx(objectives[0], rel=0.01)
+
+
+@pytest.mark.cuda
+def test_rows_of_a_memory_map_are_streamed(tmp_path):
+    X, y = digits(40_000)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    options = dict(gamma=0.1, C=10, n_components=128, random_state=0, device="cuda", max_iter=2)
+    streamed = AssetClassifier(memory_limit=0, **options).fit(mapped, y)
+    kept = AssetClassifier(**options).fit(X, y)
+    close(streamed.coef_, kept.coef_, 1e-3)
+
+
+@pytest.mark.cuda
+def test_a_card_without_room_recomputes_with_a_warning(monkeypatch):
+    from asset_svm.engines.cuda.rows import CardRows
+
+    X, y = digits(40_000)
+    new = CardRows._new
+
+    def too_small(self, rows):
+        if rows == 40_000:
+            raise torch.OutOfMemoryError("out of memory")
+        return new(self, rows)
+
+    monkeypatch.setattr(CardRows, "_new", too_small)
+    model = AssetClassifier(gamma=0.1, n_components=128, random_state=0, device="cuda", max_iter=2)
+    with pytest.warns(RuntimeWarning, match="computed anew"):
+        model.fit(X, y)
+    assert model.score(X, y) > 0.6
