@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import ClassVar
@@ -43,11 +44,16 @@ NOT_HERE = {
     "warm_start": (False, "every fit begins anew"),
 }
 
+OF_ONE_MACHINE = ("n_cells", "n_partitions", "device", "precision", "cells_", "n_cells_")
+"""Parameters and attributes that the estimators of one machine have alone."""
+
 
 def document(cls: type) -> type:
-    """Fill in what all estimators share, and what those on clusters do."""
+    """Fill in what all estimators share, less what a cluster has not, and what those on clusters do."""
     cls = document_common(cls)
-    cls.__doc__ = (cls.__doc__ or "").replace("%(cluster)s", CLUSTER)
+    entries = rf"^(?:{'|'.join(OF_ONE_MACHINE)}) : .*\n(?:    .*\n)*"
+    text = re.sub(entries, "", cls.__doc__ or "", flags=re.MULTILINE)
+    cls.__doc__ = text.replace("%(cluster)s", CLUSTER)
     return cls
 
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from asset_svm.engines.cuda.compiler import kernel, structure
 from asset_svm.features import Metric
 from asset_svm.solvers import ModelAxis, SolverState
 
 Array = npt.NDArray[Any]
-Tensor = torch.Tensor
 BLOCK = 256
 """Rows of a Gram block: as many steps lie between two looks at V."""
 TILE = 128
@@ -184,8 +184,8 @@ class CudaForm:
         new = dict(dtype=real, device=self.device)
         self._tensors |= dict(
             metric_square=square,
-            along_partial=torch.zeros((self.tiles, self.models, n), **new),  # type: ignore[call-overload]
-            along=torch.zeros((self.models, n), **new),  # type: ignore[call-overload]
+            along_partial=torch.zeros((self.tiles, self.models, n), **new),
+            along=torch.zeros((self.models, n), **new),
         )
         return n, metric.rest
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from asset_svm.engines.cuda.blocks import BLOCK, CudaForm
 from asset_svm.engines.cuda.driver import CardDriver
@@ -25,7 +26,6 @@ from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS
 from asset_svm.solvers.blocks import BlockRows, Cut
 
 Array = npt.NDArray[Any]
-Tensor = torch.Tensor
 Matrix = Any
 CARD = torch.device("cuda", 0)
 WORKING_MEMORY = 6 << 30

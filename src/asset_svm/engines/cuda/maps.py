@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 import torch
+from torch import Tensor
 
 from asset_svm.engines.cuda.products import Finish, Precision, right_factor
 from asset_svm.features import FourierFeatures, HadamardFeatures, Metric
@@ -21,7 +22,6 @@ from asset_svm.features.nystroem import KernelBasis
 from asset_svm.kernels import Kernel
 
 Array = npt.NDArray[Any]
-Tensor = torch.Tensor
 _TORCH = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64}
 
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from asset_svm.engines.cuda.maps import card_basis
 from asset_svm.exceptions import NonFiniteError
@@ -25,7 +26,6 @@ from asset_svm.features.nystroem import KernelBasis, default_threshold
 from asset_svm.kernels import Kernel
 
 Array = npt.NDArray[Any]
-Tensor = torch.Tensor
 SMALLEST = 256
 """Fewer landmarks are factored on the host."""
 LARGEST_EIGEN = 2048

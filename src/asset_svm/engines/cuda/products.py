@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from asset_svm.engines.cuda.compiler import kernel, structure
 
-Tensor = torch.Tensor
 Precision = Literal["float32", "float16"]
 THREADS = 256
 ALIGNMENT = 8

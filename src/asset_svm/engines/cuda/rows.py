@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from asset_svm.engines.cuda.blocks import TILE
 from asset_svm.engines.cuda.maps import CardMap, torch_type
@@ -17,7 +18,6 @@ from asset_svm.engines.cuda.products import Precision
 from asset_svm.engines.cuda.transfer import RowFeeder
 
 Array = npt.NDArray[Any]
-Tensor = torch.Tensor
 CHUNK = 16_384
 """Rows mapped, and stepped through, at a time: enough to fill the card."""
 

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 import torch
+from torch import Tensor
 
 from asset_svm.engines.cuda.maps import to_card
 
 Array = npt.NDArray[Any]
-Tensor = torch.Tensor
 Rows = Array | slice
 GATHERERS = 8
 """Threads that copy rows into pinned memory: one alone is slower than the bus."""
@@ -39,7 +39,7 @@ class RowFeeder:
         self._sent: list[Any] = [None, None]
         self._turn = 0
         if not self._direct:
-            self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            self._stream = torch.cuda.Stream(device)
             self._caller = ThreadPoolExecutor(1)
             self._gatherers = ThreadPoolExecutor(GATHERERS)
 
@@ -101,7 +101,7 @@ class RowFeeder:
         list(self._gatherers.map(lambda part: gather(*part), parts))
         with torch.cuda.stream(self._stream):
             chunk = buffer[:count].to(self.device, non_blocking=True)
-            event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            event = torch.cuda.Event()
             event.record(self._stream)
         self._sent[turn] = event
         return chunk, event
