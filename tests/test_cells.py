@@ -328,3 +328,80 @@ def test_memory_limit_decides_what_is_solved_whole():
     mapped = AssetClassifier(**common, memory_limit=900 * 100 * 8).fit(X, y)
     assert not isinstance(whole.cells_[0].decisions[0], cells_module.Nested)
     assert isinstance(mapped.cells_[0].decisions[0], cells_module.Nested)
+
+
+def test_the_middle_of_the_best_intercepts_is_taken():
+    """Balanced classes, every row at its bound: any b in between is optimal, and 0 is sensible."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(-1, 1, size=(100, 2)), rng.normal(1, 1, size=(100, 2))])
+    y = np.repeat([-1, 1], 100)
+    local = AssetClassifier(n_cells=1, C=0.01, gamma=1.0, fit_intercept=True).fit(X, y)
+    peer = SVC(C=0.01, gamma=1.0).fit(X, y)
+    np.testing.assert_allclose(local.decision_function(X), peer.decision_function(X), atol=0.05)
+    flat = AssetRegressor(n_cells=1, fit_intercept=True, epsilon=1.0).fit(
+        [[0.0], [1.0], [2.0]], [5.0] * 3
+    )
+    np.testing.assert_allclose(flat.predict([[0.5]]), 5.0)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("C", [1e4, 1e7, 1e10])
+def test_enormous_costs_end_in_a_sensible_model(C):
+    X, _, _, y = rows(400)
+    model = AssetRegressor(gamma=0.5, n_cells=1, C=C, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_rounding_that_makes_a_kernel_matrix_indefinite_is_no_error():
+    x = np.linspace(0, 6, 400, dtype=np.float32)[:, None]
+    model = AssetRegressor(n_cells=1, C=1e3, epsilon=1e-3).fit(x, np.sin(x).ravel())
+    assert model.score(x, np.sin(x).ravel()) > 0.999
+    X, _, y, _ = rows(300)
+    for kernel in ("linear", "sigmoid"):
+        for dtype in (np.float32, np.float64):
+            AssetClassifier(kernel, n_cells=2, C=10.0, fit_intercept=True).fit(X.astype(dtype), y)
+
+
+def test_models_that_are_not_finite_are_refused():
+    X, _, y, _ = rows(200)
+    with pytest.raises(ArithmeticError, match="not finite"):
+        AssetClassifier(lambda a, b: (a @ b.T) * np.nan, n_cells=2, fit_intercept=True).fit(X, y)
+
+
+def test_a_row_of_another_class_does_not_undo_a_cell():
+    rng = np.random.default_rng(0)
+    centres = np.array([[-20.0, 0.0], [20.0, 0.0], [0.0, 20.0]])
+    y = rng.integers(3, size=900)
+    X = centres[y] + rng.normal(size=(900, 2))
+    model = AssetClassifier(n_cells=3, gamma=0.5, random_state=0).fit(X, y)
+    assert model.score(X, y) == 1.0
+    model.partial_fit(X[y == 2][:1], [0])
+    assert model.score(X, y) > 0.95
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_the_unit_of_weights_does_not_count_in_a_stream_either(unit):
+    X, f, _, _ = rows(600)
+    y = np.digitize(f, [-0.5, 0.5])
+
+    def run(w):
+        weight = np.full(600, w)
+        model = AssetClassifier(gamma=2.0, C=1.0 / w, n_cells=4, random_state=0)
+        model.fit(X, y, sample_weight=weight).partial_fit(X[:100], y[:100], sample_weight=weight[:100])
+        return model.decision_function(X)
+
+    np.testing.assert_allclose(run(unit), run(1.0), atol=1e-3)
+
+
+def test_outliers_make_few_cells_of_their_own_and_large_numbers_no_warnings():
+    X, _, y, _ = rows(600)
+    X = np.exp(5 * X)
+    assert AssetClassifier(n_cells=10, random_state=0).fit(X, y).n_cells_ <= 20
+    X[:, 0] *= 1e30
+    assert AssetClassifier(n_cells=10).fit(X.astype(np.float32), y).n_cells_ > 2
+
+
+def test_small_cells_have_fewer_landmarks_than_asked_for():
+    X, _, y, _ = rows(600)
+    AssetClassifier(n_cells=30, memory_limit=0, n_components=100, max_iter=1, random_state=0).fit(X, y)

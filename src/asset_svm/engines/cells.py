@@ -7,7 +7,7 @@ is lam_c = lam W / W_c in the words of the cell's own (PL).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.data import Targets
+from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
 from asset_svm.losses import Hinge, Loss
@@ -78,11 +79,15 @@ class CellProblem:
     tol: float = TOLERANCE
     deadline: float = np.inf
 
-    def largest(self, memory: int, n_threads: int) -> int:
-        """Rows of a cell up to which it can be solved whole, by so many threads at a time."""
-        room = (memory / (max(n_threads, 1) * self.X.dtype.itemsize)) ** 0.5
+    @property
+    def entry_bytes(self) -> int:
+        """Of an entry of the kernel matrix, with those of the interior-point method's two."""
+        return int(self.X.dtype.itemsize) + 16
+
+    def largest(self, memory: int) -> int:
+        """Rows of a cell up to which it can be solved whole."""
         most = LARGEST_INTERIOR if self.intercept else LARGEST_CELL
-        return int(min(room, most))
+        return int(min((memory / self.entry_bytes) ** 0.5, most))
 
     def solve(self, rows: Array, seed: int, n_threads: int = 1) -> CellSolution:
         """The models of the cell with these rows."""
@@ -96,6 +101,10 @@ class CellProblem:
             n_threads,
         )
         betas = np.array([part[0] for part in parts])
+        if not np.isfinite([part[1:4] for part in parts]).all() or not np.isfinite(betas).all():
+            raise NonFiniteError(
+                "The model of a cell is not finite; scale the columns of X (StandardScaler) or lower C."
+            )
         used = np.flatnonzero(betas.any(axis=0))
         primal, dual = (np.array([part[i] for part in parts]) for i in (2, 3))
         return CellSolution(
@@ -117,6 +126,11 @@ class CellProblem:
             K[start : start + BLOCK] = values(X[start : start + BLOCK])
 
         side_by_side(fill, range(0, len(rows), BLOCK), n_threads)
+        if not np.isfinite(K).all():
+            raise NonFiniteError(
+                "The kernel matrix of a cell is not finite; scale the columns of X (StandardScaler) or "
+                "lower gamma."
+            )
         return K
 
     def _model(
@@ -128,19 +142,33 @@ class CellProblem:
         if hinge and (y == y[0]).all() and (self.intercept or not alone):
             return beta, float(y[0]), 0.0, 0.0, 0  # a class that is absent here, or alone
         low, high = (np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)) if hinge else (-cost, cost)
-        epsilon, sweeps = self.loss.epsilon, 0
-        if not self.intercept:
-            budget = BUDGET * m**2
-            sweeps, primal, dual = solve_cell(
-                K, y, low, high, epsilon, hinge, self.tol, most, budget, seed, beta, F
-            )
-            if primal - dual <= self.tol * primal or most == 1 or m > LARGEST_INTERIOR:
-                return beta, 0.0, primal, dual, sweeps
-        beta, _, steps = solve_interior(
+        epsilon, late = self.loss.epsilon, most == 1
+        # With an intercept, sweeps are of use only where nothing better can be had.
+        budget = 0.0 if self.intercept and not late else BUDGET * m**2
+        sweeps, primal, dual = solve_cell(
+            K, y, low, high, epsilon, hinge, self.tol, most, budget, seed, beta, F
+        )
+        if not self.intercept and primal - dual <= self.tol * primal:
+            return beta, 0.0, primal, dual, sweeps
+        found = self._finished(K, y, cost, beta)
+        if late or m > LARGEST_INTERIOR:
+            return (*found, sweeps)
+        inside, steps = solve_interior(
             K, y, low, high, epsilon, 0.2 * self.tol, intercept=self.intercept
         )
-        beta[np.abs(beta) < NEGLIGIBLE * self.tol * np.abs(beta).mean()] = 0.0
-        return (*self._finished(K, y, cost, beta), sweeps + steps)
+        for candidate in self._candidates(inside):
+            another = self._finished(K, y, cost, candidate)
+            # The one with fewer support vectors comes last, and is taken where it is as good.
+            if another[2] <= found[2] or another[2] - another[3] <= self.tol * another[2]:
+                found = another
+        return (*found, sweeps + steps)
+
+    def _candidates(self, beta: Array) -> Iterator[Array]:
+        """What the interior-point method found, and the same without what is nearly 0."""
+        if np.isfinite(beta).all():
+            yield beta
+            size = np.abs(beta)
+            yield np.where(size < NEGLIGIBLE * self.tol * size.mean(), 0.0, beta)
 
     def _finished(
         self, K: Array, y: Array, cost: Array, beta: Array
@@ -177,15 +205,21 @@ def side_by_side(
 
 
 def best_intercept(loss: Loss, y: Array, f: Array, cost: Array) -> float:
-    """b that minimises sum cost loss(y, f + b): where the slope, which grows in jumps, meets 0."""
+    """b that minimises sum cost loss(y, f + b): where the slope, which grows in jumps, meets 0.
+
+    Where it is 0 between two kinks, the middle.
+    """
     if isinstance(loss, Hinge):
         kinks, jumps, slope = y - f, cost, -float(cost[y > 0].sum())
     else:
         kinks = np.concatenate([y - f - loss.epsilon, y - f + loss.epsilon])
         jumps, slope = np.concatenate([cost, cost]), -float(cost.sum())
     order = np.argsort(kinks)
-    passed = slope + np.cumsum(jumps[order])
-    return float(kinks[order[min(int(np.searchsorted(passed, 0.0)), len(order) - 1)]])
+    passed, last = slope + np.cumsum(jumps[order]), len(order) - 1
+    rounding = 1e-12 * float(jumps.sum())
+    first = min(int(np.searchsorted(passed, -rounding)), last)
+    end = min(int(np.searchsorted(passed, rounding, side="right")), last)
+    return 0.5 * float(kinks[order[first]] + kinks[order[end]])
 
 
 def _balanced(beta: Array) -> Array:

@@ -161,7 +161,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         check.check_choice("fourier", self.fourier, FOURIER_KINDS)
         check.check_choice("rank_rule", self.rank_rule, ("relative", "absolute"))
         check_rank(self)
-        if self.n_cells != "auto":
+        if not (isinstance(self.n_cells, str) and self.n_cells == "auto"):
             check.check_count("n_cells", self.n_cells, optional=True)
         check.check_count("n_partitions", self.n_partitions)
         check.check_choice("step", self.step, ("auto", "metric", "robust", "strong"))

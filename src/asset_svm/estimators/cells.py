@@ -29,6 +29,10 @@ from asset_svm.kernels import Kernel
 
 FEW_ROWS = 256
 """Fewer are decided by one thread."""
+EPOCHS = 25
+"""That an exact solution stands for."""
+KEPT_ROWS = 100
+"""Rows that a constant cell keeps."""
 CELL_ROWS = 1000
 """Rows of a cell where ``n_cells="auto"``."""
 
@@ -41,6 +45,10 @@ class CellModels:
     decisions: list[Callable[[Any], np.ndarray]]
     shares: np.ndarray
     """The part of the weight of all rows that lies in each cell."""
+    mean_weight: float = 1.0
+    """Of a row."""
+    n_rows: int = 0
+    """That were solved at once."""
 
 
 @dataclass(eq=False)
@@ -50,11 +58,13 @@ class CellDecision:
     parts: list[CellModels]
     n_models: int
     dtype: np.dtype
+    alone: bool = False
+    """Whether one thread decides: a user's kernel may not be made for several at a time."""
 
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions, in the type of X."""
         out = np.zeros((X.shape[0], self.n_models), dtype=X.dtype)
-        if X.shape[0] < FEW_ROWS:
+        if X.shape[0] < FEW_ROWS or self.alone:
             self._add(X, out)
             return out / len(self.parts)
         threads = blas_threads()
@@ -81,9 +91,11 @@ class CellDecision:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """The same decisions everywhere in a cell."""
+    """The same decisions everywhere in a cell; a few of its rows, for ``partial_fit`` to go on from."""
 
     values: np.ndarray
+    X: Any = None
+    y: np.ndarray | None = None
 
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions."""
@@ -157,13 +169,16 @@ def fit_cells(estimator: Any, rows: Any, encoded: Any, kernel: Kernel, seed: int
         with few_threads(0):
             partition, cells = Partition.grow(rows.X, count, rng)
         groups = grouped(np.arange(len(rows.y)), cells, partition.n_cells)
-        # Several cells at a time, or, where there are few, several threads in each.
-        outer = threads if len(groups) >= 2 * threads else 1
+        # Several cells at a time, as memory allows, or, where there are few, several threads in each.
+        memory = estimator._host_engine().memory()
+        matrix = problem.entry_bytes * min(max(map(len, groups)), problem.largest(memory)) ** 2
+        outer = max(min(threads, memory // max(matrix, 1)), 1) if len(groups) >= 2 * threads else 1
         train = _trainer(
             estimator, rows, encoded, problem, groups, seed + 7919 * number, threads // outer
         )
         fitted = side_by_side(train, range(len(groups)), outer)
-        parts.append(CellModels(partition, [f.decision for f in fitted], shares(rows, groups)))
+        decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())
+        parts.append(CellModels(partition, decisions, shares(rows, groups), mean, len(rows.y)))
         histories.append(
             {
                 "partition": number,
@@ -177,7 +192,8 @@ def fit_cells(estimator: Any, rows: Any, encoded: Any, kernel: Kernel, seed: int
         )
         if time.perf_counter() > deadline:
             break
-    estimator._decision = CellDecision(parts, encoded.targets.n_models, rows.X.dtype)
+    alone = callable(kernel.name)
+    estimator._decision = CellDecision(parts, encoded.targets.n_models, rows.X.dtype, alone)
     estimator.cells_, estimator._cell_kernel = parts, kernel
     estimator.n_cells_ = int(np.mean([part.partition.n_cells for part in parts]).round())
     estimator.gamma_ = kernel.gamma
@@ -217,12 +233,17 @@ def _trainer(
 ) -> Callable[[int], _Fitted]:
     """A function that trains a cell on its group of rows, with so many threads."""
     targets = plain_targets(rows, encoded)
-    largest = problem.largest(estimator._host_engine().memory(), max(blas_threads() // n_threads, 1))
+    largest = problem.largest(estimator._host_engine().memory())
+
+    def few(index: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Some rows of a cell and their targets."""
+        some = index[:: -(-len(index) // KEPT_ROWS)]
+        return rows.X[some], targets[some]
 
     def exact(number: int, index: np.ndarray) -> _Fitted:
         found = problem.solve(index, seed + number, n_threads)
         return _Fitted(
-            _decision(problem.kernel, rows.X, found, encoded.offset),
+            _decision(problem.kernel, rows.X, found, encoded.offset, few(index)),
             float(found.objective.sum()),
             float(found.dual_gap.sum()),
             found.sweeps,
@@ -232,6 +253,10 @@ def _trainer(
     def approximate(number: int, index: np.ndarray) -> _Fitted:
         (share,) = shares(rows, [index])
         model = nested(estimator, problem.kernel, seed + number, problem.lam / share)
+        if is_integer(model.n_components):
+            model.set_params(n_components=min(model.n_components, len(index)))
+        if problem.deadline < np.inf:
+            model.set_params(time_limit=max(problem.deadline - time.perf_counter(), 1e-3))
         model.fit(rows.X[index], targets[index], sample_weight=rows.weight[index])
         return _Fitted(
             in_columns(estimator, model, encoded),
@@ -243,7 +268,8 @@ def _trainer(
 
     def constant(index: np.ndarray) -> _Fitted:
         """A large cell with one class."""
-        return _Fitted(Constant(encoded.targets.block(index[:1])[:, 0]), 0.0, 0.0, 0, converged=True)
+        values = encoded.targets.block(index[:1])[:, 0]
+        return _Fitted(Constant(values, *few(index)), 0.0, 0.0, 0, converged=True)
 
     def train(number: int) -> _Fitted:
         index = groups[number]
@@ -257,12 +283,12 @@ def _trainer(
 
 
 def _decision(
-    kernel: Kernel, X: Any, found: CellSolution, offset: float
+    kernel: Kernel, X: Any, found: CellSolution, offset: float, few: tuple[Any, np.ndarray]
 ) -> Callable[[Any], np.ndarray]:
     """k(x, support) weights^T + intercept, or a constant where no row counts."""
     intercept = found.intercept + offset
     if len(found.rows) == 0:
-        return Constant(intercept)
+        return Constant(intercept, *few)
     return Decision(KernelBasis(kernel, X[found.rows]), found.weights, intercept)
 
 
@@ -316,15 +342,16 @@ def partial_fit_cells(estimator: Any, rows: Any, encoded: Any, seed: int) -> Non
                 continue
             lam = estimator.lam_ / part.shares[cell]
             fresh = nested(estimator, estimator._cell_kernel, seed + cell, lam)
-            model = _learner(estimator, fresh, decisions[cell], rows.X[index], encoded)
+            model = _learner(estimator, fresh, part, cell, rows.X[index], encoded)
             model.partial_fit(rows.X[index], targets[index], sample_weight=rows.weight[index], **known)
             decisions[cell] = Nested(model, None, encoded.targets.n_models, encoded.offset)
             share = float(rows.weight[index].sum()) / total / len(estimator.cells_)
             objective += share * model.objective_
             gap += share * model.dual_gap_
-        parts.append(CellModels(part.partition, decisions, part.shares))
+        parts.append(CellModels(part.partition, decisions, part.shares, part.mean_weight, part.n_rows))
     estimator.cells_ = parts
-    estimator._decision = CellDecision(parts, encoded.targets.n_models, rows.X.dtype)
+    alone = callable(estimator._cell_kernel.name)
+    estimator._decision = CellDecision(parts, encoded.targets.n_models, rows.X.dtype, alone)
     estimator.objective_, estimator.dual_gap_ = objective, gap
 
 
@@ -344,8 +371,13 @@ def _begin_stream(estimator: Any, rows: Any, encoded: Any, seed: int) -> None:
     estimator.gamma_, estimator.lam_, estimator.history_ = kernel.gamma, estimator._lam(rows), []
 
 
-def _learner(estimator: Any, fresh: Any, decision: Any, X: Any, encoded: Any) -> Any:
-    """The estimator that goes on from a cell's decision, a copy; ``fresh`` where there is none."""
+def _learner(estimator: Any, fresh: Any, part: CellModels, cell: int, X: Any, encoded: Any) -> Any:
+    """The estimator that goes on from a cell's decision, a copy; ``fresh`` where there is none.
+
+    An exact solution counts as so many steps as a fit by steps would have taken.
+    """
+    decision: Any = part.decisions[cell]
+    mean_weight = part.mean_weight
     if isinstance(decision, Nested) and decision.columns is None:
         return copy.copy(decision.model)
     K = encoded.targets.n_models
@@ -363,11 +395,18 @@ def _learner(estimator: Any, fresh: Any, decision: Any, X: Any, encoded: Any) ->
         coef[decision.columns] = both * model.coef_
         intercept[decision.columns] = (both * model.intercept_[:, None]).ravel()
     else:
+        known = X if decision.X is None else decision.X
         if is_integer(fresh.n_components):
-            fresh.set_params(n_components=min(fresh.n_components, X.shape[0]))
+            fresh.set_params(n_components=min(fresh.n_components, known.shape[0]))
+        if decision.X is not None:
+            weight = np.full(known.shape[0], mean_weight)
+            labels = {} if encoded.labels is None else {"classes": estimator.classes_}
+            fresh.partial_fit(known, decision.y, sample_weight=weight, **labels)
         return fresh
     fresh.n_features_in_ = estimator.n_features_in_
     if encoded.labels is not None:
         fresh.classes_ = estimator.classes_
-    fresh.resume(phi, coef, intercept - encoded.offset, replace(encoded, offset=0.0), X.dtype)
+    steps = EPOCHS * round(part.shares[cell] * part.n_rows)
+    plain = replace(encoded, offset=0.0)
+    fresh.resume(phi, coef, intercept - encoded.offset, plain, X.dtype, mean_weight, steps)
     return fresh

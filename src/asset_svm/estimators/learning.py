@@ -463,12 +463,15 @@ class Learner(AssetEstimator):
         record = {"batch": self.n_iter_, "steps": self.t_, "objective": self.objective_}
         self.history_ = [*self.history_, record | {"dual_gap": self.dual_gap_}][-STREAM_HISTORY:]
 
-    def resume(self, phi: FeatureMap, coef, intercept, encoded: Encoded, dtype) -> None:
+    def resume(
+        self, phi: FeatureMap, coef, intercept, encoded: Encoded, dtype, mean_weight: float, steps: int
+    ) -> None:
         """Take over a model of other making, from which ``partial_fit`` goes on."""
         seed = self._seed()
         recipe = self._recipe(encoded.loss, float(self.lam), len(coef), seed)
         self._store(coef, intercept, phi, encoded)
-        self._session = OnlineSession(recipe, phi, 1.0, _state_at(coef, intercept, None, dtype, 0))
+        state = _state_at(coef, intercept, None, dtype, steps)
+        self._session = OnlineSession(recipe, phi, mean_weight, state)
         self._offset, self.lam_, self.history_ = encoded.offset, float(self.lam), []
         self._fitted_map_key, self._fitted_labels = self._map_key(), encoded.labels
 

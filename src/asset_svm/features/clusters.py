@@ -26,6 +26,7 @@ MOST_PASSES = 8
 FEW_CHANGES = 0.02
 """Of the rows: fewer changes end the passes."""
 BLOCK_ROWS = 1024
+LARGE = 1e15
 
 
 def cluster_centres(rows: Matrix, count: int, rng: np.random.Generator) -> Array:
@@ -52,6 +53,8 @@ def cluster_centres(rows: Matrix, count: int, rng: np.random.Generator) -> Array
 
 def nearest_centres(rows: Matrix, centres: Array) -> Array:
     """The nearest centre of each row, in blocks; the first of equally near ones."""
+    if centres.size and float(np.abs(centres).max()) > LARGE:
+        centres = centres.astype(np.float64)  # squares would overflow
     half = 0.5 * squared_norms(centres).astype(centres.dtype)
     transposed = np.ascontiguousarray(centres.T)
     labels = np.empty(rows.shape[0], dtype=np.intp)

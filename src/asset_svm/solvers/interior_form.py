@@ -26,12 +26,14 @@ BACK = 0.995
 
 def solve_interior(
     K: Array, y: Array, low: Array, high: Array, epsilon: float, tol: float, *, intercept: bool
-) -> tuple[Array, float, int]:
-    """(beta, b, steps) with a duality gap of at most ``tol`` times the primal value.
+) -> tuple[Array, int]:
+    """(beta, steps) with a duality gap of at most ``tol`` times the primal value.
 
-    The gap is that of the barrier's own pair of points.
+    The gap is that of the barrier's own pair of points. Where rounding ends the run before, as with
+    enormous C, or the kernel is not positive definite, beta is the last point that was reached.
     """
     m = len(y)
+    jitter = float(np.finfo(K.dtype).eps * np.sqrt(m) * np.abs(np.diagonal(K)).mean())
     K = K.astype(np.float64)
     signs = np.concatenate([np.ones(m), -np.ones(m)])
     upper = np.concatenate([high, -low])
@@ -50,10 +52,12 @@ def solve_interior(
         primal = 0.5 * float(beta @ F) + float(upper @ np.maximum(t, 0.0))
         off = float(np.abs(residual) @ upper) + abs(imbalance * b)
         if (gap + off <= tol * primal and steps > 0) or steps >= MOST_STEPS:
-            return beta, b, steps
+            return beta, steps
         theta = s / a + t / (upper - a)
         inverse = np.bincount(row, 1.0 / theta, m)
-        factor = _factored(K, 1.0 / np.maximum(inverse, 1e-300))
+        factor = _factored(K, 1.0 / np.maximum(inverse, 1e-300), jitter)
+        if factor is None or not np.isfinite(gap):
+            return beta, steps
         mean = gap / (2 * len(a))
 
         def direction(
@@ -87,17 +91,15 @@ def solve_interior(
         steps += 1
 
 
-def _factored(K: Array, diagonal: Array) -> Array:
-    """Cholesky's factor of K + diag(diagonal)."""
-    A = K.copy()
-    A[np.diag_indices(len(A))] += diagonal
-    factor, failed = la.lapack.dpotrf(A, lower=1, overwrite_a=1)
-    if failed:
-        raise ValueError(
-            "The kernel matrix of a cell is not positive definite; choose a kernel that is, such as "
-            "'rbf', or n_cells=None."
-        )
-    return np.asarray(factor)
+def _factored(K: Array, diagonal: Array, jitter: float) -> Array | None:
+    """Cholesky's factor of K + diag(diagonal), and of K moved by what rounding may have taken."""
+    for extra in (0.0, jitter, 10.0 * jitter, 100.0 * jitter):
+        A = K.copy()
+        A[np.diag_indices(len(A))] += diagonal + extra
+        factor, failed = la.lapack.dpotrf(A, lower=1, overwrite_a=1)
+        if not failed:
+            return np.asarray(factor)
+    return None
 
 
 def _solved(factor: Array, right: Array) -> Array:
