@@ -404,4 +404,4 @@ def test_outliers_make_few_cells_of_their_own_and_large_numbers_no_warnings():
 
 def test_small_cells_have_fewer_landmarks_than_asked_for():
     X, _, y, _ = rows(600)
-    AssetClassifier(n_cells=30, memory_limit=0, n_components=100, max_iter=1, random_state=0).fit(X, y)
+    AssetClassifier(n_cells=30, memory_limit=0, n_components=100, random_state=0).fit(X, y)
