@@ -402,6 +402,7 @@ def test_outliers_make_few_cells_of_their_own_and_large_numbers_no_warnings():
     assert AssetClassifier(n_cells=10).fit(X.astype(np.float32), y).n_cells_ > 2
 
 
-def test_small_cells_have_fewer_landmarks_than_asked_for():
-    X, _, y, _ = rows(600)
-    AssetClassifier(n_cells=30, memory_limit=0, n_components=100, random_state=0).fit(X, y)
+def test_cells_have_fewer_landmarks_than_asked_for_where_they_have_fewer_rows():
+    X, _, y, _ = rows(900)
+    model = AssetClassifier(n_cells=2, memory_limit=0, n_components=800, random_state=0).fit(X, y)
+    assert isinstance(model.cells_[0].decisions[0], cells_module.Nested)

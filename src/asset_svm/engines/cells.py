@@ -36,6 +36,8 @@ NEGLIGIBLE = 1e-4
 """Times tol and the mean of |beta|: a smaller |beta_i| is that of a row that is no support vector."""
 LARGEST_CELL = 16384
 """Rows whose kernel matrix is solved whole, where memory allows."""
+SMALL_CELL = 256
+"""Rows that are solved whole whatever the limit: less than a block of mapped rows takes."""
 LARGEST_INTERIOR = 4096
 """Rows for which the interior-point method is affordable: a factor is of the third order."""
 BLOCK = 1024
@@ -87,7 +89,7 @@ class CellProblem:
     def largest(self, memory: int) -> int:
         """Rows of a cell up to which it can be solved whole."""
         most = LARGEST_INTERIOR if self.intercept else LARGEST_CELL
-        return int(min((memory / self.entry_bytes) ** 0.5, most))
+        return int(min(max((memory / self.entry_bytes) ** 0.5, SMALL_CELL), most))
 
     def solve(self, rows: Array, seed: int, n_threads: int = 1) -> CellSolution:
         """The models of the cell with these rows."""
