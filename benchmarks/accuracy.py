@@ -34,7 +34,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         dict(gamma=128.0, C=10.0, n_cells="auto"),
         dict(gamma=128.0, C=10.0, n_cells="auto", n_partitions=4),
     ],
-    "ccat": [dict(gamma=1.0, C=1.0, n_cells=1)],
+    "ccat": [dict(gamma=0.3, C=10.0, n_cells=1)],
     "mnist": [dict(gamma=0.03, C=3.0, n_cells=16, n_partitions=4)],
     "ijcnn": [dict(gamma=2.0, C=10.0, n_cells="auto", n_partitions=3)],
     "adult": [dict(gamma=0.01, C=3.0, n_components=512, max_iter=3)],
