@@ -417,6 +417,7 @@ def test_an_error_on_a_worker_is_raised_here(client, blobs):
         DaskAssetClassifier(**SETTINGS, kernel=kernel).fit(*chunked(*blobs, 2000))
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away_is_told_within_a_minute(blobs, tmp_path, monkeypatch):
     assert cluster.GRACE < 30
     monkeypatch.setattr(cluster, "GRACE", 5.0)
