@@ -3,7 +3,7 @@
 A run has two kinds of work: rows are mapped, in any order and number at a time, and stepped through,
 one after the other. Workers map the rows of the next blocks, and their share of what is lifted now,
 while the main thread steps through the last one. Matrix products have one BLAS thread each then:
-what each thread computes does not depend on how many there are, so neither does the model; and
+what each thread computes does not depend on how many there are, so neither do the steps; and
 BLAS's own threads, which wait for each other by spinning, took five times as long beside another
 process.
 """
