@@ -397,12 +397,10 @@ def test_the_unit_of_weights_does_not_count_in_a_stream_either(unit):
     np.testing.assert_allclose(run(unit), run(1.0), atol=1e-6)
 
 
-def test_outliers_make_few_cells_of_their_own_and_large_numbers_no_warnings():
+def test_large_numbers_are_told_apart_without_overflow():
     X, _, y, _ = rows(600)
-    X = np.exp(5 * X)
-    assert AssetClassifier(n_cells=10, random_state=0).fit(X, y).n_cells_ <= 20
     X[:, 0] *= 1e30
-    assert AssetClassifier(n_cells=10).fit(X.astype(np.float32), y).n_cells_ > 2
+    assert AssetClassifier(n_cells=10).fit(X.astype(np.float32), y).n_cells_ > 5
 
 
 def test_cells_have_fewer_landmarks_than_asked_for_where_they_have_fewer_rows():

@@ -25,8 +25,6 @@ Array = npt.NDArray[Any]
 Matrix = Any
 
 BRANCHES = 32
-FEWEST = 0.1
-"""Of the rows that cells have on average: fewer make no cell of their own."""
 SAMPLE = 64
 """Rows a centre that k-means looks at."""
 
@@ -68,7 +66,6 @@ class Partition:
             if parts >= 2:
                 some = rng.choice(index, min(len(index), SAMPLE * parts), replace=False)
                 centres = cluster_centres(X[some], parts, rng)
-                centres = _crowded(X[index], centres, FEWEST * target)
                 used, of = np.unique(nearest_centres(X[index], centres), return_inverse=True)
                 if len(used) >= 2:
                     members = grouped(index, of, len(used))
@@ -96,13 +93,6 @@ class Partition:
 
         descend(self.root, np.arange(X.shape[0]))
         return out
-
-
-def _crowded(X: Matrix, centres: Array, least: float) -> Array:
-    """The centres with at least so many rows, where there are two: outliers need no cell each."""
-    sizes = np.bincount(nearest_centres(X, centres), minlength=len(centres))
-    kept = sizes >= least
-    return centres[kept] if np.count_nonzero(kept) >= 2 else centres
 
 
 def grouped(index: Array, of: Array, count: int) -> list[Array]:
