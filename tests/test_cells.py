@@ -1,6 +1,7 @@
 """Cells: exact SVMs of places, against LIBSVM, LIBLINEAR and the one SVM that they are together."""
 
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -293,6 +294,28 @@ def test_when_the_time_is_up_every_cell_has_a_model_all_the_same():
     assert len(model.cells_) == 1
     assert model.n_iter_ == 1
     assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_time_is_looked_at_within_a_cell(fit_intercept):
+    X, _, y, _ = rows(1500)
+    settings = dict(gamma=0.1, C=1e4, n_cells=1, tol=1e-5, fit_intercept=fit_intercept, random_state=0)
+    begun = time.perf_counter()
+    AssetClassifier(**settings).fit(X, y)
+    alone = time.perf_counter() - begun
+    begun = time.perf_counter()
+    model = AssetClassifier(**settings, time_limit=0.02 * alone).fit(X, y)
+    assert time.perf_counter() - begun < 0.5 * alone
+    assert model.score(X, y) > 0.5
+
+
+def test_a_time_limit_that_is_not_reached_changes_no_cell():
+    X, _, y, _ = rows(600)
+    settings = dict(gamma=2.0, n_cells=3, random_state=0)
+    plain, limited = (
+        AssetClassifier(**settings, time_limit=limit).fit(X, y) for limit in (None, 1000.0)
+    )
+    assert np.array_equal(plain.decision_function(X), limited.decision_function(X))
 
 
 def test_what_cells_cannot_do_is_said():

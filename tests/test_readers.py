@@ -23,6 +23,7 @@ from reference.text_rows import csv_rows, svmlight_rows
 FUZZ = settings(
     max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+FOUND = Path(__file__).parent / "fuzz" / "found"
 GOOD = b"1 1:0.5 3:-2e1\n-1 2:3 # a comment\n\n+1\n"
 
 
@@ -239,6 +240,8 @@ def test_any_bytes_as_csv_are_rows_or_an_error(tmp_path, content):
         (b"1,2,3\n1,2,0\n", r"line 1: the header has numbers only"),
         (b"a,b,y\n", r"has no rows"),
         (b"", r"line 1: a header .* is missing"),
+        (b"a,b\rc,y\n1,2,3\n", r"line 1: the header is not CSV"),
+        (b"a,b,y\n1,2,no\n1,2,no\x00\n", r"row 2, column 'y': .* has a NUL character"),
         (b"\xff\xfe,b,y\n1,2,3\n", r"line 1: the header is not UTF-8"),
     ],
 )
@@ -296,6 +299,16 @@ def test_parquet_files_folders_and_their_faults(tmp_path):
     for cut in (0, 10, len(content) // 2, len(content) - 1):
         with pytest.raises(DataError, match="not a whole Parquet"):
             open_rows(write(tmp_path, "cut.parquet", content[:cut]), target="y")
+
+
+@pytest.mark.parametrize("path", sorted(FOUND.iterdir()), ids=lambda path: path.name)
+def test_what_fuzzing_found_stays_mended(path):
+    """Files on which a reader once failed otherwise than by an error of ours (``fuzz/readers.py``)."""
+    if path.suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    with pytest.raises(DataError) as caught:
+        open_rows(path, target="y").read()
+    assert "\n" not in str(caught.value)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 255))

@@ -111,7 +111,7 @@ def load(path: str | Path) -> Any:
         scaler = scaler_of(decode(header["scaling"]))
     except ModelFileError:
         raise
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ModelFileError(f"{path} is not a model that can be read ({error!r}).") from None
     return Pipeline([("scale", scaler), ("svm", estimator)])
 

@@ -9,6 +9,7 @@ Large compressed arrays are unpacked to disk first.
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tempfile
 import zipfile
@@ -21,6 +22,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from asset_svm.data.source import ArrayRows, Block, RowSource
+from asset_svm.data.tables import listed
 from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
@@ -95,7 +97,7 @@ def npz_rows(
             raise DataError(f"{name}: X has {X.ndim} dimensions; rows need a matrix.")
     else:
         raise DataError(
-            f"{name} has the arrays {', '.join(arrays.names)}; rows need X, or data, indices, indptr "
+            f"{name} has the arrays {listed(arrays.names)}; rows need X, or data, indices, indptr "
             "and shape of a CSR matrix."
         )
     _check_numeric(X.data if sp.issparse(X) else X, name)
@@ -103,7 +105,7 @@ def npz_rows(
     if target is not None and target.endswith(".npy"):
         y = _load_npy(Path(target))
     elif target is not None and target not in arrays:
-        raise DataError(f"{name} has no array {target!r}; it has {', '.join(arrays.names)}.")
+        raise DataError(f"{name} has no array {target!r}; it has {listed(arrays.names)}.")
     elif target is not None or "y" in arrays:
         y = arrays[target or "y"]
     elif n_features is None:
@@ -138,10 +140,15 @@ def _check_numeric(X: Array, name: str) -> None:
 def _load_npy(path: Path) -> Array:
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except OSError:
-        raise
     except Exception as error:  # numpy evaluates the header: a damaged one fails in any way
+        if _of_the_disk(error):
+            raise
         raise DataError(f"{path} is not a whole .npy file of numbers ({error}).") from None
+
+
+def _of_the_disk(error: Exception) -> bool:
+    """Whether the system failed, and not a file whose offsets lead nowhere."""
+    return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
 
 
 class _Members:
@@ -152,7 +159,9 @@ class _Members:
         try:
             with zipfile.ZipFile(path) as archive:
                 self.infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        except zipfile.BadZipFile as error:
+        except Exception as error:  # as above
+            if _of_the_disk(error):
+                raise
             raise DataError(f"{path} is not a whole .npz file ({error}).") from None
         self.names = sorted(self.infos)
 
@@ -179,9 +188,9 @@ class _Members:
                 return np.zeros(shape, dtype)
             order: Any = "F" if fortran else "C"
             return np.memmap(self.path, dtype, "r", start, shape, order)
-        except OSError:
-            raise
         except Exception as error:  # as above
+            if _of_the_disk(error):
+                raise
             raise DataError(f"{self.path}: the array {name!r} cannot be read ({error}).") from None
 
 

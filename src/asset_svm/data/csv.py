@@ -61,7 +61,10 @@ class CsvRows(RowSource):
             text = line.decode("utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError:
             raise DataError(f"{self.name}, line 1: the header is not UTF-8 text.") from None
-        names = next(csv.reader([text], delimiter=self.delimiter), [])
+        try:
+            names = next(csv.reader([text], delimiter=self.delimiter), [])
+        except csv.Error as error:
+            raise DataError(f"{self.name}, line 1: the header is not CSV ({error}).") from None
         if not names:
             raise DataError(f"{self.name}, line 1: a header with the names of the columns is missing.")
         if all(NUMBER.fullmatch(name) for name in names):
@@ -103,10 +106,13 @@ class CsvRows(RowSource):
             with opened(self.path) as stream:
                 stream.readline()
                 text = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="")
-                rows = enumerate(csv.reader(text, delimiter=self.delimiter), start=1)
-                for number, cells in rows:
-                    if cells and (found := _fault(cells, names, columns)):
-                        return f"{self.name}, row {number}{found}"
+                rows, number = csv.reader(text, delimiter=self.delimiter), 0
+                try:
+                    for number, cells in enumerate(rows, start=1):
+                        if cells and (found := _fault(cells, names, columns)):
+                            return f"{self.name}, row {number}{found}"
+                except csv.Error as error:
+                    return f"{self.name}, after row {number}: {error}."
         return f"{self.name}, after row {read}: {said}."
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.data.source import BLOCK_BYTES, Block, RowSource, check_targets
-from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
+from asset_svm.data.tables import Columns, as_matrix, names_of, need_pyarrow
 from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
@@ -90,7 +90,7 @@ class ParquetRows(RowSource):
         if pa.types.is_dictionary(cells.type):
             cells = cells.dictionary_decode()
         if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
-            return np.asarray(cells.to_pylist(), dtype=np.str_)
+            return names_of(cells, lambda i: f"{place(i)}, column {column!r}")
         y = cells.to_numpy(zero_copy_only=False)
         if y.dtype.kind not in "biuf":
             raise DataError(
@@ -112,7 +112,7 @@ def _opened(file: Path) -> Any:
 
     try:
         return pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise DataError(f"{file} is not a whole Parquet file ({_first_line(error)}).") from None
@@ -124,7 +124,7 @@ def _told(batches: Iterator[Any], file: Path) -> Iterator[Any]:
 
     try:
         yield from batches
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{file} is damaged ({_first_line(error)}).") from None
 
 

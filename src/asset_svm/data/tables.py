@@ -58,7 +58,7 @@ class Columns:
             usual = [column for column in names if column in USUAL_TARGETS]
             if len(usual) != 1:
                 raise DataError(
-                    f"{name} has the columns {_listed(names)}; say which is the target with "
+                    f"{name} has the columns {listed(names)}; say which is the target with "
                     "target= (--target)."
                 )
             target = usual[0]
@@ -69,7 +69,7 @@ class Columns:
             target = usual[0] if len(usual) == 1 else None
         missing = [c for c in (*features, *([] if target is None else [target])) if c not in seen]
         if missing:
-            raise DataError(f"{name} has no column {missing[0]!r}; its columns are {_listed(names)}.")
+            raise DataError(f"{name} has no column {missing[0]!r}; its columns are {listed(names)}.")
         if not features:
             raise DataError(f"{name} has no column beside the target {target!r}.")
         return cls(features, target)
@@ -80,7 +80,8 @@ class Columns:
         return [*self.features, *([] if self.target is None else [self.target])]
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """The names for a message."""
     shown = ", ".join(repr(column) for column in names[:8])
     return shown if len(names) <= 8 else f"{shown}, ... ({len(names)} in all)"
 
@@ -128,7 +129,7 @@ class TextTargets:
         if not self.kind:
             self.kind = "names" if numbers is None else "numbers"
         if self.kind == "names":
-            return np.asarray(cells.to_pylist(), dtype=np.str_)
+            return names_of(cells, lambda i: f"{place(i)}, column {self.column!r}")
         if numbers is None:
             i, text = _first_odd(cells.to_pylist())
             raise DataError(
@@ -137,6 +138,18 @@ class TextTargets:
             )
         check_targets(numbers, lambda i: f"{place(i)}, column {self.column!r}")
         return numbers
+
+
+def names_of(cells: Any, place: Callable[[int], str]) -> Array:
+    """An arrow array of text as numpy's; NUL, which numpy drops at the end of a text, is refused."""
+    try:
+        names = cells.to_pylist()
+    except UnicodeDecodeError:
+        raise DataError(f"{place(0)} or below: the target is not UTF-8 text.") from None
+    for i, text in enumerate(names):
+        if "\0" in text:
+            raise DataError(f"{place(i)}: the target {text!r} has a NUL character; remove it.")
+    return np.asarray(names, dtype=np.str_)
 
 
 def _first_odd(cells: list[str]) -> tuple[int, str]:

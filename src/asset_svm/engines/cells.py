@@ -148,7 +148,7 @@ class CellProblem:
         # With an intercept, sweeps are of use only where nothing better can be had.
         budget = 0.0 if self.intercept and not late else BUDGET * m**2
         sweeps, primal, dual = solve_cell(
-            K, y, low, high, epsilon, hinge, self.tol, most, budget, seed, beta, F
+            K, y, low, high, epsilon, hinge, self.tol, most, budget, seed, beta, F, self.deadline
         )
         if not self.intercept and primal - dual <= self.tol * primal:
             return beta, 0.0, primal, dual, sweeps
@@ -156,7 +156,7 @@ class CellProblem:
         if late or m > LARGEST_INTERIOR:
             return (*found, sweeps)
         inside, steps = solve_interior(
-            K, y, low, high, epsilon, 0.2 * self.tol, intercept=self.intercept
+            K, y, low, high, epsilon, 0.2 * self.tol, intercept=self.intercept, deadline=self.deadline
         )
         for candidate in self._candidates(inside):
             another = self._finished(K, y, cost, candidate)

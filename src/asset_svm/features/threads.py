@@ -13,14 +13,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
+from weakref import WeakSet
 
 from threadpoolctl import ThreadpoolController
 
 LARGEST = 2048
 
 _lock = threading.Lock()
-_inside = 0
-_limit: Any = None
+_all_inside: WeakSet[_Inside] = WeakSet()
+_before: Any = None
+"""The limits outside, to go back to; None where nobody is inside."""
 
 
 @lru_cache(maxsize=1)
@@ -36,21 +38,46 @@ def blas() -> Any:
     return _libraries(len(sys.modules))
 
 
+class _Inside:
+    """One who is inside ``few_threads``."""
+
+
+def _take_over() -> None:
+    """Let any thread change the limits next.
+
+    Later threadpoolctls obey the first thread that changes them, and in silence no other: here the
+    first to enter and the last to leave may be two.
+    """
+    for library in blas().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
 @contextmanager
 def few_threads(order: int) -> Iterator[None]:
-    """One BLAS thread inside, for matrices of up to ``LARGEST`` rows; threads may enter together."""
-    global _inside, _limit
+    """One BLAS thread inside, for matrices of up to ``LARGEST`` rows; threads may enter together.
+
+    Ctrl-C may come between any two lines: who is inside stands in a set, and leaves it once more
+    where it has left already; what the limits were is known before they change.
+    """
+    global _before
     if order > LARGEST:
         yield
         return
-    with _lock:
-        _inside += 1
-        if _inside == 1:
-            _limit = blas().limit(limits=1, user_api="blas")
+    me = _Inside()
     try:
+        with _lock:
+            _all_inside.add(me)
+            if _before is None:
+                _before = blas().limit(limits=None)
+                _take_over()
+                blas().limit(limits=1, user_api="blas")
         yield
     finally:
         with _lock:
-            _inside -= 1
-            if _inside == 0:
-                _limit.restore_original_limits()
+            _all_inside.discard(me)
+            if not _all_inside and _before is not None:
+                _take_over()
+                _before.restore_original_limits()
+                _take_over()
+                _before = None

@@ -92,8 +92,12 @@ class Page:
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(path.name + ".partial")
-        partial.write_text(self.html(), encoding="utf-8")
-        partial.replace(path)
+        try:
+            partial.write_text(self.html(), encoding="utf-8")
+            partial.replace(path)
+        except OSError:  # a full disk
+            partial.unlink(missing_ok=True)
+            raise
         return path
 
     def _parts(self, number: int) -> str:

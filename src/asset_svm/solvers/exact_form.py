@@ -17,6 +17,7 @@ the solution is (PL)'s own.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,6 @@ def _shuffle(order: Array, seed: int) -> int:
     return state
 
 
-@njit(cache=True, nogil=True)
 def solve_cell(
     K: Array,
     y: Array,
@@ -60,6 +60,7 @@ def solve_cell(
     seed: int,
     beta: Array,
     F: Array,
+    deadline: float = np.inf,
 ) -> tuple[int, float, float]:
     """Maximise D, without intercept, over the box [low, high]; beta and F = K beta change in place.
 
@@ -71,6 +72,8 @@ def solve_cell(
         Sweeps at most.
     budget : float
         Changes of a beta, after which no new sweep begins.
+    deadline : float
+        Of ``time.perf_counter``, looked at after every sweep.
 
     Returns
     -------
@@ -78,12 +81,40 @@ def solve_cell(
     P, D
         At the end.
     """
+    order, sweeps, moves = np.arange(len(y)), 0, 0
+    while True:
+        limit = most if deadline == np.inf else min(sweeps + 1, most)
+        sweeps, moves, seed, primal, dual = _sweep(
+            K, y, low, high, epsilon, hinge, tol, limit, budget, seed, order, beta, F, sweeps, moves
+        )
+        if sweeps < limit or limit == most or time.perf_counter() > deadline:
+            return sweeps, primal, dual
+
+
+@njit(cache=True, nogil=True)
+def _sweep(
+    K: Array,
+    y: Array,
+    low: Array,
+    high: Array,
+    epsilon: float,
+    hinge: bool,
+    tol: float,
+    most: int,
+    budget: float,
+    seed: int,
+    order: Array,
+    beta: Array,
+    F: Array,
+    sweeps: int,
+    moves: int,
+) -> tuple[int, int, int, float, float]:
+    """``solve_cell`` from the given numbers of sweeps and changes on: they, the seed, P and D."""
     m = y.shape[0]
-    order = np.arange(m)
     diagonal = np.empty(m)
     for i in range(m):
         diagonal[i] = max(K[i, i], 1e-12)
-    sweeps, moves, primal, dual = 0, 0, 0.0, 0.0
+    primal, dual = 0.0, 0.0
     while True:
         primal, dual, square = 0.0, 0.0, 0.0
         for i in range(m):
@@ -110,4 +141,4 @@ def solve_cell(
                 moves += 1
                 _add_row(F, K[i], moved)
         sweeps += 1
-    return sweeps, primal, dual
+    return sweeps, moves, seed, primal, dual

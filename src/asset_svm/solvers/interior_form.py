@@ -11,6 +11,7 @@ in a solution to any accuracy, however ill-conditioned K is.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,21 @@ BACK = 0.995
 
 
 def solve_interior(
-    K: Array, y: Array, low: Array, high: Array, epsilon: float, tol: float, *, intercept: bool
+    K: Array,
+    y: Array,
+    low: Array,
+    high: Array,
+    epsilon: float,
+    tol: float,
+    *,
+    intercept: bool,
+    deadline: float = np.inf,
 ) -> tuple[Array, int]:
     """(beta, steps) with a duality gap of at most ``tol`` times the primal value.
 
     The gap is that of the barrier's own pair of points. Where rounding ends the run before, as with
-    enormous C, or the kernel is not positive definite, beta is the last point that was reached.
+    enormous C, or ``deadline`` (of ``time.perf_counter``) does, or the kernel is not positive
+    definite, beta is the last point that was reached.
     """
     m = len(y)
     jitter = float(np.finfo(K.dtype).eps * np.sqrt(m) * np.abs(np.diagonal(K)).mean())
@@ -52,6 +62,9 @@ def solve_interior(
         primal = 0.5 * float(beta @ F) + float(upper @ np.maximum(t, 0.0))
         off = float(np.abs(residual) @ upper) + abs(imbalance * b)
         if (gap + off <= tol * primal and steps > 0) or steps >= MOST_STEPS:
+            return beta, steps
+        inside = bool((a > 0.0).all() and (a < upper).all())  # rounding may put a point on the wall
+        if not inside or time.perf_counter() > deadline:
             return beta, steps
         theta = s / a + t / (upper - a)
         inverse = np.bincount(row, 1.0 / theta, m)

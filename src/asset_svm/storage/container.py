@@ -74,7 +74,10 @@ def read(path: str | Path, kind: str) -> tuple[Any, dict[str, Array]]:
     text = metadata.get("header", "")
     if _digest(metadata["kind"], text, tensors) != metadata.get("digest"):
         raise ModelFileError(f"{path} is damaged: its contents do not match its digest.")
-    return json.loads(text), tensors
+    try:
+        return json.loads(text), tensors
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path} is damaged: its header is no JSON ({error}).") from None
 
 
 def _check_metadata(path: Path, metadata: dict[str, str], kind: str) -> None:

@@ -1,0 +1,211 @@
+"""Coverage-guided fuzzing of every reader, with atheris: ``pip install atheris``, then
+
+    python tests/fuzz/readers.py svmlight -max_total_time=300
+
+for svmlight, csv, packed, parquet, npy, npz or model; options are libFuzzer's. Any bytes are rows or a
+``DataError`` (a model, or a ``ModelFileError``), never another exception, and where there is a slow
+parser (``reference.text_rows``) the rows are its rows. The first byte of an input settles how the file
+is cut into blocks, and the reference is instrumented too: the parser of svmlight text is compiled, and
+tells the fuzzer nothing of its branches.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import atheris
+import numpy as np
+import scipy.sparse as sp
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+with atheris.instrument_imports(
+    include=["asset_svm.data", "asset_svm.storage", "asset_svm.persistence", "reference"],
+    exclude=["asset_svm.data.svmlight_parser"],
+):
+    import asset_svm.data.array_files
+    import asset_svm.data.csv
+    import asset_svm.data.parquet
+    import asset_svm.data.source
+    import asset_svm.data.svmlight
+    import asset_svm.persistence
+    from asset_svm import DataError, ModelFileError, open_rows
+    from reference.text_rows import csv_rows, svmlight_rows
+
+SIZES = (16, 64, 1000, 1 << 19)
+"""Of a segment or block, by the first byte."""
+FOLDER = Path(tempfile.mkdtemp())
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def written(name: str, content: bytes) -> Path:
+    """A file of these bytes."""
+    path = FOLDER / name
+    path.write_bytes(content)
+    return path
+
+
+def read(path: Path, **options: Any) -> Any:
+    """All rows in their order, or None where they were refused."""
+    try:
+        return open_rows(path, dtype=np.float64, **options).read()
+    except DataError as error:
+        said = str(error)
+    assert said.strip() and "\n" not in said, said
+    return None
+
+
+def svmlight(content: bytes) -> None:
+    """svmlight text, also a segment at a time."""
+    asset_svm.data.svmlight.SEGMENT_BYTES = SIZES[content[0] % 4]
+    text = content[1:]
+    path, expected = written("rows.svm", text), svmlight_rows(text)
+    block = read(path)
+    if expected is None:
+        assert block is None, "accepted by the library alone"
+        return
+    assert block is not None, "refused by the library alone"
+    assert block.y.tolist() == [label for label, _ in expected]
+    X = block.X
+    for i, (_, row) in enumerate(expected):
+        cells = slice(X.indptr[i], X.indptr[i + 1])
+        assert dict(zip(X.indices[cells].tolist(), X.data[cells].tolist(), strict=True)) == row
+    source = open_rows(path, dtype=np.float64)
+    order = np.random.default_rng(0).permutation(source.n_segments)
+    labels = [label for part in source.blocks(order) for label in part.y.tolist()]
+    assert sorted(labels) == sorted(block.y.tolist())
+
+
+def csv(content: bytes) -> None:
+    """A text table with the columns a, b and y, or a header of its own."""
+    asset_svm.data.csv.BLOCK_BYTES = max(SIZES[content[0] % 4], 64)
+    text = content[1:] if content[0] & 4 else b"a,b,y\n" + content[1:]
+    block = read(written("rows.csv", text), target="y")
+    if block is None:
+        return
+    expected = csv_rows(text.decode("utf-8-sig", "replace"), "y")
+    assert expected is not None, "accepted by the library alone"
+    assert block.X.tolist() == [features for _, features in expected]
+    labels: list[Any] = [label for label, _ in expected]
+    if block.y.dtype.kind == "f":
+        labels = [float(label) for label in labels]
+    assert block.y.tolist() == labels
+
+
+def packed(content: bytes) -> None:
+    """Text in archives, which may be anything."""
+    for suffix in (".gz", ".bz2", ".xz"):
+        read(written(f"rows.svm{suffix}", content))
+
+
+def _finite(block: Any) -> None:
+    if block is not None:
+        values = block.X.data if sp.issparse(block.X) else block.X
+        assert np.isfinite(values).all() and len(block.y) == block.X.shape[0]
+
+
+def parquet(content: bytes) -> None:
+    """Bytes as a Parquet file."""
+    _finite(read(written("rows.parquet", content), target="y"))
+
+
+def npy(content: bytes) -> None:
+    """Bytes as a matrix of numpy's."""
+    _finite(read(written("rows.npy", content)))
+
+
+def npz(content: bytes) -> None:
+    """Bytes as an archive of arrays, dense or CSR."""
+    asset_svm.data.array_files.SMALL_MEMBER = 16 << 20 if len(content) % 2 else 100
+    _finite(read(written("rows.npz", content)))
+
+
+class AnyDigest(str):
+    """Is that of every file."""
+
+    __hash__ = str.__hash__
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+
+def model(content: bytes) -> None:
+    """Bytes as a model file, with the digest left out of account: a fuzzer cannot guess it."""
+    try:
+        asset_svm.persistence.load(written("some.asset", content))
+    except ModelFileError:
+        return
+
+
+def seeds(name: str) -> list[bytes]:
+    """Inputs to begin from."""
+    X = np.random.default_rng(0).normal(size=(20, 2)).round(2)
+    y = (X[:, 0] > 0).astype(int)
+    text = "".join(f"{label} 1:{a} 2:{b}\n" for label, (a, b) in zip(y, X, strict=True)).encode()
+    table = "".join(f"{a},{b},{label}\n" for label, (a, b) in zip(y, X, strict=True)).encode()
+    if name == "svmlight":
+        return [
+            b"\0" + text,
+            b"\1-1 qid:1 3:1e-5 # x\r\n\n+1 7:.5e22",
+            b"\0001 2:123456789012345678901",
+        ]
+    if name == "csv":
+        return [b"\0" + table, b'\0051,2,yes\r\n"3",4,no', b"\4\xef\xbb\xbfa,y\n1,0\n"]
+    if name == "packed":
+        import bz2
+        import gzip
+        import lzma
+
+        return [gzip.compress(text), bz2.compress(text), lzma.compress(text)]
+    buffers = [io.BytesIO() for _ in range(4)]
+    if name == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns = pa.table({"a": X[:, 0], "n": y, "y": y.astype(str)})
+        pq.write_table(columns, buffers[0])
+        pq.write_table(columns, buffers[1], compression="none", use_dictionary=False)
+    elif name == "npy":
+        np.save(buffers[0], X)
+        np.save(buffers[1], np.asfortranarray(X.astype(np.float32)))
+    elif name == "npz":
+        S = sp.csr_matrix(X)
+        np.savez(buffers[0], X=X, y=y)
+        np.savez_compressed(buffers[1], X=X, y=y.astype(str))
+        parts = dict(data=S.data, indices=S.indices, indptr=S.indptr, shape=np.array(S.shape), y=y)
+        np.savez(buffers[2], **parts)
+        np.savez_compressed(buffers[3], **parts)
+    else:
+        return [path.read_bytes() for path in sorted(GOLDEN.glob("*.asset"))]
+    return [buffer.getvalue() for buffer in buffers if buffer.getvalue()]
+
+
+READERS: dict[str, Callable[[bytes], None]] = {
+    each.__name__: each for each in (svmlight, csv, packed, parquet, npy, npz, model)
+}
+
+
+def main() -> None:
+    """Fuzz the reader named first, from a corpus of its seeds and what is found on the way."""
+    if len(sys.argv) < 2 or sys.argv[1] not in READERS:
+        raise SystemExit(__doc__)
+    name, options = sys.argv[1], sys.argv[2:]
+    if name == "model":
+        asset_svm.storage.container._digest = lambda kind, header, tensors: AnyDigest()
+    corpus = FOLDER / "corpus"
+    corpus.mkdir()
+    for number, content in enumerate(seeds(name)):
+        (corpus / f"seed{number}").write_bytes(content)
+    reader = READERS[name]
+    atheris.Setup(
+        [sys.argv[0], str(corpus), *options], lambda content: reader(content) if content else None
+    )
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
