@@ -27,10 +27,11 @@ from asset_svm.solvers.state import ModelAxis, SolverState
 
 Array = npt.NDArray[Any]
 
-GROUP = 64
+GROUP = 128
 """Models that one thread steps through together: their part of a block stays in its cache."""
-BLOCK_ROWS = 256
-"""Rows of a block: the products gain little beyond, the loop over scalars grows with it."""
+SHORTEST, LONGEST = 32, 256
+"""Rows of a block, as many as there are models between these: G costs a row twice the block's length
+times d, products with coef four times the number of models times d."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +152,13 @@ class ManyDriver:
         *,
         pool: ThreadPoolExecutor | None = None,
         group: int = GROUP,
-        block_rows: int = BLOCK_ROWS,
+        block_rows: int | None = None,
     ):
         self.rows, self.order, self.targets = rows, order, targets
         self.sort, self.weight, self.split = sort, weight, split
         self.axis, self.average_from, self.pool = axis, average_from, pool
-        self.group, self.block_rows = group, block_rows
+        self.group = group
+        self.block_rows = block_rows or int(np.clip(len(axis.lam), SHORTEST, LONGEST))
         self.state = SolverState.zeros(len(axis.lam), rows.dimension, rows.dtype)
         self.position = 0
 
