@@ -39,28 +39,29 @@ class HostForm:
         V = chunk.V[chunk.positions[begin:stop]].to(state.direction.dtype).numpy()
         coef, total = state.direction.numpy(), state.total.numpy()
         weight = chunk.weight[begin:stop].numpy()
-        for k in range(len(axis.lam)):
-            y = chunk.target[k, begin:stop].numpy().astype(np.float64)
-            a, gained, before, margins, slopes = np.empty((5, stop - begin))
-            u = (V @ coef[k]).astype(np.float64)
-            norm = float(coef[k].astype(np.float64) @ coef[k])
-            c, alive, head, b, j, eta_sum, b_sum, travelled = run_block(
-                np.ascontiguousarray(G), u, norm, y, weight, axis.loss.code, axis.loss.epsilon,
-                axis.loop_lam[k], axis.radius[k], axis.bound[k], axis.eta[k], axis.power,
-                axis.horizon[k], axis.reach, 0 if averages else NEVER, float(state.intercept[k]),
-                int(state.steps[k]), float(state.weight_sum[k]), float(state.intercept_total[k]),
-                a, gained, before, margins, slopes,
-            )  # fmt: skip
-            with np.errstate(invalid="ignore"):  # the driver finds and tells it
-                if averages:
-                    total[k] += head * coef[k] + gained @ V
-                coef[k] = c * (alive * coef[k] + a @ V)
-            state.intercept[k], state.steps[k] = b, j
-            state.weight_sum[k], state.intercept_total[k] = eta_sum, b_sum
-            state.shrink_due[k] += travelled
-            chunk.slopes[k, begin:stop] = torch.from_numpy(slopes).to(chunk.slopes.dtype)
-            seen = weight >= 0
-            losses = np.maximum(axis.loss.value(y, margins), 0.0)[seen].sum()
-            errors, active = (y * margins <= 0)[seen].sum(), (slopes != 0).sum()
-            bad = (~np.isfinite(margins))[seen].sum()
+        K, B = len(axis.lam), stop - begin
+        every = np.arange(K)
+        y = chunk.target[:, begin:stop].numpy().astype(np.float64)
+        U = np.ascontiguousarray((V @ coef.T).astype(np.float64))
+        norm = np.einsum("kd,kd->k", coef, coef, dtype=np.float64)
+        a, gained = np.empty((2, B, K))
+        margins, slopes = np.empty((2, K, B))
+        c, alive, head = np.empty((3, K))
+        run_block(
+            np.ascontiguousarray(G), U, norm, y, every, weight[None, :], 0 * every, axis.loss.code,
+            axis.loss.epsilon, axis.loop_lam, axis.radius, axis.bound, axis.eta, axis.power,
+            axis.horizon, axis.reach, np.full(K, 0 if averages else NEVER), state.intercept.numpy(),
+            state.steps.numpy(), state.weight_sum.numpy(), state.intercept_total.numpy(),
+            state.shrink_due.numpy(), c, alive, head, a, gained, margins, slopes,
+        )  # fmt: skip
+        with np.errstate(invalid="ignore"):  # the driver finds and tells it
+            if averages:
+                total += head[:, None] * coef + gained.T @ V
+            coef[:] = c[:, None] * (alive[:, None] * coef + a.T @ V)
+        seen = weight >= 0
+        for k in every:
+            chunk.slopes[k, begin:stop] = torch.from_numpy(slopes[k]).to(chunk.slopes.dtype)
+            losses = np.maximum(axis.loss.value(y[k], margins[k]), 0.0)[seen].sum()
+            errors, active = (y[k] * margins[k] <= 0)[seen].sum(), (slopes[k] != 0).sum()
+            bad = (~np.isfinite(margins[k]))[seen].sum()
             state.tally[k] += torch.tensor([losses, errors, active, bad], dtype=torch.float64)

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from asset_svm.data.opening import open_rows
     from asset_svm.datasets import load_adult
-    from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
+    from asset_svm.estimators import (
+        AssetClassifier,
+        AssetClassifierCV,
+        AssetRegressor,
+        AssetRegressorCV,
+        FourierMap,
+        NystroemMap,
+    )
     from asset_svm.exceptions import DataError, ModelFileError, NonFiniteError
     from asset_svm.persistence import load, save
 
@@ -20,7 +27,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AssetClassifier",
+    "AssetClassifierCV",
     "AssetRegressor",
+    "AssetRegressorCV",
     "DataError",
     "FourierMap",
     "ModelFileError",
@@ -34,7 +43,9 @@ __all__ = [
 
 _HOMES = {
     "AssetClassifier": "asset_svm.estimators",
+    "AssetClassifierCV": "asset_svm.estimators",
     "AssetRegressor": "asset_svm.estimators",
+    "AssetRegressorCV": "asset_svm.estimators",
     "DataError": "asset_svm.exceptions",
     "FourierMap": "asset_svm.estimators",
     "ModelFileError": "asset_svm.exceptions",

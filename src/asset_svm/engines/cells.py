@@ -93,12 +93,12 @@ class CellProblem:
 
     def solve(self, rows: Array, seed: int, n_threads: int = 1) -> CellSolution:
         """The models of the cell with these rows."""
-        K = self._kernel_matrix(rows, n_threads)
+        K = self.kernel_matrix(rows, n_threads)
         y, cost = self.targets.block(rows), self.cost[rows]
         # When the time is up every cell still gets a model: that of one sweep.
         most = MOST_SWEEPS if time.perf_counter() < self.deadline else 1
         parts = side_by_side(
-            lambda k: self._model(K, y[k], cost, seed + k, most, alone=len(y) == 1),
+            lambda k: self.model(K, y[k], cost, seed + k, most, alone=len(y) == 1),
             range(len(y)),
             n_threads,
         )
@@ -119,7 +119,8 @@ class CellProblem:
             bool((primal - dual <= 2 * self.tol * primal + 1e-12).all()),
         )
 
-    def _kernel_matrix(self, rows: Array, n_threads: int) -> Array:
+    def kernel_matrix(self, rows: Array, n_threads: int = 1) -> Array:
+        """k of every pair of these rows."""
         X = self.X[rows]
         values = self.kernel.against(X, self.X.dtype)
         K = np.empty((len(rows), len(rows)), dtype=self.X.dtype)
@@ -135,14 +136,28 @@ class CellProblem:
             )
         return K
 
-    def _model(
-        self, K: Array, y: Array, cost: Array, seed: int, most: int, *, alone: bool
+    def model(
+        self,
+        K: Array,
+        y: Array,
+        cost: Array,
+        seed: int,
+        most: int = MOST_SWEEPS,
+        *,
+        alone: bool,
+        start: Array | None = None,
     ) -> tuple[Array, float, float, float, int]:
-        """(beta, b, P, D, sweeps) of one model."""
+        """(beta, b, P, D, sweeps) of one model.
+
+        ``start`` is the beta of a model with smaller costs; ``alone`` says that no other output is there.
+        """
         m, hinge = len(y), isinstance(self.loss, Hinge)
         beta, F = np.zeros(m), np.zeros(m, dtype=K.dtype)
+        if start is not None and not self.intercept:
+            beta[:] = start
+            F[:] = K @ start.astype(K.dtype)
         if hinge and (y == y[0]).all() and (self.intercept or not alone):
-            return beta, float(y[0]), 0.0, 0.0, 0  # a class that is absent here, or alone
+            return np.zeros(m), float(y[0]), 0.0, 0.0, 0  # a class that is absent here, or alone
         low, high = (np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)) if hinge else (-cost, cost)
         epsilon, late = self.loss.epsilon, most == 1
         # With an intercept, sweeps are of use only where nothing better can be had.

@@ -330,6 +330,22 @@ class LocalEngine:
         """A driver for rows of this engine."""
         return Driver(*args, **options)
 
+    hides_rows_by_model = True
+    """Whether models that train together may each see other rows."""
+
+    @property
+    def crew(self) -> int:
+        """Threads for the models of a search."""
+        return max(self.n_threads, blas_threads())
+
+    def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
+        """Map the rows that are kept ahead of time, by threads where phi allows it."""
+        assert isinstance(rows, LocalRows)
+        if pool is None or rows.kept is None or not rows.reentrant:
+            return
+        every = np.arange(len(rows.seen))
+        list(pool.map(rows.fetch, np.array_split(every, -(-len(every) // self.block_size))))
+
     def hold(self, mapped: Any, rows: Array) -> Subset:
         """Some of the mapped rows, mapped once."""
         return Subset.of(mapped, rows, self.block_size)

@@ -62,6 +62,17 @@ class Engine(Trials, Protocol):
     def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
         """The metric of the data from a random sample of rows."""
 
+    @property
+    def hides_rows_by_model(self) -> bool:
+        """Whether models that train together may each see other rows."""
+
+    @property
+    def crew(self) -> int:
+        """Threads for the models of a search."""
+
+    def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
+        """Map the rows that are kept ahead of time."""
+
     def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
         """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""
 

@@ -209,14 +209,14 @@ class AssetClassifier(ClassifierMixin, Learner):
         y : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self.classes_[_winner(self._decide(X))]
+        return self.classes_[winner(self._decide(X))]
 
     def _finisher(self, method):
         """From decisions to what ``method`` returns."""
         check.check_choice("method", method, ("predict", "decision_function"))
         classes = self.classes_
         if method == "predict":
-            return lambda decisions: classes[_winner(decisions)]
+            return lambda decisions: classes[winner(decisions)]
         return np.ravel if len(classes) == 2 else np.asarray
 
     def _encode(self, y, weight, known=None, *, first=True) -> Encoded:
@@ -277,11 +277,11 @@ class AssetClassifier(ClassifierMixin, Learner):
         return totals.sum() / (np.count_nonzero(totals) * present)
 
     def _validation_score(self, decisions, y, weight) -> float:
-        predicted = self.classes_[_winner(decisions)]
+        predicted = self.classes_[winner(decisions)]
         return float(np.average(predicted == y, weights=weight))
 
     def _row_losses(self, decisions, y):
-        return (self.classes_[_winner(decisions)] != y).astype(np.float64)
+        return (self.classes_[winner(decisions)] != y).astype(np.float64)
 
     def _importance(self, decisions, y):
         if decisions.shape[1] == 1:
@@ -300,7 +300,8 @@ class AssetClassifier(ClassifierMixin, Learner):
         )
 
 
-def _winner(decisions):
+def winner(decisions: np.ndarray) -> np.ndarray:
+    """The number of the class with the largest decision, from (rows, outputs)."""
     if decisions.shape[1] == 1:
         return (decisions[:, 0] > 0).astype(np.intp)
     return decisions.argmax(axis=1)

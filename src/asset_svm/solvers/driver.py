@@ -32,8 +32,8 @@ import numpy.typing as npt
 from asset_svm.data import Order, Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.solvers.average import NEVER, Average
-from asset_svm.solvers.blocked_form import run_block
 from asset_svm.solvers.blocks import Block, BlockRows, Cut, MappedRows
+from asset_svm.solvers.many import Sight, step_through
 from asset_svm.solvers.row_form import idle_rows, run_rows, tally
 from asset_svm.solvers.state import ModelAxis, SolverState
 
@@ -353,56 +353,19 @@ class Driver:
     def _run_blocked_form(
         self, V: Array, positions: Array, y: Array, weight: Array, margins: Array, slopes: Array
     ) -> None:
-        axis, state, lam = self.axis, self.state, self.axis.loop_lam
-        travelled = np.zeros(len(lam))
+        state = self.state
         state.unscale()
         block = V[positions, : self.rows.dimension]
-        G = block @ block.T
-        U = (state.direction @ block.T).astype(np.float64)
-        norms = np.einsum("kd,kd->k", state.direction, state.direction, dtype=np.float64)
-        a, gained, before = (np.empty(y.shape) for _ in range(3))
-        scale, alive, head = (np.empty(len(y)) for _ in range(3))
-
-        def run(k: int) -> None:
-            (
-                scale[k],
-                alive[k],
-                head[k],
-                state.intercept[k],
-                state.steps[k],
-                state.weight[k],
-                state.intercept_total[k],
-                travelled[k],
-            ) = run_block(
-                G,
-                U[k],
-                norms[k],
-                y[k],
-                weight,
-                axis.loss.code,
-                axis.loss.epsilon,
-                lam[k],
-                axis.radius[k],
-                axis.bound[k],
-                axis.eta[k],
-                axis.power,
-                axis.horizon[k],
-                axis.reach,
-                self._average_from,
-                state.intercept[k],
-                state.steps[k],
-                state.weight[k],
-                state.intercept_total[k],
-                a[k],
-                gained[k],
-                before[k],
-                margins[k],
-                slopes[k],
-            )
-
-        self._each_model(run)
-        state.shrink_due += travelled
-        if self.average.averages:
-            state.total += head[:, None] * state.direction + gained.astype(V.dtype) @ block
-        moved = alive[:, None] * state.direction + a.astype(V.dtype) @ block
-        state.direction[:] = scale[:, None] * moved
+        K = len(y)
+        average_from = np.full(K, self._average_from)
+        step_through(
+            block,
+            block @ block.T,
+            Sight.of_all(y, weight),
+            self.axis,
+            state,
+            average_from,
+            slice(0, K),
+            margins,
+            slopes,
+        )

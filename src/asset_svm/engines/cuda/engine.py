@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,10 @@ class CudaEngine:
     form: Any = CudaForm
 
     block_size = BLOCK
+    hides_rows_by_model = False
+    """Whether models that train together may each see other rows."""
+    crew = 1
+    """Threads for the models of a search."""
 
     @property
     def nystroem(self) -> type[CardNystroem]:
@@ -63,6 +68,9 @@ class CudaEngine:
         needed = X.shape[0] * padded(int(phi.dimension)) * size
         keep = needed <= self.memory()
         return CardRows(phi, X, dtype, self.device, self.precision, keep=keep)
+
+    def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
+        """Nothing: the card maps rows a chunk at a time when they are first visited."""
 
     def memory(self) -> int:
         """Bytes that mapped rows may take on the card."""

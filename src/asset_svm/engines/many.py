@@ -1,0 +1,346 @@
+"""All models of a search at once: every C, every split and every class, on one map of the rows.
+
+Model (c, f, t) has the C of number c, sees the rows of split f and separates class t:
+lam = 1 / (C W_f), W_f the weight of the rows it sees. The axis is ordered in this way, C outermost,
+so that models side by side learn from about the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.data import Order
+from asset_svm.engines.task import BLOCK, Engine, Recipe
+from asset_svm.features import Metric
+from asset_svm.features.threads import few_threads
+from asset_svm.solvers import (
+    Average,
+    BlockRows,
+    CountWindow,
+    Driver,
+    ModelAxis,
+    NoWindow,
+    SolverState,
+)
+from asset_svm.solvers.average import NEVER
+from asset_svm.solvers.many import ManyDriver
+from asset_svm.solvers.pilot import HeldRows, choose_step_scale
+from asset_svm.steps import estimate_gradient_bound
+
+Array = npt.NDArray[Any]
+
+FEWEST_TOGETHER = 8
+"""Models from which the blocked form is faster than loops over rows, by measurement."""
+PILOTS = 7
+"""Values of C at most for which the multiplier of the steps is sought; it is interpolated between."""
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """F splits of the rows, each with its own weights and targets.
+
+    Parameters
+    ----------
+    weight : array of shape (F, m)
+        Of (PL); 0 where a split hides the row.
+    target : array of shape (T, m)
+    own_target : bool
+        Whether target f belongs to split f (regression, T = F), instead of target t to class t.
+    y_max : array of shape (F,)
+        The largest |target| that a split sees.
+    """
+
+    weight: Array
+    target: Array
+    own_target: bool
+    y_max: Array
+
+    @property
+    def count(self) -> int:
+        """F."""
+        return len(self.weight)
+
+    @property
+    def n_outputs(self) -> int:
+        """Models of one C and split."""
+        return 1 if self.own_target else len(self.target)
+
+    @property
+    def seen(self) -> Array:
+        """The number of rows of each split."""
+        return np.asarray((self.weight > 0.0).sum(axis=1))
+
+    def slope_weight(self) -> Array:
+        """Multipliers of slopes, mean 1 over the rows that a split sees, negative where hidden."""
+        mean = self.weight.sum(axis=1) / self.seen
+        return np.where(self.weight > 0.0, self.weight / mean[:, None], -1.0)
+
+    def targets_of(self, split: int) -> Array:
+        """The (outputs, m) targets of a split."""
+        return self.target[split : split + 1] if self.own_target else self.target
+
+
+@dataclass(frozen=True, eq=False)
+class _RowTargets:
+    """The targets of some models, for drivers that ask for blocks of them."""
+
+    values: Array
+    times: int = 1
+
+    @property
+    def n_models(self) -> int:
+        return len(self.values) * self.times
+
+    def block(self, rows: Array) -> Array:
+        return np.tile(self.values[:, rows], (self.times, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class ManyModels:
+    """What K = Cs x splits x outputs models have in common, and what not.
+
+    Parameters
+    ----------
+    mapped : BlockRows
+        In the metric, where there is one.
+    recipe : Recipe
+        Its ``lam`` is not used: every model has its own.
+    Cs : array
+    epochs : int
+    """
+
+    mapped: BlockRows
+    order: Order
+    splits: Splits
+    recipe: Recipe
+    Cs: Array
+    epochs: int
+    metric: Metric | None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(Cs, splits, outputs)."""
+        return len(self.Cs), self.splits.count, self.splits.n_outputs
+
+    def train(self, engine: Engine, deadline: float = np.inf) -> tuple[Array, Array, bool]:
+        """The averaged coef, (Cs, splits, outputs, d), the intercepts, and whether time was enough."""
+        n_Cs, F, T = self.shape
+        together = engine.hides_rows_by_model and n_Cs * F * T >= FEWEST_TOGETHER
+        with crew(engine) as pool:
+            engine.map_all(self.mapped, pool)
+            sample = self._sample()
+            scales = self._step_scales(engine, sample, pool)
+            parts = [np.arange(F)] if together else [np.array([f]) for f in range(F)]
+            coef = np.zeros((n_Cs, F, T, self.mapped.dimension))
+            intercept = np.zeros((n_Cs, F, T))
+            for splits in parts:
+                axis, sort, split = self._axis(sample, scales, splits)
+                if float(axis.radius.max()) == 0.0:
+                    continue  # epsilon >= |y|: the solution is 0
+                run = self._together if together else self._alone
+                found, b, in_time = run(engine, axis, sort, split, splits, deadline, pool)
+                shape = (n_Cs, len(splits), T)
+                coef[:, splits], intercept[:, splits] = found.reshape(*shape, -1), b.reshape(shape)
+                if not in_time:
+                    return coef, intercept, False
+        return coef, intercept, True
+
+    def _together(
+        self,
+        engine: Engine,
+        axis: ModelAxis,
+        sort: Array,
+        split: Array,
+        splits: Array,
+        deadline: float,
+        pool: ThreadPoolExecutor | None,
+    ) -> tuple[Array, Array, bool]:
+        """By the blocked form, every model with its own rows."""
+        steps = self.epochs * self.splits.seen[split]
+        driver = ManyDriver(
+            self.mapped,
+            self.order,
+            lambda rows: self.splits.target[:, rows],
+            sort,
+            self.splits.slope_weight(),
+            split,
+            axis,
+            np.array([self._average_from(int(N)) for N in steps]),
+            pool=pool,
+        )
+        total = self.epochs * self.order.n_rows
+        in_time = driver.advance(total, deadline) == total
+        return *driver.model(), in_time
+
+    def _alone(
+        self,
+        engine: Engine,
+        axis: ModelAxis,
+        sort: Array,
+        split: Array,
+        splits: Array,
+        deadline: float,
+        pool: ThreadPoolExecutor | None,
+    ) -> tuple[Array, Array, bool]:
+        """The models of one split, by the engine's own loop."""
+        (f,) = splits
+        total = self.epochs * self.order.n_rows
+        begin = self._average_from(total)
+        driver = engine.driver(
+            self.mapped,
+            _RowTargets(self.splits.targets_of(f), len(self.Cs)),
+            self.order,
+            axis,
+            SolverState.zeros(len(axis.lam), self.mapped.dimension, self.mapped.dtype),
+            Average(NoWindow() if begin == NEVER else CountWindow(total - begin + 1, total)),
+            weight=self.splits.slope_weight()[f],
+            cut=engine.cut(self.order.n_rows, screen=False),
+            pool=pool,
+            length=total,
+        )
+        in_time = driver.advance(total, deadline) == total
+        driver.settle()
+        return *driver.model(), in_time
+
+    def _average_from(self, steps: int) -> int:
+        """The first step that a run of so many averages."""
+        average = self.recipe.average
+        if average is None:
+            return NEVER
+        if average == "auto":
+            average = self.recipe.usual_average(decaying=True)
+        count = average if isinstance(average, int) else max(round(average * steps), 1)
+        return max(steps - count + 1, 1)
+
+    def _sample(self) -> _Sample:
+        """Rows from which D_G and kappa are estimated."""
+        m = self.order.n_rows
+        rng = np.random.default_rng([self.recipe.seed, 1])
+        chosen = rng.choice(m, size=min(self.recipe.gradient_sample, m), replace=False)
+        parts = []
+        for start in range(0, len(chosen), BLOCK):
+            V, positions = self.mapped.fetch(chosen[start : start + BLOCK])
+            parts.append(V[positions, : self.mapped.dimension])
+        V = np.concatenate(parts).astype(np.float64)
+        plain = V if self.metric is None else self.metric.invert(V)
+        kappa = float(np.sqrt(np.max(np.einsum("ij,ij->i", plain, plain))))
+        return _Sample(chosen, V, kappa)
+
+    def _bounds(self, sample: _Sample, split: int) -> Array:
+        """D_G of each output, from the sampled rows that a split sees."""
+        weight = self.splits.slope_weight()[split, sample.rows]
+        seen = weight >= 0.0
+        if not seen.any():
+            seen, weight = np.ones(len(weight), dtype=bool), np.ones(len(weight))
+        return np.array(
+            [
+                estimate_gradient_bound(
+                    self.recipe.loss,
+                    sample.V[seen],
+                    y[sample.rows][seen],
+                    intercept=self.recipe.free_intercept,
+                    weight=weight[seen],
+                )
+                for y in self.splits.targets_of(split)
+            ]
+        )
+
+    def _axis(self, sample: _Sample, scales: Array, splits: Array) -> tuple[ModelAxis, Array, Array]:
+        """The models of these splits, and which target and split each has."""
+        bounds = [self._bounds(sample, f) for f in splits]
+        parts, sort, split = [], [], []
+        for C, scale in zip(self.Cs, scales, strict=True):
+            for f, bound in zip(splits, bounds, strict=True):
+                steps = self.epochs * int(self.splits.seen[f])
+                parts.append(self._part(float(C), f, sample.kappa, bound, float(scale), steps))
+                sort += [int(f)] if self.splits.own_target else list(range(len(bound)))
+                split += [int(f)] * len(bound)
+        return ModelAxis.joined(parts), np.array(sort), np.array(split)
+
+    def _part(
+        self, C: float, split: int, kappa: float, bounds: Array, scale: float, steps: int
+    ) -> ModelAxis:
+        """The models of one C and split, for a run of so many steps."""
+        lam = 1.0 / (C * float(self.splits.weight[split].sum()))
+        recipe = replace(self.recipe, lam=(lam,) * len(bounds))
+        sets = recipe.feasible_sets(float(self.splits.y_max[split]), kappa)
+        rules = recipe.rules(sets, bounds, scale, steps, self.metric)
+        return ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
+
+    def _step_scales(self, engine: Engine, sample: _Sample, pool: ThreadPoolExecutor | None) -> Array:
+        """The multiplier of the steps of each C, by pilots for some of them on the first split."""
+        recipe = self.recipe
+        if recipe.step == "strong" or recipe.step_scale is not None:
+            return np.full(len(self.Cs), recipe.step_scale or 1.0)
+        rows = np.flatnonzero(self.splits.weight[0] > 0.0)
+        bounds = self._bounds(sample, 0)
+        tried = np.unique(np.linspace(0, len(self.Cs) - 1, PILOTS).round().astype(int))
+        found = []
+        for number in tried:
+            C = float(self.Cs[number])
+
+            def axis(scale: float, steps: int, C: float = C) -> ModelAxis:
+                return self._part(C, 0, sample.kappa, bounds, scale, steps)
+
+            found.append(
+                choose_step_scale(
+                    self.mapped,
+                    _RowTargets(self.splits.targets_of(0)[:, rows]),
+                    len(rows),
+                    axis,
+                    total=self.epochs * len(rows),
+                    weight=self.splits.weight[0, rows],
+                    seed=recipe.seed,
+                    engine=_TrialsOn(engine, rows),
+                    pool=pool,
+                    average=recipe.usual_average(decaying=True),
+                )
+            )
+        log_C = np.log(self.Cs)
+        return np.exp(np.interp(log_C, log_C[tried], np.log(found)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Some rows, V of them, and the largest |v|."""
+
+    rows: Array
+    V: Array
+    kappa: float
+
+
+@dataclass(frozen=True, eq=False)
+class _TrialsOn:
+    """Pilots on some of the rows."""
+
+    engine: Engine
+    rows: Array
+
+    @property
+    def block_size(self) -> int:
+        return self.engine.block_size
+
+    def hold(self, mapped: Any, rows: Array) -> HeldRows:
+        return self.engine.hold(mapped, self.rows[rows])
+
+    def driver(self, *args: Any, **options: Any) -> Driver:
+        return self.engine.driver(*args, **options)
+
+
+@contextmanager
+def crew(engine: Engine) -> Iterator[ThreadPoolExecutor | None]:
+    """Threads for groups of models, as many as BLAS may take: their products have one each."""
+    count = engine.crew
+    with few_threads(0):
+        if count <= 1:
+            yield None
+            return
+        with ThreadPoolExecutor(count) as pool:
+            yield pool

@@ -1,0 +1,307 @@
+"""What AssetClassifierCV and AssetRegressorCV share: the search, its results, the model refitted."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from asset_svm.estimators import parameters as check
+from asset_svm.estimators.fitting import FROM_VALIDATION, all_or_nothing, forget
+from asset_svm.estimators.maps import resolve_kernel
+from asset_svm.estimators.monitor import logger, shown
+from asset_svm.estimators.search.cells import CellSearch
+from asset_svm.estimators.search.grid import (
+    Grid,
+    resolve_costs,
+    resolve_epsilons,
+    resolve_gammas,
+)
+from asset_svm.estimators.search.maps import Found, MapSearch
+from asset_svm.estimators.search.progress import SearchProgress
+from asset_svm.estimators.search.race import rounds
+from asset_svm.estimators.search.results import Line, Table
+from asset_svm.estimators.search.scores import check_one_scoring
+from asset_svm.estimators.search.splits import check_folds, draw_splits, restricted
+from asset_svm.exceptions import NonFiniteError
+
+Watch = Callable[[SearchProgress], bool | None]
+KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
+
+
+class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
+    """The common part; not for use by itself."""
+
+    _model: Any
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "cv_results_")
+
+    # Parameters -------------------------------------------------------------------------------
+
+    def _learner(self, **settings: Any) -> Any:
+        """The estimator that is searched for, with the parameters it shares with the search."""
+        names = set(self._model._get_param_names()) & set(self._get_param_names()) - {"time_limit"}
+        shared = {name: getattr(self, name) for name in names}
+        return self._model(**(shared | settings))
+
+    def _check_parameters(self) -> None:
+        self._learner()._check_parameters()
+        resolve_costs(self.Cs)
+        check_folds(self.cv)
+        check.check_flag("refit", self.refit)
+        check.check_flag("keep_path", self.keep_path)
+        check.check_positive("time_limit", self.time_limit, optional=True)
+        check.check_count("search_iter", self.search_iter, optional=True)
+        if isinstance(self.landmarks, str) and self.landmarks == "margin":
+            raise ValueError(
+                'landmarks="margin" looks at the targets of all rows, those held out too; choose '
+                'another for a search, for example "kmeans", and refit the best model with it.'
+            )
+        if isinstance(self.n_components, str):
+            raise ValueError(
+                'n_components="auto" looks at the targets of all rows, those held out too; set it to a '
+                "number for a search."
+            )
+        if self.gammas is not None:
+            self._check_gammas()
+        if self.keep_path and self.n_cells is not None:
+            raise ValueError(
+                "keep_path=True keeps coefficients on one map for all rows, and "
+                f"n_cells={self.n_cells!r} asks for cells; set keep_path=False, or n_cells=None."
+            )
+
+    def _check_gammas(self) -> None:
+        if callable(self.kernel) or self.kernel not in KERNELS_WITH_GAMMA:
+            shown_kernel = self.kernel if isinstance(self.kernel, str) else "a function"
+            raise ValueError(
+                f"gammas={self.gammas!r} cannot be searched: kernel={shown_kernel} has no gamma; set "
+                "gammas=None."
+            )
+        if not isinstance(self.approximation, str):
+            raise ValueError(
+                f"gammas={self.gammas!r} cannot be searched on a map of your own, whose gamma is its "
+                'own; set gammas=None, or approximation="nystroem".'
+            )
+
+    # The search -------------------------------------------------------------------------------
+
+    def _fit(self, X, y, sample_weight, watch: Watch | None = None):
+        begun = time.perf_counter()
+        with all_or_nothing(self), shown(self.verbose):
+            self._check_parameters()
+            learner = self._learner()
+            scorer = check_one_scoring(learner, self.scoring)
+            found = learner._rows(X, y, sample_weight, first=True)
+            if found is None:
+                raise ValueError("Every row has weight 0; give some row a positive weight.")
+            rows, _ = found
+            forget(self)
+            for name in FROM_VALIDATION:
+                if hasattr(learner, name):
+                    setattr(self, name, getattr(learner, name))
+            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            splits = self._splits(X, y, rows, seed)
+            grid = Grid(
+                resolve_costs(self.Cs),
+                resolve_gammas(self.gammas, rows.X, np.random.default_rng([seed, 6])),
+                resolve_epsilons(getattr(self, "epsilons", None)),
+            )
+            deadline = begun + self.time_limit if self.time_limit else float("inf")
+            search = _Search(self, learner, rows, splits, grid, scorer, seed, begun, deadline, watch)
+            table = search.run()
+            self._store(table, scorer)
+            self.n_splits_, self.search_time_ = len(splits), time.perf_counter() - begun
+            if self.refit:
+                refitted = time.perf_counter()
+                best = self._learner(random_state=seed, **self.best_params_)
+                self.best_estimator_ = best.fit(X, y, sample_weight)
+                self.refit_time_ = time.perf_counter() - refitted
+        return self
+
+    def _splits(self, X, y, rows, seed):
+        """The splits of what was passed to fit, without the rows that have no weight."""
+        m = X.shape[0] if hasattr(X, "shape") else len(X)
+        whole = rows.y if len(rows.y) == m else np.asarray(y)
+        classifier = hasattr(self, "classes_")
+        splits = draw_splits(self.cv, np.empty((m, 0)), whole, seed, classifier=classifier)
+        if len(rows.y) < m:
+            splits = restricted(splits, rows.index, m)
+        return splits
+
+    def _store(self, table: Table, scorer) -> None:
+        best = table.best_index()
+        if np.isnan(table.means()[best]):
+            raise NonFiniteError(
+                "No candidate of the search has a finite score; scale the columns of X "
+                "(StandardScaler), or search smaller Cs and gammas."
+            )
+        self.cv_results_ = table.cv_results()
+        self.scorer_, self.best_index_ = scorer, best
+        self.best_params_ = self.cv_results_["params"][best]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+        self.Cs_, self.gammas_ = table.grid.Cs, table.grid.gammas
+        if table.grid.epsilons is not None:
+            self.epsilons_ = table.grid.epsilons
+        if self.keep_path:
+            path = table.lines[table.grid.maps[best // len(table.grid.Cs)]].path
+            self.path_coefs_, self.path_map_ = path.coefs, path.feature_map
+
+    # The model --------------------------------------------------------------------------------
+
+    def _best(self, method: str):
+        check_is_fitted(self)
+        if not hasattr(self, "best_estimator_"):
+            raise NotFittedError(
+                f"{method} needs a model trained on all rows, and refit=False; set refit=True, or fit "
+                "one with best_params_."
+            )
+        return self.best_estimator_
+
+    def predict(self, X):
+        """Predictions of the best model, refitted on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        return self._best("predict").predict(X)
+
+    def score(self, X, y):
+        """The score of the refitted model by ``scoring``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        score : float
+        """
+        return float(self.scorer_(self._best("score"), X, y))
+
+
+class _Search:
+    """One search: rounds of the race, gammas of a round, epsilons of a gamma."""
+
+    def __init__(self, owner, learner, rows, splits, grid: Grid, scorer, seed, begun, deadline, watch):
+        self.owner, self.learner, self.rows, self.splits = owner, learner, rows, splits
+        self.grid, self.scorer, self.seed = grid, None if owner.scoring is None else scorer, seed
+        self.begun, self.deadline, self.watch = begun, deadline, watch
+        self.table = Table(grid, len(splits))
+        self.done = self.total = 0
+        self.stopped = False
+
+    def run(self) -> Table:
+        """Search, until the time is up."""
+        gammas: list[Any]
+        if self.grid.gammas is None:
+            # "scale" is that of all rows, in every round and split.
+            kernel = resolve_kernel(self.learner, self.rows.X, self.rows.uneven)
+            gammas = [kernel.gamma]
+        else:
+            gammas = list(self.grid.gammas)
+        plan = rounds(len(gammas), len(self.rows.y))
+        epsilons = len(self.grid.epsilons or (0,))
+        self.total = epsilons * sum(part.count for part in plan)
+        left = list(range(len(gammas)))
+        for number, part in enumerate(plan):
+            if number > 0:
+                left = self._survivors(left, part.count)
+            search = self._on(part.share)
+            for gamma in left:
+                self._gamma(search, gamma, gammas[gamma], number)
+                if self.stopped or time.perf_counter() > self.deadline:
+                    return self.table
+        return self.table
+
+    def _on(self, share: float):
+        """The search of one gamma on a part of the rows (of the cells, where there are any)."""
+        owner = self.owner
+        if owner.n_cells is not None:
+            return CellSearch(
+                self.rows, self.splits, self.grid.Cs, self.scorer, self.seed, owner.n_cells, share
+            )
+        rows, splits = self.rows, self.splits
+        if share < 1.0:
+            m = len(rows.y)
+            rng = np.random.default_rng([self.seed, 7])
+            kept = np.sort(rng.permutation(m)[: round(share * m)])
+            rows, splits = rows.take(kept), restricted(splits, kept, m)
+        return MapSearch(
+            rows, splits, self.grid.Cs, self.scorer, self.seed, owner.search_iter, owner.keep_path
+        )
+
+    def _gamma(self, search: Any, number: int, gamma: float, round_number: int) -> None:
+        learner = self.learner.set_params(gamma=gamma)
+        try:
+            for epsilon, found in enumerate(search.lines(learner, self.grid.epsilons, self.deadline)):
+                self._note((number, epsilon), search, found, round_number)
+                if self.stopped or time.perf_counter() > self.deadline:
+                    return
+        except NonFiniteError as error:
+            warnings.warn(
+                f"The models of gamma={gamma:g} are not finite, and have no score: {error}",
+                FitFailedWarning,
+                stacklevel=2,
+            )
+
+    def _note(self, key: tuple[int, int], search: Any, found: Found, round_number: int) -> None:
+        self.done += 1
+        # Models that were cut short are only worth something where there is nothing else.
+        if found.in_time or not self.table.lines:
+            self.table.lines[key] = Line(
+                found.scores,
+                round_number,
+                search.n_rows,
+                found.fit_seconds,
+                found.score_seconds,
+                found.path,
+            )
+        best, means = self.table.best_index(), self.table.means()
+        seconds = time.perf_counter() - self.begun
+        params = self.table.params()
+        if self.owner.verbose:
+            logger.info(
+                "%d of %d searched after %.1f s: best score %.6g with %s",
+                self.done, self.total, seconds, means[best], params[best],
+            )  # fmt: skip
+        if self.watch is not None:
+            progress = SearchProgress(
+                params,
+                means,
+                self.table.deviations(),
+                params[best],
+                float(means[best]),
+                self.done,
+                self.total,
+                seconds,
+            )
+            self.stopped = bool(self.watch(progress))
+
+    def _survivors(self, numbers: list[int], count: int) -> list[int]:
+        """The gammas whose best candidates have the highest scores."""
+        top: dict[int, float] = {}
+        for (gamma, _), line in self.table.lines.items():
+            means = line.scores.mean(axis=1)
+            best = float(np.max(np.where(np.isnan(means), -np.inf, means)))
+            top[gamma] = max(top.get(gamma, -np.inf), best)
+        ordered = sorted(numbers, key=lambda gamma: -top.get(gamma, -np.inf))
+        return sorted(ordered[:count])

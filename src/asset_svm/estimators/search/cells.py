@@ -1,0 +1,194 @@
+"""The lines of a search with cells: a kernel matrix a cell serves every C, split, class and epsilon.
+
+Each model is the exact SVM of the rows of its split in the cell; along C it starts from the solution
+of the last. Rounds of the race look at a part of the cells, which are solved like all others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from asset_svm.engines.cells import CellProblem, side_by_side
+from asset_svm.engines.workers import blas_threads
+from asset_svm.estimators.cells import resolve_cells
+from asset_svm.estimators.maps import resolve_kernel
+from asset_svm.estimators.search.maps import Found
+from asset_svm.estimators.search.scores import scores
+from asset_svm.estimators.search.splits import Encoding, Split, encode
+from asset_svm.features.cells import Partition, grouped
+from asset_svm.features.threads import few_threads
+
+
+@dataclass(frozen=True, eq=False)
+class CellSearch:
+    """How the lines of one gamma are searched in cells.
+
+    Parameters
+    ----------
+    rows : Rows
+    splits : list of Split
+    Cs : array
+        Ascending.
+    scorer : callable, optional
+    n_cells : int or "auto"
+    share : float
+        The part of the cells that is looked at.
+    """
+
+    rows: Any
+    splits: list[Split]
+    Cs: np.ndarray
+    scorer: Any
+    seed: int
+    n_cells: Any
+    share: float
+
+    @cached_property
+    def groups(self) -> list[np.ndarray]:
+        """The rows of the cells that are looked at."""
+        rng = np.random.default_rng([self.seed, 5, 0])
+        m = len(self.rows.y)
+        with few_threads(0):
+            partition, cells = Partition.grow(self.rows.X, resolve_cells(self.n_cells, m), rng)
+        groups = grouped(np.arange(m), cells, partition.n_cells)
+        if self.share < 1.0:
+            count = max(round(self.share * len(groups)), 1)
+            chosen = np.sort(np.random.default_rng([self.seed, 7]).permutation(len(groups))[:count])
+            groups = [groups[number] for number in chosen]
+        return groups
+
+    @property
+    def n_rows(self) -> int:
+        """The rows that are looked at."""
+        return sum(map(len, self.groups))
+
+    def lines(
+        self, learner: Any, epsilons: tuple[float, ...] | None, deadline: float
+    ) -> Iterator[Found]:
+        """What is found for each epsilon, with the learner's gamma."""
+        begun = time.perf_counter()
+        encodings = []
+        for epsilon in epsilons or (None,):
+            if epsilon is not None:
+                learner.set_params(epsilon=epsilon)
+            encodings.append(encode(learner, self.rows, self.splits))
+        kernel = resolve_kernel(learner, self.rows.X, self.rows.uneven)
+        problem = CellProblem(
+            kernel,
+            self.rows.X,
+            encodings[0].targets,
+            encodings[0].loss,
+            self.rows.weight,
+            0.0,
+            learner._free_intercept,
+            **({} if learner.tol is None else {"tol": learner.tol}),
+        )
+        engine = learner._host_engine()
+        largest = problem.largest(engine.memory())
+        run = _Run(self, problem, encodings, largest, deadline)
+        threads = 1 if callable(kernel.name) else max(engine.n_threads, blas_threads())
+        done = side_by_side(run.cell, range(len(self.groups)), threads)
+        trained = (time.perf_counter() - begun) / len(encodings)
+        for number in range(len(encodings)):
+            scored = time.perf_counter()
+            found = run.scores(number, done, getattr(learner, "classes_", None))
+            yield Found(found, trained, time.perf_counter() - scored, all(done))
+
+
+class _Run:
+    """One gamma: the decisions of all models on the rows held out from them, cell by cell."""
+
+    def __init__(
+        self,
+        search: CellSearch,
+        problem: CellProblem,
+        encodings: list[Encoding],
+        largest: int,
+        deadline: float,
+    ):
+        self.search, self.encodings, self.largest = search, encodings, largest
+        self.problem, self.deadline = problem, deadline
+        m = len(search.rows.y)
+        self.place = np.full((len(search.splits), m), -1)
+        for number, split in enumerate(search.splits):
+            self.place[number, split.test] = np.arange(len(split.test))
+        n_Cs, outputs = len(search.Cs), encodings[0].splits.n_outputs
+        self.decisions = [
+            [
+                np.empty((n_Cs, len(split.test), outputs), dtype=search.rows.X.dtype)
+                for split in search.splits
+            ]
+            for _ in encodings
+        ]
+
+    def cell(self, number: int) -> bool:
+        """Decide the held-out rows of a cell; False where there was no time for it."""
+        if number > 0 and time.perf_counter() > self.deadline:
+            return False
+        index = self.search.groups[number]
+        seed = self.search.seed + number
+        if len(index) > self.largest:  # as many of its rows as can be solved stand for the others
+            rng = np.random.default_rng([seed, 8])
+            learnt = np.sort(rng.choice(len(index), size=self.largest, replace=False))
+        else:
+            learnt = np.arange(len(index))
+        K = self.problem.kernel_matrix(index[learnt])
+        for f in range(len(self.search.splits)):
+            out = np.flatnonzero(self.place[f, index] >= 0)
+            if len(out) == 0:
+                continue
+            used = np.flatnonzero(self.encodings[0].splits.weight[f, index[learnt]] > 0.0)
+            own = np.ascontiguousarray(K[np.ix_(used, used)])
+            if len(learnt) == len(index):
+                across = K[np.ix_(out, used)]
+            else:
+                values = self.problem.kernel.against(self.problem.X[index[learnt[used]]], K.dtype)
+                across = values(self.problem.X[index[out]])
+            for encoding, decisions in zip(self.encodings, self.decisions, strict=True):
+                decisions[f][:, self.place[f, index[out]]] = self._decide(
+                    encoding, f, index[learnt[used]], own, across, seed
+                )
+        return True
+
+    def _decide(
+        self,
+        encoding: Encoding,
+        f: int,
+        rows: np.ndarray,
+        own: np.ndarray,
+        across: np.ndarray,
+        seed: int,
+    ) -> np.ndarray:
+        """The (Cs, held out, outputs) decisions of the models of a split on its rows in a cell."""
+        targets, weight = encoding.splits.targets_of(f), encoding.splits.weight[f, rows]
+        out = np.zeros((len(self.search.Cs), len(across), len(targets)))
+        problem = replace(self.problem, loss=encoding.loss)
+        for t, target in enumerate(targets if len(rows) else []):
+            beta = None
+            for c, C in enumerate(self.search.Cs):
+                beta, b, *_ = problem.model(
+                    own, target[rows], C * weight, seed + t, alone=len(targets) == 1, start=beta
+                )
+                out[c, :, t] = across @ beta.astype(own.dtype) + b
+        return out + encoding.offset[f]
+
+    def scores(self, number: int, done: list[bool], classes: np.ndarray | None) -> np.ndarray:
+        """The (Cs, splits) scores on the held-out rows of the cells that were done."""
+        search = self.search
+        looked = np.zeros(len(search.rows.y), dtype=bool)
+        for index, finished in zip(search.groups, done, strict=True):
+            looked[index] = finished
+        out = np.empty((len(search.Cs), len(search.splits)))
+        for f, split in enumerate(search.splits):
+            kept = looked[split.test]
+            test = split.test[kept]
+            X = search.rows.X[test] if search.scorer is not None else None
+            decisions = self.decisions[number][f][:, kept]
+            out[:, f] = scores(search.scorer, classes, X, search.rows.y[test], decisions)
+        return out

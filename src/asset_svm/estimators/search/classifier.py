@@ -1,0 +1,149 @@
+"""AssetClassifierCV."""
+
+from __future__ import annotations
+
+from sklearn.base import ClassifierMixin
+
+from asset_svm.estimators.classifier import AssetClassifier
+from asset_svm.estimators.search.base import SearchEstimator
+from asset_svm.estimators.search.documentation import document
+
+
+@document
+class AssetClassifierCV(ClassifierMixin, SearchEstimator):
+    """AssetClassifier with C, and gamma, chosen by cross-validation.
+
+    All values of C, folds and classes train at once, on one map of the rows for each gamma; a model
+    skips the rows that are held out from it.
+
+    Parameters
+    ----------
+    %(search)s
+    class_weight : dict, "balanced" or None, default=None
+        "balanced" counts the rows that a fold learns from.
+    %(others)s
+
+    Attributes
+    ----------
+    %(attributes)s
+    classes_ : ndarray of shape (n_classes,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from asset_svm import AssetClassifierCV
+    >>> X, y = make_moons(500, noise=0.1, random_state=0)
+    >>> search = AssetClassifierCV(Cs=5, gammas=[0.1, 1.0, 10.0], random_state=0).fit(X, y)
+    >>> search.best_score_ > 0.99
+    True
+    """
+
+    _model = AssetClassifier
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        Cs=10,
+        gammas=None,
+        cv=None,
+        scoring=None,
+        refit=True,
+        time_limit=None,
+        search_iter=None,
+        keep_path=False,
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        approximation="nystroem",
+        n_components=None,
+        landmarks="uniform",
+        fourier="iid",
+        rank=None,
+        rank_threshold=None,
+        rank_rule="relative",
+        n_cells=None,
+        n_partitions=1,
+        step="auto",
+        step_scale="auto",
+        gradient_sample=1000,
+        fit_intercept="auto",
+        intercept_bound=None,
+        average="auto",
+        sampling="auto",
+        max_iter=None,
+        tol=None,
+        memory_limit=None,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+        device="cpu",
+        precision="float32",
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.Cs = Cs
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.time_limit = time_limit
+        self.search_iter = search_iter
+        self.keep_path = keep_path
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.approximation = approximation
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.fourier = fourier
+        self.rank = rank
+        self.rank_threshold = rank_threshold
+        self.rank_rule = rank_rule
+        self.n_cells = n_cells
+        self.n_partitions = n_partitions
+        self.step = step
+        self.step_scale = step_scale
+        self.gradient_sample = gradient_sample
+        self.fit_intercept = fit_intercept
+        self.intercept_bound = intercept_bound
+        self.average = average
+        self.sampling = sampling
+        self.max_iter = max_iter
+        self.tol = tol
+        self.memory_limit = memory_limit
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.precision = precision
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Search, and train the best model on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Of the rows that are learnt from; scores do not weigh rows, and leave out those of weight 0.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def decision_function(self, X):
+        """Decisions of the best model, refitted on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        decisions : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
+        """
+        return self._best("decision_function").decision_function(X)

@@ -1,0 +1,69 @@
+"""The parameters of both searches, described once."""
+
+from __future__ import annotations
+
+import inspect
+
+SEARCH = """\
+kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"} or callable, default="rbf"
+Cs : int or list of float, default=10
+    Values of C to try; a number spreads so many from 0.01 to 10000, evenly in their logarithms.
+gammas : list of float, "auto" or None, default=None
+    Values of gamma to try. "auto": 1/4, 1, 4, 16 and 64 times one over the median squared distance
+    of two rows. None: ``gamma`` only. Three or more race where there are 9000 rows or more: all are
+    searched on a part of the rows, the better third on three times as many, at most two on all.
+cv : int, float, splitter or iterable, default=None
+    Folds (None: 5), a fraction of the rows to hold out once, a splitter of sklearn.model_selection, or
+    (train, test) indices.
+scoring : str or callable, default=None
+    As in scikit-learn; None: accuracy, or R^2.
+refit : bool, default=True
+    Whether the best candidate is trained on all rows, as ``best_estimator_``.
+time_limit : float, default=None
+    Seconds after which the search ends with the best candidate so far; the refit comes after.
+search_iter : int, default=None
+    Epochs of the models of the search. None: 5, more on small data (at least 100 000 steps).
+keep_path : bool, default=False
+    Whether to keep the coefficients of all models of the best gamma as ``path_coefs_``.
+gamma : "scale", "auto" or float, default="scale"
+    Where gammas=None. "scale" comes from all rows, not from those of a fold."""
+
+OTHERS = """\
+others
+    As in the estimator searched for; ``max_iter`` and ``tol`` are those of the refit. Landmarks are
+    drawn from all rows and never look at the targets: landmarks="margin" and n_components="auto" are
+    errors. With ``n_cells`` the search has one partition, whatever ``n_partitions``."""
+
+ATTRIBUTES = """\
+best_params_ : dict
+    C, and gamma and epsilon where they were searched.
+best_score_ : float
+    The mean score of the best candidate over the splits.
+best_index_ : int
+best_estimator_ : estimator
+    Trained on all rows; with refit=True.
+cv_results_ : dict of arrays
+    As in GridSearchCV. ``n_resources`` is the number of rows that a candidate was last tried on, and
+    ``iter`` the round of the race; candidates of a later round rank before those of an earlier one.
+    Models train together, and share the time equally.
+scorer_ : callable
+n_splits_ : int
+Cs_, gammas_ : the values tried
+path_coefs_ : ndarray of shape (n_splits, n_Cs, n_models, d + 1)
+    With keep_path=True: the models of the best gamma (and epsilon) on ``path_map_``, intercepts last.
+path_map_ : object
+    The map of these.
+search_time_, refit_time_ : float
+    Seconds.
+n_features_in_ : int
+feature_names_in_ : ndarray of str"""
+
+
+def document(cls: type) -> type:
+    """Fill %(search)s, %(others)s and %(attributes)s in the docstring of a class."""
+    text = inspect.cleandoc(cls.__doc__ or "")
+    parts = (("%(search)s", SEARCH), ("%(others)s", OTHERS), ("%(attributes)s", ATTRIBUTES))
+    for name, part in parts:
+        text = text.replace(name, part)
+    cls.__doc__ = text
+    return cls

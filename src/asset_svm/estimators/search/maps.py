@@ -1,0 +1,135 @@
+"""The lines of a search on one map: every C, split and class trains on the same features."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
+from asset_svm.engines.many import ManyModels
+from asset_svm.estimators.parameters import is_integer
+from asset_svm.estimators.search.scores import scores
+from asset_svm.estimators.search.splits import Encoding, Split, encode
+
+SEARCH_EPOCHS = 5
+SEARCH_STEPS = 100_000
+"""At least, where there are few rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The models of one gamma and epsilon, (splits, Cs, outputs, d + 1) with the intercept last."""
+
+    coefs: np.ndarray
+    feature_map: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The scores of one gamma and epsilon, (Cs, splits)."""
+
+    scores: np.ndarray
+    fit_seconds: float
+    score_seconds: float
+    in_time: bool
+    path: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class MapSearch:
+    """How the lines of one gamma are searched where there is one map for all rows.
+
+    Parameters
+    ----------
+    rows : Rows
+    splits : list of Split
+    Cs : array
+    scorer : callable, optional
+    epochs : int, optional
+    """
+
+    rows: Any
+    splits: list[Split]
+    Cs: np.ndarray
+    scorer: Any
+    seed: int
+    epochs: int | None = None
+    keep_path: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        """The rows that are looked at."""
+        return len(self.rows.y)
+
+    def lines(
+        self, learner: Any, epsilons: tuple[float, ...] | None, deadline: float
+    ) -> Iterator[Found]:
+        """What is found for each epsilon, with the learner's gamma."""
+        begun = time.perf_counter()
+        rows = self.rows
+        engine = learner._engine(rows.X)
+        if is_integer(learner.n_components):
+            learner.set_params(n_components=min(int(learner.n_components), len(rows.y)))
+        phi = learner._draw_map(engine, rows.X, rows.uneven, self.seed)
+        metric, mapped = None, phi
+        if learner._step == "metric":
+            metric = engine.find_metric(phi, rows.X, rows.weight, self.seed)
+            mapped = phi.in_metric(metric)
+        features = engine.rows(mapped, rows.X, screen=False)
+        epochs = self.epochs or max(SEARCH_EPOCHS, -(-SEARCH_STEPS // len(rows.y)))
+        for epsilon in epsilons or (None,):
+            if epsilon is not None:
+                learner.set_params(epsilon=epsilon)
+            encoding = encode(learner, rows, self.splits)
+            models = ManyModels(
+                features,
+                self._order(learner),
+                encoding.splits,
+                learner._recipe(encoding.loss, 1.0, 1, self.seed),
+                self.Cs,
+                epochs,
+                metric,
+            )
+            coef, intercept, in_time = models.train(engine, deadline)
+            trained = time.perf_counter()
+            found = self._scores(learner, features, encoding, coef, intercept)
+            ended = time.perf_counter()
+            path = None
+            if self.keep_path:
+                plain = coef if metric is None else metric.apply(coef.reshape(-1, coef.shape[-1]))
+                whole = intercept + encoding.offset[None, :, None]
+                parts = np.concatenate([plain.reshape(coef.shape), whole[..., None]], axis=-1)
+                path = Path(np.moveaxis(parts, 0, 1), phi)
+            yield Found(found, trained - begun, ended - trained, in_time, path)
+            begun = time.perf_counter()
+
+    def _order(self, learner: Any) -> Any:
+        """In which order the rows are visited: by all models the same."""
+        m, sampling = len(self.rows.y), learner.sampling
+        if sampling == "auto":
+            sampling = "shuffle" if learner._step == "metric" else "uniform"
+        if sampling == "given":
+            return GivenOrder(m)
+        return (UniformOrder if sampling == "uniform" else ShuffledOrder)(m, self.seed)
+
+    def _scores(
+        self, learner: Any, features: Any, encoding: Encoding, coef: np.ndarray, intercept: np.ndarray
+    ) -> np.ndarray:
+        classes = getattr(learner, "classes_", None)
+        out = np.empty(coef.shape[:2])
+        for f, split in enumerate(self.splits):
+            n_Cs, outputs = coef.shape[0], coef.shape[2]
+            decisions = np.empty((n_Cs * outputs, len(split.test)), dtype=features.dtype)
+            for start in range(0, len(split.test), features.look_size):
+                part = slice(start, start + features.look_size)
+                block = features.open(split.test[part])
+                decisions[:, part] = block.margins(coef[:, f].reshape(n_Cs * outputs, -1))
+            decisions += (intercept[:, f].ravel() + encoding.offset[f])[:, None].astype(decisions.dtype)
+            shaped = np.moveaxis(decisions.reshape(n_Cs, outputs, -1), 1, 2)
+            X = self.rows.X[split.test] if self.scorer is not None else None
+            out[:, f] = scores(self.scorer, classes, X, self.rows.y[split.test], shaped)
+        return out

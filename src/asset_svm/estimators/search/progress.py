@@ -1,0 +1,36 @@
+"""What a search tells while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class SearchProgress:
+    """The state of a search after another map has been searched.
+
+    Parameters
+    ----------
+    params : list of dict
+        All candidates, in the order of ``cv_results_``.
+    mean_test_score, std_test_score : arrays
+        Of each; NaN where there is none yet.
+    best_params : dict
+    best_score : float
+    done, total : int
+        Maps (gammas, at each round of their race, with each epsilon) that were and are to be searched.
+    seconds : float
+        Since the search began.
+    """
+
+    params: list[dict[str, Any]]
+    mean_test_score: np.ndarray
+    std_test_score: np.ndarray
+    best_params: dict[str, Any]
+    best_score: float
+    done: int
+    total: int
+    seconds: float

@@ -1,0 +1,87 @@
+"""From the decisions of many models on held-out rows to scores.
+
+Without ``scoring`` these are the accuracy and R^2 of all models at once. Else every model is shown to
+scikit-learn's scorer as an estimator that knows its decisions on the held-out rows already.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import check_scoring
+
+from asset_svm.estimators.classifier import winner
+
+
+class _Decided(BaseEstimator):
+    """A model whose decisions on some rows are known."""
+
+    def __init__(self, X: Any, decisions: np.ndarray):
+        self.X, self.decisions = X, decisions
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def _known(self, X: Any) -> np.ndarray:
+        if X is not self.X:
+            raise ValueError(
+                "scoring asked for the decisions on other rows than those held out; in a search only "
+                "these are known: use GridSearchCV with such a scorer."
+            )
+        return self.decisions
+
+
+class _DecidedClassifier(ClassifierMixin, _Decided):
+    """With classes."""
+
+    def __init__(self, X: Any, decisions: np.ndarray, classes: np.ndarray):
+        super().__init__(X, decisions)
+        self.classes = self.classes_ = classes
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        known = self._known(X)
+        return known.ravel() if len(self.classes_) == 2 else known
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.classes_[winner(self._known(X))]
+
+
+class _DecidedRegressor(RegressorMixin, _Decided):
+    """With values."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self._known(X).ravel()
+
+
+def check_one_scoring(estimator: Any, scoring: Any) -> Any:
+    """The scorer of the estimator; several at a time are refused."""
+    if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
+        raise ValueError(
+            f"scoring={scoring!r} is neither a name nor a function; a search has one score, such as "
+            'scoring="balanced_accuracy".'
+        )
+    return check_scoring(estimator, scoring=scoring)
+
+
+def scores(
+    scorer: Any, classes: np.ndarray | None, X: Any, y: np.ndarray, decisions: np.ndarray
+) -> np.ndarray:
+    """The score of each of many models with decisions (models, rows, outputs); None: the usual one."""
+    if scorer is not None:
+        return np.array([float(scorer(_shown(X, part, classes), X, y)) for part in decisions])
+    if classes is not None:
+        codes = np.searchsorted(classes, y)
+        return np.array([float(np.mean(winner(part) == codes)) for part in decisions])
+    spread = float(((y - y.mean()) ** 2).sum())
+    residual = ((decisions[:, :, 0].astype(np.float64) - y) ** 2).sum(axis=1)
+    if spread == 0.0:
+        return np.where(residual == 0.0, 1.0, 0.0)
+    return np.asarray(1.0 - residual / spread)
+
+
+def _shown(X: Any, decisions: np.ndarray, classes: np.ndarray | None) -> Any:
+    if classes is None:
+        return _DecidedRegressor(X, decisions)
+    return _DecidedClassifier(X, decisions, classes)

@@ -1,0 +1,111 @@
+"""Which rows are learnt from and which are scored: from ``cv`` to the splits of a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv, train_test_split
+
+from asset_svm.engines.many import Splits
+from asset_svm.estimators.parameters import is_integer, is_number
+
+DEFAULT_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows to learn from, and rows to score."""
+
+    train: np.ndarray
+    test: np.ndarray
+
+
+def check_folds(cv: Any) -> None:
+    """A number of folds, a fraction, a splitter, or an iterable of splits."""
+    if cv is None or hasattr(cv, "split") or (np.iterable(cv) and not isinstance(cv, str)):
+        return
+    if is_integer(cv) and cv >= 2:
+        return
+    if is_number(cv) and not is_integer(cv) and 0.0 < cv < 1.0:
+        return
+    shown = f'"{cv}"' if isinstance(cv, str) else repr(cv)
+    raise ValueError(
+        f"cv={shown} is no way to split the rows; give a number of folds from 2 on, a fraction of the "
+        "rows to hold out, a splitter of sklearn.model_selection, or an iterable of (train, test)."
+    )
+
+
+def draw_splits(cv: Any, X: Any, y: np.ndarray, seed: int, *, classifier: bool) -> list[Split]:
+    """The splits of all rows that were passed to fit."""
+    m = X.shape[0]
+    if is_number(cv) and not is_integer(cv):
+        rows = np.arange(m)
+        stratify = None
+        if classifier and np.unique(y, return_counts=True)[1].min() >= 2:
+            stratify = y
+        train, test = train_test_split(rows, test_size=float(cv), random_state=seed, stratify=stratify)
+        return [Split(np.sort(train), np.sort(test))]
+    splitter = check_cv(DEFAULT_FOLDS if cv is None else cv, y, classifier=classifier)
+    found = []
+    for number, (train, test) in enumerate(splitter.split(X, y)):
+        train, test = (_rows(part, m) for part in (train, test))
+        if len(train) == 0 or len(test) == 0:
+            raise ValueError(
+                f"cv makes a split, number {number}, without rows to "
+                f"{'learn from' if len(train) == 0 else 'score'}; give every split some of both."
+            )
+        found.append(Split(train, test))
+    if not found:
+        raise ValueError("cv makes no split; give at least one.")
+    return found
+
+
+def _rows(part: Any, m: int) -> np.ndarray:
+    part = np.asarray(part)
+    return np.flatnonzero(part) if part.dtype == bool else np.unique(np.arange(m)[part])
+
+
+def restricted(splits: list[Split], kept: np.ndarray, m: int) -> list[Split]:
+    """The same splits of some of m rows, numbered anew in the order of ``kept``."""
+    place = np.full(m, -1)
+    place[kept] = np.arange(len(kept))
+
+    def found(rows: np.ndarray) -> np.ndarray:
+        rows = place[rows]
+        return np.sort(rows[rows >= 0])
+
+    return [Split(found(split.train), found(split.test)) for split in splits]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """The splits as the engines see them, and what is added to the decisions of each."""
+
+    splits: Splits
+    targets: Any
+    loss: Any
+    offset: np.ndarray
+
+
+def encode(learner: Any, rows: Any, splits: list[Split]) -> Encoding:
+    """Weights and targets of every split, as a fit on its own rows would have them."""
+    m, labels = len(rows.y), getattr(learner, "classes_", None)
+    weight, target, y_max, offset = np.zeros((len(splits), m)), [], [], []
+    for number, split in enumerate(splits):
+        y, w = rows.y[split.train], rows.sample_weight[split.train]
+        factor = learner._class_weights(y, w)
+        weight[number, split.train] = w if factor is None else w * factor
+        if not weight[number].any():
+            raise ValueError("Every row that a split learns from has weight 0; set other weights.")
+        encoded = learner._encode(y, weight[number, split.train], labels)
+        y_max.append(encoded.y_max)
+        offset.append(encoded.offset)
+        if labels is None:
+            target.append(np.asarray(rows.y, dtype=np.float64) - encoded.offset)
+    if labels is not None:
+        whole = learner._encode(rows.y, rows.weight, labels)
+        target = list(whole.targets.block(np.arange(m)))
+    found = Splits(weight, np.array(target), labels is None, np.array(y_max))
+    return Encoding(found, encoded.targets, encoded.loss, np.array(offset))

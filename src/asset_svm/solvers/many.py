@@ -1,0 +1,217 @@
+"""Many models on the same rows: classes, folds and values of C share V and G = V_B V_B^T.
+
+A group of models goes through a block in one thread: margins by a product, the scalar loop of the
+blocked form, the update by a product, the shrink. Threads meet once a block.
+
+Which rows a model sees is its own affair: ``split`` names the row of ``weight`` it obeys, and where
+that is negative it stands still. It takes the steps of a run by itself on the rows that it sees, in
+their order, and counts its own for the decay of its steps and the beginning of its average.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.data import Order
+from asset_svm.exceptions import NonFiniteError
+from asset_svm.solvers.blocked_form import run_block
+from asset_svm.solvers.blocks import MappedRows
+from asset_svm.solvers.state import ModelAxis, SolverState
+
+Array = npt.NDArray[Any]
+
+GROUP = 128
+"""Models that one thread steps through together: their part of a block stays in its cache."""
+SHORTEST, LONGEST = 32, 256
+"""Rows of a block, as many as there are models between these: G costs a row twice the block's length
+times d, products with coef four times the number of models times d."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """What K models are shown of a block of B rows.
+
+    Parameters
+    ----------
+    target : array of shape (T, B)
+    sort : int array of shape (K,)
+        The row of ``target`` that is each model's.
+    weight : array of shape (F, B)
+        Multipliers of slopes; negative hides a row.
+    split : int array of shape (K,)
+        The row of ``weight`` that is each model's.
+    """
+
+    target: Array
+    sort: Array
+    weight: Array
+    split: Array
+
+    @classmethod
+    def of_all(cls, target: Array, weight: Array) -> Sight:
+        """Targets of their own, (K, B), and the same weights, (B,), for every model."""
+        K = len(target)
+        return cls(target, np.arange(K), weight[None, :], np.zeros(K, dtype=np.int64))
+
+
+def step_through(
+    block: Array,
+    G: Array,
+    sight: Sight,
+    axis: ModelAxis,
+    state: SolverState,
+    average_from: Array,
+    models: slice,
+    margins: Array,
+    slopes: Array,
+) -> None:
+    """Take some of the models through the rows of a block, V_B; the state changes in place.
+
+    ``margins`` and ``slopes``, (K, B), are written where they have columns.
+    """
+    coef = state.direction[models]
+    K, B, dtype = len(coef), len(block), block.dtype
+    U = block @ coef.T
+    norm = np.einsum("kd,kd->k", coef, coef, dtype=np.float64)
+    averaging = bool((state.steps[models] + B >= average_from[models]).any())
+    a, gained = np.empty((B, K), dtype=dtype), np.empty((B if averaging else 0, K), dtype=dtype)
+    scale, alive, head = (np.empty(K) for _ in range(3))
+    run_block(
+        G,
+        np.ascontiguousarray(U),
+        norm,
+        sight.target,
+        sight.sort[models],
+        sight.weight,
+        sight.split[models],
+        axis.loss.code,
+        axis.loss.epsilon,
+        axis.loop_lam[models],
+        axis.radius[models],
+        axis.bound[models],
+        axis.eta[models],
+        axis.power,
+        axis.horizon[models],
+        axis.reach,
+        average_from[models],
+        state.intercept[models],
+        state.steps[models],
+        state.weight[models],
+        state.intercept_total[models],
+        state.shrink_due[models],
+        scale,
+        alive,
+        head,
+        a,
+        gained,
+        margins[models],
+        slopes[models],
+    )
+    if averaging:
+        state.total[models] += head[:, None] * coef + gained.T @ block
+    coef *= (scale * alive)[:, None].astype(dtype)
+    coef += (a * scale.astype(dtype)).T @ block
+
+
+class ManyDriver:
+    """One run of K models, each over its own rows.
+
+    Parameters
+    ----------
+    rows, order : where V and the order of visits come from
+    targets : callable
+        The (T, B) targets of given rows.
+    sort : int array of shape (K,)
+    weight : array of shape (F, m)
+    split : int array of shape (K,)
+        See ``Sight``.
+    axis : ModelAxis
+    average_from : int array of shape (K,)
+        The first of its steps that each model averages.
+    pool : ThreadPoolExecutor, optional
+        Runs groups of models side by side.
+    """
+
+    def __init__(
+        self,
+        rows: MappedRows,
+        order: Order,
+        targets: Callable[[Array], Array],
+        sort: Array,
+        weight: Array,
+        split: Array,
+        axis: ModelAxis,
+        average_from: Array,
+        *,
+        pool: ThreadPoolExecutor | None = None,
+        group: int = GROUP,
+        block_rows: int | None = None,
+    ):
+        self.rows, self.order, self.targets = rows, order, targets
+        self.sort, self.weight, self.split = sort, weight, split
+        self.axis, self.average_from, self.pool = axis, average_from, pool
+        self.group = group
+        self.block_rows = block_rows or int(np.clip(len(axis.lam), SHORTEST, LONGEST))
+        self.state = SolverState.zeros(len(axis.lam), rows.dimension, rows.dtype)
+        self.position = 0
+
+    def advance(self, steps: int, deadline: float = np.inf) -> int:
+        """Visit ``steps`` more rows, or as many as end by ``deadline`` (time.perf_counter)."""
+        begin, end = self.position, self.position + steps
+        while self.position < end:
+            stop = min(self.position - self.position % self.block_rows + self.block_rows, end)
+            self._run(stop)
+            self.position = stop
+            if time.perf_counter() > deadline:
+                break
+        return self.position - begin
+
+    def _run(self, stop: int) -> None:
+        visited = self.order.rows(self.position, stop)
+        V, positions = self.rows.fetch(visited)
+        block = V[positions, : self.rows.dimension]
+        G = block @ block.T
+        sight = Sight(self.targets(visited), self.sort, self.weight[:, visited], self.split)
+        K = len(self.axis.lam)
+        nothing = np.empty((K, 0))
+
+        def run(first: int) -> None:
+            models = slice(first, min(first + self.group, K))
+            step_through(
+                block, G, sight, self.axis, self.state, self.average_from, models, nothing, nothing
+            )
+            self._shrink(models)
+
+        starts = range(0, K, self.group)
+        if self.pool is None:
+            for first in starts:
+                run(first)
+        else:
+            list(self.pool.map(run, starts))
+        if not self.state.is_finite():
+            raise NonFiniteError(
+                f"The iterates are no longer finite after step {int(self.state.steps.max())}; "
+                "scale the columns of X (StandardScaler), lower gamma, or search smaller C."
+            )
+
+    def _shrink(self, models: slice) -> None:
+        """Shrink by what is due, where there is a metric: once a block."""
+        metric, state = self.axis.metric, self.state
+        if metric is not None:
+            coef = state.direction[models]
+            coef[:] = metric.shrink(coef, self.axis.lam[models] * state.shrink_due[models])
+        state.shrink_due[models] = 0.0
+
+    def model(self) -> tuple[Array, Array]:
+        """The averaged (K, d) coef and (K,) intercept; the iterate of a model that averaged nothing."""
+        state, averaged = self.state, self.state.weight > 0.0
+        weight = np.where(averaged, state.weight, 1.0)
+        coef = np.where(averaged[:, None], state.total / weight[:, None], state.coef)
+        return coef, np.where(averaged, state.intercept_total / weight, state.intercept)
