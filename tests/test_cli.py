@@ -95,6 +95,48 @@ def test_columns_are_found_by_name_and_a_target_is_not_needed_to_predict(capsys)
     assert "no column 'e'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
+def test_a_model_of_a_table_scores_rows_of_other_formats(scale, capsys):
+    labels = np.array(["no", "yes"])[Y]
+    assert main(["train", "train.csv", "-o", "m.asset", *SMALL, "--scale", scale]) == 0
+    errors = []
+    with open("named.svm", "w") as file:
+        file.writelines(
+            "0 " + " ".join(f"{j + 1}:{value!r}" for j, value in enumerate(row)) + "\n"
+            for row in X[900:].tolist()
+        )
+    np.savez("test.npz", X=X[900:], y=labels[900:])
+    for name in ("test.csv", "test.npz"):
+        capsys.readouterr()
+        assert main(["evaluate", "m.asset", name]) == 0
+        errors.append(lines(capsys)["error"])
+    assert errors[0] == errors[1]
+    assert main(["evaluate", "m.asset", "named.svm"]) == 2
+    said = capsys.readouterr().err
+    assert "has the class '0', which the model does not know; its classes are no, yes" in said
+    predicted = []
+    for name in ("test.csv", "named.svm", "test.npz"):
+        assert main(["predict", "m.asset", name]) == 0
+        predicted.append(capsys.readouterr().out)
+    assert predicted[0] == predicted[1] == predicted[2]
+
+
+def test_a_target_that_is_a_column_of_numbers_is_left_out_of_later_files(capsys):
+    np.save("rows.npy", np.column_stack([Y, X])[:900])
+    np.save("test.npy", np.column_stack([Y, X])[900:])
+    np.save("bare.npy", X[900:])
+    assert (
+        main(["train", "rows.npy", "--target", "0", "--test", "test.npy", "-o", "m.asset", *SMALL]) == 0
+    )
+    error = lines(capsys)["test error"]
+    assert main(["evaluate", "m.asset", "test.npy"]) == 0
+    assert lines(capsys)["error"] == error and float(error.split()[0]) < 20
+    assert main(["predict", "m.asset", "test.npy"]) == 0
+    predicted = capsys.readouterr().out
+    assert main(["predict", "m.asset", "bare.npy"]) == 0
+    assert capsys.readouterr().out == predicted
+
+
 @pytest.mark.parametrize("scale", ["standard", "minmax"])
 @pytest.mark.parametrize("kind", ["csv", "svm"])
 def test_scaling_is_stored_in_the_model(capsys, scale, kind):
@@ -213,12 +255,30 @@ def test_options_reach_the_estimator(capsys):
         (["predict", "train.csv", "train.csv"], "not a whole asset-svm file"),
         (["predict", "m.asset", "test.csv"], "m.asset does not exist"),
         (["nonsense"], "No such command"),
+        (
+            ["train", "train.csv", "--checkpoint", "d", "--n-cells", "4"],
+            "leave n_cells out, or leave the",
+        ),
+        (
+            ["train", "train.csv", "--checkpoint", "d", "--tol", "1"],
+            "set max_iter to the epochs you want",
+        ),
+        (
+            ["train", "train.svm", "--memory", "1kB", "--n-cells", "4"],
+            "or raise memory_limit (--memory)",
+        ),
+        (
+            ["train", "train.npz", "--target", "y.npy", "--test", "test.svm"],
+            "asset evaluate MODEL test.svm",
+        ),
+        (["train", "train.svm", "--test", "two.csv"], "has the columns 'u', 'v'"),
         (["train"], "Missing argument"),
     ],
 )
 def test_an_error_is_one_sentence_and_exit_code_2(arguments, said, capsys):
     Path("bad.svm").write_text("1 1:2\n1 3:x\n")
     Path("one.svm").write_text("1 1:2\n1 1:3\n")
+    Path("two.csv").write_text("u,v\n1,2\n")
     Path("text.csv").write_text("a,b,y\n1,2,0\n3,red,1\n")
     before = set(os.listdir())
     assert main(arguments) == 2

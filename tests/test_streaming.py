@@ -97,6 +97,8 @@ def test_weights_of_classes_count_over_the_whole_file():
         (dict(tol=0.1), "tol=0.1 needs all rows"),
         (dict(n_cells=4), "n_cells=4 needs all rows"),
         (dict(warm_start=True), "warm_start=True needs all rows"),
+        (dict(landmarks="margin"), "landmarks='margin' needs all rows"),
+        (dict(n_components="auto"), r"set n_components to a number, or raise memory_limit"),
     ],
 )  # fmt: skip
 def test_what_a_stream_cannot_do_is_told_and_leaves_nothing(options, said):
@@ -104,6 +106,30 @@ def test_what_a_stream_cannot_do_is_told_and_leaves_nothing(options, said):
     with pytest.raises(ValueError, match=said):
         streamed(model, ArrayRows(X, Y))
     assert not hasattr(model, "coef_")
+
+
+def test_what_a_checkpoint_does_not_go_with_is_told_before_anything_is_read(tmp_path):
+    class Unread(ArrayRows):
+        def _read(self, order):
+            raise AssertionError("the rows were read")
+
+    model = AssetClassifier(**COMMON, n_cells=4)
+    said = (
+        "a run with a checkpoint reads them a window at a time; leave n_cells out, or leave the check"
+    )
+    with pytest.raises(ValueError, match=said):
+        fit_rows(model, Unread(X, Y), checkpoint=Checkpoint(tmp_path))
+
+
+def test_rows_that_turn_out_too_many_are_told_at_once():
+    class Endless(ArrayRows):
+        def _read(self, order):
+            while True:
+                yield from super()._read(order)
+
+    model = AssetClassifier(**COMMON, memory_limit=10_000, tol=0.1)
+    with pytest.raises(ValueError, match=r"tol=0.1 needs .*; set max_iter .*, or raise memory_limit"):
+        model.fit(Endless(X, Y))
 
 
 def test_targets_that_do_not_suit_the_task_are_told():

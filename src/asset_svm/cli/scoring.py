@@ -10,15 +10,19 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler
 
 from asset_svm.cli.scores import ClassScores, RealScores, Scores
-from asset_svm.data.opening import open_rows
+from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.source import RowSource
 from asset_svm.estimators.passing import predict_rows, whole_labels
 from asset_svm.exceptions import DataError
 from asset_svm.persistence import load, read_provenance
 from asset_svm.storage.atomic import replacing
+
+TABLES = ("csv", "tsv", "parquet")
 
 
 def split_model(model: Any) -> tuple[Any, Any]:
@@ -26,6 +30,18 @@ def split_model(model: Any) -> tuple[Any, Any]:
     if isinstance(model, Pipeline):
         return model.steps[0][1], model.steps[-1][1]
     return None, model
+
+
+def same_target(told: dict[str, Any], data: str, format: str | None) -> str | None:
+    """The target of a model's training, as its provenance tells it, where it can be one of ``data``.
+
+    A column's name is known in another table, a number in another .npy file; targets that came from
+    a file of their own, or with svmlight text, say nothing of another file.
+    """
+    target, trained, now = told.get("target"), told.get("format"), format or find_format(data)
+    if target is None or target.endswith(".npy"):
+        return None
+    return target if trained == now or (trained in TABLES and now in TABLES) else None
 
 
 def rows_for(model: Any, data: str, **options: Any) -> RowSource:
@@ -39,7 +55,13 @@ def rows_for(model: Any, data: str, **options: Any) -> RowSource:
         **options,
     )
     source = source.narrowed(estimator.n_features_in_)
-    return source if scaler is None else source.transformed(scaler.transform)
+    if scaler is None:
+        return source
+    # Columns that are centred are dense, as those of the training were.
+    dense = isinstance(scaler, MinMaxScaler) or getattr(scaler, "with_mean", False)
+    return source.transformed(
+        lambda X: scaler.transform(X.toarray() if dense and sp.issparse(X) else X)
+    )
 
 
 def score_rows(model: Any, source: RowSource) -> Scores:
@@ -70,27 +92,38 @@ def _known(y: np.ndarray, classes: np.ndarray, name: str) -> np.ndarray:
     return y
 
 
-def evaluate_file(model: str, data: str, *, target: str | None = None, **options: Any) -> Scores:
+def evaluate_file(
+    model: str, data: str, *, target: str | None = None, format: str | None = None, **options: Any
+) -> Scores:
     """Score a model file on a data file."""
     loaded = load(model)
     if target is None:
-        target = _trained_target(model, loaded)
-    return score_rows(loaded, rows_for(loaded, data, target=target, **options))
+        target = same_target(_told(model, loaded), data, format)
+    return score_rows(loaded, rows_for(loaded, data, target=target, format=format, **options))
 
 
-def _trained_target(path: str, model: Any) -> str | None:
-    """The column that was the target in training, of tables."""
+def _told(path: str, model: Any) -> dict[str, Any]:
+    """The provenance of a model; names of columns come from tables, where it does not say so."""
     named = hasattr(split_model(model)[1], "feature_names_in_")
-    return read_provenance(path).get("target") if named else None
+    return {"format": "csv" if named else None, **read_provenance(path)}
 
 
 def write_predictions(
-    model: str, data: str, output: str | None, *, scores: bool, target: str | None, **options: Any
+    model: str,
+    data: str,
+    output: str | None,
+    *,
+    scores: bool,
+    target: str | None,
+    format: str | None,
+    **options: Any,
 ) -> None:
     """Write a prediction a line; with ``scores`` a CSV of predictions and decisions."""
     loaded = load(model)
     estimator = split_model(loaded)[1]
-    source = rows_for(loaded, data, target=target, **options)
+    if target is None and (format or find_format(data)) == "npy":  # a column to leave out
+        target = same_target(_told(model, loaded), data, format)
+    source = rows_for(loaded, data, target=target, format=format, **options)
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
         if scores:

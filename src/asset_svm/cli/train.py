@@ -17,10 +17,10 @@ from asset_svm.cli.options import UsageError, parse_params, parse_seconds, parse
 from asset_svm.cli.progress import Display
 from asset_svm.cli.scaling import KINDS, ColumnScaling
 from asset_svm.cli.scores import Scores
-from asset_svm.cli.scoring import rows_for, score_rows
+from asset_svm.cli.scoring import rows_for, same_target, score_rows
 from asset_svm.cli.tables import model_lines, score_lines, show
 from asset_svm.data.compression import STANDARD_INPUT
-from asset_svm.data.opening import open_rows
+from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
@@ -69,6 +69,9 @@ class Training:
             logging.basicConfig(level=logging.WARNING, format="asset: %(message)s", stream=sys.stderr)
         begun = time.perf_counter()
         source = open_rows(self.data, target=self.target, n_features=self.n_features, **self._reading)
+        self.told = self._origin(source)
+        if self.test is not None:  # what is wrong with its header is wrong before the training too
+            open_rows(self.test, target=self._test_target, **self._reading)
         self.scaler: Any = None
         self.store: Checkpoint | None = None
         self.summary: Summary | None = None
@@ -77,10 +80,11 @@ class Training:
         model = estimator
         if self.scaler is not None:
             model = Pipeline([("scale", self.scaler), ("svm", estimator)])
-        path = self._save(model, source)
+        path = self._save(model)
         scores = None
         if self.test is not None:
-            scores = score_rows(model, rows_for(model, self.test, target=self.target, **self._reading))
+            test = rows_for(model, self.test, target=self._test_target, **self._reading)
+            scores = score_rows(model, test)
         self._tell(estimator, path, seconds, scores)
         if self.report is not None:
             self._write_report(model, source, path, seconds, scores)
@@ -115,6 +119,11 @@ class Training:
                 raise UsageError(f"{option} {path}: there is no folder {Path(path).parent}.")
         if self.test is not None and not Path(self.test).exists():
             raise FileNotFoundError(f"{self.test} does not exist.")
+        if self.test is not None and (self.target or "").endswith(".npy"):
+            raise UsageError(
+                f"--test {self.test}: its targets are not those of {self.target}; train without "
+                f"--test, then run: asset evaluate MODEL {self.test} --target FILE."
+            )
         self.params = parse_params(self.parameters)
         self.params |= {"random_state": self.seed, "n_jobs": self.jobs, "verbose": int(self.verbose)}
         if self.time_limit is not None:
@@ -122,7 +131,10 @@ class Training:
         if self.memory is not None:
             # Half for mapped rows; rows themselves, their copies and the libraries have the rest.
             self.params["memory_limit"] = parse_size(self.memory) // 2
-        self._model("classification")._check_parameters()
+        model = self._model("classification")
+        model._check_parameters()
+        if self.checkpoint is not None:
+            model._check_stream_fit(checkpoint=True)
 
     @property
     def _reading(self) -> dict[str, Any]:
@@ -184,6 +196,7 @@ class Training:
             random_state=self.seed,
             hold=self.store is None,
             observe=None if scaling is None else scaling.observe,
+            too_large=self._model("classification")._check_stream_fit,
         )
         if scaling is None:
             return scanned
@@ -204,13 +217,24 @@ class Training:
 
     # The end ------------------------------------------------------------------------------------
 
-    def _save(self, model: Any, source: RowSource) -> Path:
+    def _origin(self, source: RowSource) -> dict[str, Any]:
+        """Where the rows come from, for the provenance."""
+        columns = getattr(source, "columns", None)
+        return {
+            "data": source.name,
+            "format": self.format or find_format(self.data),
+            "target": self.target if columns is None else columns.target,
+        }
+
+    @property
+    def _test_target(self) -> str | None:
+        return same_target(self.told, self.test or "", self.format)
+
+    def _save(self, model: Any) -> Path:
         stem = "model" if self.data == STANDARD_INPUT else Path(self.data).name.split(".")[0]
         path = Path(self.output or f"{stem}.asset")
-        told = {"data": source.name, "rows": None if self.summary is None else self.summary.n_rows}
-        columns = getattr(source, "columns", None)
-        told["target"] = self.target if columns is None else columns.target
-        save(model, path, provenance=told)
+        rows = None if self.summary is None else self.summary.n_rows
+        save(model, path, provenance={**self.told, "rows": rows})
         return path
 
     def _tell(self, estimator: Any, path: Path, seconds: float, scores: Scores | None) -> None:

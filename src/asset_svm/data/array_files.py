@@ -49,7 +49,7 @@ def npy_rows(
         raise DataError(f"{name} has an array of {X.ndim} dimensions; rows need a matrix.")
     _check_numeric(X, name)
     width = X.shape[1]
-    if target is None and n_features == width:
+    if n_features == width and not (target or "").endswith(".npy"):
         return ArrayRows(X, None, name=name, dtype=dtype, files=files)
     if target is not None and target.endswith(".npy"):
         return ArrayRows(X, _load_npy(Path(target)), name=name, dtype=dtype, files=files)

@@ -159,6 +159,7 @@ def scan(
     hold_bytes: int,
     seed: int,
     observe: Callable[[Matrix], Any] | None = None,
+    too_large: Callable[[], Any] | None = None,
 ) -> Scanned:
     """Read the source once.
 
@@ -170,6 +171,8 @@ def scan(
         Rows are held in memory where they all take no more.
     observe : callable, optional
         Called with the X of every block.
+    too_large : callable, optional
+        Called once it is known that the rows take more than ``hold_bytes``.
     """
     targets, sample = TargetSummary(), _Sample(sample_rows, seed)
     n_rows = n_features = n_bytes = 0
@@ -188,6 +191,8 @@ def scan(
                 held.append(block)
                 if n_bytes > hold_bytes:
                     held = None
+                    if too_large is not None:
+                        too_large()
                     if not source.rereadable:
                         raise DataError(
                             f"{source.name} has more rows than fit in {hold_bytes} bytes and cannot be "

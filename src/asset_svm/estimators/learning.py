@@ -392,22 +392,28 @@ class Learner(AssetEstimator):
                 "a stream; set early_stopping=False."
             )
 
-    def _check_stream_fit(self) -> None:
+    def _check_stream_fit(self, *, checkpoint=False) -> None:
         """Parameters that need all rows in memory, where a fit reads them a window at a time."""
+        why, instead = "these are too many for it: a fit reads", "raise memory_limit (--memory)"
+        if checkpoint:
+            why, instead = "a run with a checkpoint reads", "leave the checkpoint out"
+        margin = isinstance(self.landmarks, str) and self.landmarks == "margin"
         odd = {
-            "sampling": self.sampling == "uniform",
-            "early_stopping": self.early_stopping,
-            "tol": self.tol is not None,
-            "warm_start": self.warm_start,
-            "n_cells": self.n_cells is not None,
-            "n_components": self.n_components == "auto",
-            "device": self.device == "cuda",
+            "sampling": (self.sampling == "uniform", 'set sampling="auto"'),
+            "early_stopping": (self.early_stopping, "set max_iter to the epochs you want"),
+            "tol": (self.tol is not None, "set max_iter to the epochs you want"),
+            "warm_start": (self.warm_start, "go on learning with partial_fit"),
+            "n_cells": (self.n_cells is not None, "leave n_cells out"),
+            "n_components": (self.n_components == "auto", "set n_components to a number"),
+            "landmarks": (margin, 'choose others, for example "rpcholesky"'),
+            "device": (self.device == "cuda", 'set device="cpu"'),
         }
-        for name in (name for name, is_odd in odd.items() if is_odd):
-            raise ValueError(
-                f"{name}={getattr(self, name)!r} needs all rows in memory, and these are read from "
-                f"their file a window at a time; leave {name} at its default, or raise memory_limit."
-            )
+        for name, (is_odd, advice) in odd.items():
+            if is_odd:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs all rows in memory, and {why} them a window "
+                    f"at a time; {advice}, or {instead}."
+                )
 
     def _partial_fit(self, X, y, sample_weight, known=None):
         first = not hasattr(self, "_decision")

@@ -78,6 +78,8 @@ def fit_rows(
     if y is not None or sample_weight is not None:
         raise ValueError("A row source brings its own targets; leave y and sample_weight out.")
     model._check_parameters()
+    if checkpoint is not None:
+        model._check_stream_fit(checkpoint=True)
     resumed = None if checkpoint is None else checkpoint.read_run()
     reread = source.source if isinstance(source, Scanned) else source
     if checkpoint is not None and not reread.rereadable:
@@ -93,6 +95,7 @@ def fit_rows(
             memory_limit=model.memory_limit,
             random_state=model.random_state,
             hold=checkpoint is None,
+            too_large=model._check_stream_fit,
         )
     held, names = scanned.held, scanned.source.feature_names
     if checkpoint is None and held is not None:
@@ -113,8 +116,12 @@ def scan_for(
     random_state: Any = None,
     hold: bool = True,
     observe: Callable[[Any], Any] | None = None,
+    too_large: Callable[[], Any] | None = None,
 ) -> Scanned:
-    """Scan a source for an estimator with these parameters; ``hold`` keeps rows that fit in memory."""
+    """Scan a source for an estimator with these parameters; ``hold`` keeps rows that fit in memory.
+
+    ``too_large`` is called as soon as they do not.
+    """
     limit = available_memory() // 2 if memory_limit is None else int(memory_limit)
     return scan(
         source,
@@ -122,6 +129,7 @@ def scan_for(
         hold_bytes=limit // 4 if hold else 0,
         seed=int(random_state) if is_integer(random_state) else 0,
         observe=observe,
+        too_large=too_large,
     )
 
 
@@ -162,7 +170,7 @@ class _Stream:
         """Run all epochs, or go on with them, and store the model."""
         model = self.model
         with all_or_nothing(model), shown(model.verbose):
-            model._check_stream_fit()
+            model._check_stream_fit(checkpoint=self.checkpoint is not None)
             self.begun = time.perf_counter()
             self.deadline = self.begun + model.time_limit if model.time_limit else np.inf
             self.engine = model._host_engine()
