@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
-from sklearn.metrics import confusion_matrix, r2_score, roc_auc_score
+from sklearn.metrics import confusion_matrix, log_loss, r2_score, roc_auc_score
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -174,6 +174,41 @@ def test_a_scaler_is_widened_by_columns_that_come_late(monkeypatch):
         assert np.allclose(scaler.scale_[:9], whole.scale_) and scaler.scale_.shape == (11,)
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("scale", ["none", "standard"])
+def test_the_largest_probability_is_what_is_predicted(n_classes, scale, capsys):
+    rows, codes = make_classification(
+        800, 5, n_informative=5, n_redundant=0, n_classes=n_classes, flip_y=0.1, random_state=0
+    )
+    labels = np.array(["u", "v", "w", "x"])[codes]
+    np.savez("rows.npz", X=rows[:600], y=labels[:600])
+    np.savez("test.npz", X=rows[600:], y=labels[600:])
+    options = ["--probability", "--scale", scale, "--test", "test.npz", "--report", "r.html"]
+    assert main(["train", "rows.npz", "-o", "m.asset", *SMALL, *options]) == 0
+    told = lines(capsys)
+    assert "held out" in told["probabilities"]
+    assert main(["predict", "m.asset", "test.npz", "--probability", "--scores"]) == 0
+    found = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    names = [f"probability_{label}" for label in "uvwx"[:n_classes]]
+    given = np.array([[float(row[name]) for name in names] for row in found])
+    assert np.allclose(given.sum(axis=1), 1.0)
+    assert ["uvwx"[k] for k in given.argmax(axis=1)] == [row["prediction"] for row in found]
+    assert main(["predict", "m.asset", "test.npz"]) == 0
+    assert capsys.readouterr().out.split() == [row["prediction"] for row in found]
+    assert float(told["test log loss"]) == pytest.approx(log_loss(labels[600:], given), abs=1e-5)
+    wrong = np.mean([row["prediction"] for row in found] != labels[600:])
+    assert float(told["test error"].split()[0]) == pytest.approx(100 * wrong, abs=1e-3)
+    assert main(["evaluate", "m.asset", "test.npz"]) == 0
+    assert lines(capsys)["log loss"] == told["test log loss"]
+    assert main(["info", "m.asset"]) == 0
+    told = lines(capsys)
+    assert (
+        told["model"] == "AssetClassifier" and "probabilities" in told and told["n_components"] == "30"
+    )
+    loaded = asset_svm.load("m.asset")
+    assert np.allclose(loaded.predict_proba(rows[600:].astype(np.float32)), given, atol=1e-6)
+
+
 def test_regression_is_found_by_itself_and_scored(capsys):
     with open("r.csv", "w") as file:
         file.write("a,b,y\n")
@@ -271,6 +306,21 @@ def test_options_reach_the_estimator(capsys):
             ["train", "train.npz", "--target", "y.npy", "--test", "test.svm"],
             "asset evaluate MODEL test.svm",
         ),
+        (
+            ["train", "train.csv", "--probability", "--online"],
+            "--online streams them; leave one of the",
+        ),
+        (["train", "train.csv", "--probability", "--checkpoint", "d"], "--checkpoint streams them"),
+        (
+            ["train", "train.csv", "--probability", "--memory", "1kB"],
+            "these are too many for it; raise --m",
+        ),
+        (["train", "train.csv", "--probability", "--task", "regression"], "is for classification"),
+        (
+            ["train", "real.svm", "--probability"],
+            "is for classification, and these targets are numbers",
+        ),
+        (["train", "few.svm", "--probability"], "Class 2 has one row"),
         (["train", "train.svm", "--test", "two.csv"], "has the columns 'u', 'v'"),
         (["train"], "Missing argument"),
     ],
@@ -278,6 +328,8 @@ def test_options_reach_the_estimator(capsys):
 def test_an_error_is_one_sentence_and_exit_code_2(arguments, said, capsys):
     Path("bad.svm").write_text("1 1:2\n1 3:x\n")
     Path("one.svm").write_text("1 1:2\n1 1:3\n")
+    Path("real.svm").write_text("1.5 1:2\n1 1:3\n")
+    Path("few.svm").write_text("1 1:2\n1 1:3\n2 1:1\n")
     Path("two.csv").write_text("u,v\n1,2\n")
     Path("text.csv").write_text("a,b,y\n1,2,0\n3,red,1\n")
     before = set(os.listdir())

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import asset_svm
 from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
-from asset_svm.estimators.base import AssetEstimator
+from asset_svm.estimators.calibration import CalibratedClassifier, calibrated
 from asset_svm.estimators.cells import CellDecision, CellModels, Constant, Nested
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.fitting import results
@@ -42,7 +42,9 @@ CLASSES = {
     **encoding.CLASSES,
     **{cls.__name__: cls for cls in (CellDecision, CellModels, Constant, Decision, Nested)},
 }
-MODELS: dict[str, Any] = {"AssetClassifier": AssetClassifier, "AssetRegressor": AssetRegressor}
+MODELS: dict[str, Any] = {
+    cls.__name__: cls for cls in (AssetClassifier, AssetRegressor, CalibratedClassifier)
+}
 MAPS: dict[str, Any] = {"NystroemMap": NystroemMap, "FourierMap": FourierMap}
 SCALERS: dict[str, Any] = {
     "StandardScaler": StandardScaler,
@@ -57,8 +59,10 @@ def save(model: Any, path: str | Path, *, provenance: dict[str, Any] | None = No
 
     Parameters
     ----------
-    model : AssetClassifier, AssetRegressor, or Pipeline
-        A pipeline has one scaler (StandardScaler, MinMaxScaler, MaxAbsScaler) and one of them.
+    model : AssetClassifier, AssetRegressor, CalibratedClassifierCV, or Pipeline
+        scikit-learn's CalibratedClassifierCV of an AssetClassifier, with ensemble=False and sigmoids,
+        is loaded as a CalibratedClassifier. A pipeline has one scaler (StandardScaler, MinMaxScaler,
+        MaxAbsScaler) and one of them.
     path : path
         By convention ``*.asset``. Written whole or not at all; an old file stays until then.
     provenance : dict, optional
@@ -76,9 +80,10 @@ def save(model: Any, path: str | Path, *, provenance: dict[str, Any] | None = No
     """
     scaler, estimator = _steps(model)
     check_is_fitted(estimator)
-    if callable(estimator.kernel):
+    kernel = getattr(estimator, "estimator", estimator).kernel
+    if callable(kernel):
         raise ValueError(
-            f"kernel={estimator.kernel!r} is a function, and a model file holds no code; a model with "
+            f"kernel={kernel!r} is a function, and a model file holds no code; a model with "
             "a callable kernel cannot be saved."
         )
     encode = ModelEncoder()
@@ -95,7 +100,8 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    model : AssetClassifier, AssetRegressor, or a Pipeline of a scaler and one of them
+    model : AssetClassifier, AssetRegressor, CalibratedClassifier, or Pipeline
+        A pipeline of a scaler and one of them.
 
     Raises
     ------
@@ -136,11 +142,11 @@ def machine() -> dict[str, str]:
     }
 
 
-def _steps(model: Any) -> tuple[Any, AssetEstimator]:
+def _steps(model: Any) -> tuple[Any, Any]:
     """(scaler or None, estimator)."""
     parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    estimator, before = parts[-1], parts[:-1]
-    fits = type(estimator).__name__ in MODELS and len(before) <= 1
+    estimator, before = calibrated(parts[-1]), parts[:-1]
+    fits = MODELS.get(type(estimator).__name__) is type(estimator) and len(before) <= 1
     if not fits or any(type(part).__name__ not in SCALERS for part in before):
         names = [type(part).__name__ for part in parts]
         raise ValueError(
@@ -159,7 +165,7 @@ class ModelEncoder(Encoder):
         """The JSON of an estimator."""
         return {
             "model": type(estimator).__name__,
-            "params": _encoded_params(self, estimator) | _anywhere(estimator),
+            "params": _encoded_params(self, estimator),
             "fitted": _encoded_results(self, estimator),
         }
 
@@ -195,6 +201,8 @@ class ModelDecoder(Decoder):
 
 def _encoded_params(encode: Encoder, estimator: Any) -> dict[str, Any]:
     params = estimator.get_params(deep=False)
+    if params.get("device") == "cuda":  # a card may not be where the file is read
+        params["device"] = "cpu"
     given = params.pop("approximation", None)
     encoded = {name: encode(value, name) for name, value in params.items()}
     if given is None or isinstance(given, str):
@@ -209,11 +217,6 @@ def _encoded_params(encode: Encoder, estimator: Any) -> dict[str, Any]:
         "features": features,
     }
     return encoded
-
-
-def _anywhere(estimator: Any) -> dict[str, Any]:
-    """The device of a loaded model: a card may not be there."""
-    return {"device": "cpu" if estimator.device == "cuda" else estimator.device}
 
 
 def _restore_params(decode: Decoder, estimator: Any, params: dict[str, Any], path: Any) -> None:

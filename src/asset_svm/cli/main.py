@@ -108,6 +108,9 @@ def train(
     scale: Annotated[
         str, typer.Option("--scale", metavar="none|standard|minmax", help="Scaling of the columns.")
     ] = "none",
+    probability: Annotated[
+        bool, typer.Option("--probability", help="Learn probabilities of classes too, on 5 folds.")
+    ] = False,
     online: Annotated[bool, typer.Option("--online", help="Learn in one pass, row by row.")] = False,
     classes: Annotated[
         str | None,
@@ -150,6 +153,9 @@ def predict(
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Instead of standard output.")
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Decisions too, as CSV.")] = False,
+    probability: Annotated[
+        bool, typer.Option("--probability", help="Probabilities of the classes too, as CSV.")
+    ] = False,
     target: Target = None,
     format: Format = None,
     zero_based: ZeroBased = False,
@@ -157,8 +163,8 @@ def predict(
     """Predict the rows of a file, one line each."""
     from asset_svm.cli.scoring import write_predictions
 
-    write_predictions(model, data, output, scores=scores, target=target, format=format,
-                      zero_based=zero_based)  # fmt: skip
+    write_predictions(model, data, output, scores=scores, probability=probability, target=target,
+                      format=format, zero_based=zero_based)  # fmt: skip
 
 
 @app.command()

@@ -60,10 +60,12 @@ class Display:
     n_rows : int or None
         Rows of an epoch, None where they are not known.
     regression : bool
+    what : str
+        What is done.
     """
 
-    def __init__(self, n_rows: int | None, *, regression: bool):
-        self.n_rows, self.regression = n_rows, regression
+    def __init__(self, n_rows: int | None, *, regression: bool, what: str = "training"):
+        self.n_rows, self.regression, self.what = n_rows, regression, what
         self.console = Console(stderr=True)
         self.interrupt = Interrupt()
         self.shown_at = time.monotonic()
@@ -95,17 +97,19 @@ class Display:
         total = record.get("epochs")
         if self.bar is not None and self.task is not None:
             done = record.get("epoch", record.get("batch"))
-            self.bar.update(self.task, description="training", completed=done, total=total, told=told)
+            self.bar.update(self.task, description=self.what, completed=done, total=total, told=told)
         elif time.monotonic() - self.shown_at >= SECONDS or record.get("epoch") == total:
             self.shown_at = time.monotonic()
-            print(told, file=sys.stderr, flush=True)
+            print(
+                told if self.what == "training" else f"{self.what}: {told}", file=sys.stderr, flush=True
+            )
         return self.interrupt.asked
 
     def _told(self, record: dict[str, Any]) -> str:
         steps, seconds = record["steps"], max(record.get("seconds", 0.0), 1e-9)
         parts = []
         if "epochs" in record:
-            parts.append(f"epoch {record['epoch']:.4g}/{record['epochs']}")
+            parts.append(f"epoch {round(record['epoch'], 2):.12g}/{record['epochs']}")
         parts += [f"{steps} rows", f"{steps / seconds:.0f} rows/s"]
         objective = record.get("objective", record.get("progressive_objective"))
         if objective is not None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from asset_svm.cli.progress import running_error
 from asset_svm.cli.scores import ClassScores, RealScores, Scores, centre_of
-from asset_svm.cli.scoring import split_model
+from asset_svm.cli.scoring import core_of, split_model
 from asset_svm.cli.tables import MOST_CLASSES, changed_parameters, model_lines, score_lines
 from asset_svm.data.scan import Summary
 from asset_svm.pages import (
@@ -63,7 +63,7 @@ def training_page(
     told = machine()
     page = Page(
         f"Training report: {path.name}",
-        f"{type(estimator).__name__}, trained in {seconds:.1f} s",
+        f"{type(core_of(estimator)).__name__}, trained in {seconds:.1f} s",
         f"asset-svm {told['asset_svm']}, {told['saved']}",
     )
     changed = changed_parameters(estimator)

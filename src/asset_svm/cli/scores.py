@@ -44,6 +44,8 @@ class ClassScores:
     classes: Array
     confusion: Array = field(init=False)
     bins: Array | None = field(init=False)
+    surprise: float | None = None
+    """Sum of -log(probability of the true class), where there are probabilities."""
 
     def __post_init__(self) -> None:
         K = len(self.classes)
@@ -58,6 +60,17 @@ class ClassScores:
         if self.bins is not None:
             for label in (0, 1):
                 self.bins[label] += np.bincount(bin_of(decisions[true == label, 0]), minlength=BINS)
+
+    def add_probabilities(self, y: Array, probabilities: Array) -> None:
+        """Take the (rows, classes) probabilities of a block into account."""
+        given = probabilities[np.arange(len(y)), np.searchsorted(self.classes, y)]
+        least = np.finfo(np.float64).eps
+        self.surprise = (self.surprise or 0.0) - float(np.log(np.maximum(given, least)).sum())
+
+    @property
+    def log_loss(self) -> float | None:
+        """Mean of -log(probability of the true class)."""
+        return None if self.surprise is None else self.surprise / max(self.n_rows, 1)
 
     @property
     def n_rows(self) -> int:

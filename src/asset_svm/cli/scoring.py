@@ -7,6 +7,7 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, TextIO
 
 import numpy as np
@@ -14,9 +15,11 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+from asset_svm.cli.options import UsageError
 from asset_svm.cli.scores import ClassScores, RealScores, Scores
 from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.source import RowSource
+from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.passing import predict_rows, whole_labels
 from asset_svm.exceptions import DataError
 from asset_svm.persistence import load, read_provenance
@@ -26,10 +29,15 @@ TABLES = ("csv", "tsv", "parquet")
 
 
 def split_model(model: Any) -> tuple[Any, Any]:
-    """(scaler or None, estimator)."""
+    """(scaler or None, estimator, which may be a CalibratedClassifier)."""
     if isinstance(model, Pipeline):
         return model.steps[0][1], model.steps[-1][1]
     return None, model
+
+
+def core_of(estimator: Any) -> Any:
+    """The AssetClassifier or AssetRegressor itself."""
+    return estimator.estimator if isinstance(estimator, CalibratedClassifier) else estimator
 
 
 def same_target(told: dict[str, Any], data: str, format: str | None) -> str | None:
@@ -77,6 +85,8 @@ def score_rows(model: Any, source: RowSource) -> Scores:
         elif y.dtype.kind not in "biuf":
             raise DataError(f"{source.name}: the targets are names, and the model predicts numbers.")
         scores.add(y, predicted, decisions)
+        if isinstance(scores, ClassScores) and isinstance(estimator, CalibratedClassifier):
+            scores.add_probabilities(y, estimator.probabilities(decisions))
     return scores
 
 
@@ -114,24 +124,31 @@ def write_predictions(
     output: str | None,
     *,
     scores: bool,
+    probability: bool,
     target: str | None,
     format: str | None,
     **options: Any,
 ) -> None:
-    """Write a prediction a line; with ``scores`` a CSV of predictions and decisions."""
+    """Write a prediction a line; with ``scores`` or ``probability`` a CSV with them beside it."""
     loaded = load(model)
     estimator = split_model(loaded)[1]
+    if probability and not isinstance(estimator, CalibratedClassifier):
+        raise UsageError(f"{model} has no probabilities; train it with asset train --probability.")
     if target is None and (format or find_format(data)) == "npy":  # a column to leave out
         target = same_target(_told(model, loaded), data, format)
     source = rows_for(loaded, data, target=target, format=format, **options)
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
-        if scores:
-            writer.writerow(["prediction", *_score_names(estimator)])
+        if scores or probability:
+            names = _score_names(estimator) if scores else []
+            names += [f"probability_{label}" for label in estimator.classes_] if probability else []
+            writer.writerow(["prediction", *names])
         for _, decisions, predicted in predict_rows(estimator, source):
-            if scores:
-                cells = zip(predicted.tolist(), decisions.tolist(), strict=True)
-                writer.writerows([label, *row] for label, row in cells)
+            columns = [decisions] if scores else []
+            columns += [estimator.probabilities(decisions)] if probability else []
+            if columns:
+                cells = zip(predicted.tolist(), *(part.tolist() for part in columns), strict=True)
+                writer.writerows([label, *chain.from_iterable(parts)] for label, *parts in cells)
             else:
                 out.write("".join(f"{label}\n" for label in predicted.tolist()))
 

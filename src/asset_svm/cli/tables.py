@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asset_svm.cli.scores import ClassScores, Scores
+from asset_svm.cli.scoring import core_of, split_model
 
 MOST_CLASSES = 20
 """Of a confusion matrix that is shown."""
@@ -37,6 +38,8 @@ def score_lines(scores: Scores) -> list[list[str]]:
         lines = [["rows", str(scores.n_rows)], ["error", f"{100 * scores.error:.3f} %"]]
         if scores.auc is not None:
             lines.append(["AUC", f"{scores.auc:.5f}"])
+        if scores.log_loss is not None:
+            lines.append(["log loss", f"{scores.log_loss:.5f}"])
         return lines
     return [
         ["rows", str(scores.n_rows)],
@@ -72,7 +75,6 @@ def show_scores(title: str, scores: Scores) -> None:
 
 def show_model(path: str) -> None:
     """What a model file holds."""
-    from asset_svm.cli.scoring import split_model
     from asset_svm.persistence import load, read_provenance
 
     model = load(path)
@@ -87,12 +89,15 @@ def show_model(path: str) -> None:
 
 def model_lines(scaler: Any, estimator: Any, size: int | None = None) -> list[list[str]]:
     """A model in a few lines."""
+    head, estimator = estimator, core_of(estimator)
     lines = [["model", type(estimator).__name__], ["features", str(estimator.n_features_in_)]]
     classes = getattr(estimator, "classes_", None)
     if classes is not None:
         shown = ", ".join(map(str, classes[:MOST_CLASSES].tolist()))
         more = "" if len(classes) <= MOST_CLASSES else ", ..."
         lines.append(["classes", f"{len(classes)}: {shown}{more}"])
+    if head is not estimator:
+        lines.append(["probabilities", "sigmoids of decisions of rows held out"])
     if scaler is not None:
         lines.append(["scaling", type(scaler).__name__])
     landmarks = getattr(estimator, "components_", None)
@@ -118,6 +123,7 @@ def model_lines(scaler: Any, estimator: Any, size: int | None = None) -> list[li
 
 def changed_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters that are not at their defaults."""
+    estimator = core_of(estimator)
     defaults = type(estimator)().get_params(deep=False)
     return {
         name: value

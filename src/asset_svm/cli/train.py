@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
 from dataclasses import dataclass
@@ -11,80 +10,45 @@ from typing import Any
 
 import numpy as np
 import typer
-from sklearn.pipeline import Pipeline
 
-from asset_svm.cli.options import UsageError, parse_params, parse_seconds, parse_size, parse_value
+from asset_svm.cli.options import UsageError, parse_seconds, parse_value
 from asset_svm.cli.progress import Display
-from asset_svm.cli.scaling import KINDS, ColumnScaling
+from asset_svm.cli.run import INTERRUPTED, Run
 from asset_svm.cli.scores import Scores
-from asset_svm.cli.scoring import rows_for, same_target, score_rows
 from asset_svm.cli.tables import model_lines, score_lines, show
 from asset_svm.data.compression import STANDARD_INPUT
-from asset_svm.data.opening import find_format, open_rows
-from asset_svm.data.scan import Scanned, Summary
+from asset_svm.data.scan import Scanned
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
+from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.passing import learn_online
-from asset_svm.estimators.streaming import fit_rows, scan_for
-from asset_svm.persistence import save, scaler_of, scaler_parts
+from asset_svm.estimators.streaming import fit_rows
+from asset_svm.persistence import scaler_of, scaler_parts
 from asset_svm.storage.checkpoint import Checkpoint
-
-TASKS = ("auto", "classification", "regression")
-INTERRUPTED = 130
 
 
 @dataclass
-class Training:
+class Training(Run):
     """The options of a run, as written."""
 
-    parameters: dict[str, Any]
-    data: str
-    test: str | None
-    output: str | None
-    task: str
-    target: str | None
-    format: str | None
-    zero_based: bool
-    n_features: int | None
-    dtype: str
-    scale: str
     online: bool
     classes: str | None
-    memory: str | None
-    time_limit: str | None
     checkpoint: str | None
     every: str
     resume: bool
-    seed: int
-    jobs: int | None
-    report: str | None
-    verbose: bool
 
     def run(self) -> None:
         """Train, save, tell."""
         self._check()
-        if self.verbose:
-            logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-        else:
-            logging.basicConfig(level=logging.WARNING, format="asset: %(message)s", stream=sys.stderr)
+        self._log()
         begun = time.perf_counter()
-        source = open_rows(self.data, target=self.target, n_features=self.n_features, **self._reading)
-        self.told = self._origin(source)
-        if self.test is not None:  # what is wrong with its header is wrong before the training too
-            open_rows(self.test, target=self._test_target, **self._reading)
-        self.scaler: Any = None
+        source = self._open()
         self.store: Checkpoint | None = None
-        self.summary: Summary | None = None
         estimator = self._learn_online(source) if self.online else self._fit(source)
         seconds = time.perf_counter() - begun
-        model = estimator
-        if self.scaler is not None:
-            model = Pipeline([("scale", self.scaler), ("svm", estimator)])
+        model = self._whole(estimator)
         path = self._save(model)
-        scores = None
-        if self.test is not None:
-            test = rows_for(model, self.test, target=self._test_target, **self._reading)
-            scores = score_rows(model, test)
+        scores = self._test_scores(model)
         self._tell(estimator, path, seconds, scores)
         if self.report is not None:
             self._write_report(model, source, path, seconds, scores)
@@ -92,18 +56,15 @@ class Training:
             self.store.remove()
         if self.display.interrupt.asked:
             where = f", the checkpoint in {self.store.folder}" if self.store is not None else ""
-            print(f"asset: interrupted; the model so far is in {path}{where}.", file=sys.stderr)
+            what = (
+                "the model so far, without probabilities," if self.probability else "the model so far"
+            )
+            print(f"asset: interrupted; {what} is in {path}{where}.", file=sys.stderr)
             raise typer.Exit(INTERRUPTED)
 
     # Options ------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        if self.task not in TASKS:
-            raise UsageError(f"--task {self.task}: choose one of {', '.join(TASKS)}.")
-        if self.scale not in KINDS:
-            raise UsageError(f"--scale {self.scale}: choose one of {', '.join(KINDS)}.")
-        if self.dtype not in ("float32", "float64"):
-            raise UsageError(f"--dtype {self.dtype}: choose float32 or float64.")
         if self.resume and self.checkpoint is None:
             raise UsageError("--resume needs --checkpoint DIR, where the run was saved.")
         if self.checkpoint is not None and self.data == STANDARD_INPUT:
@@ -114,31 +75,28 @@ class Training:
             raise UsageError(f"--scale {self.scale} needs a pass of its own, and --online makes one.")
         if self.classes is not None and not self.online:
             raise UsageError("--classes goes with --online; other runs find the classes themselves.")
-        for option, path in (("-o", self.output), ("--report", self.report)):
-            if path is not None and not Path(path).resolve().parent.is_dir():
-                raise UsageError(f"{option} {path}: there is no folder {Path(path).parent}.")
-        if self.test is not None and not Path(self.test).exists():
-            raise FileNotFoundError(f"{self.test} does not exist.")
-        if self.test is not None and (self.target or "").endswith(".npy"):
+        if self.probability and (self.online or self.checkpoint is not None):
+            option = "--online" if self.online else "--checkpoint"
             raise UsageError(
-                f"--test {self.test}: its targets are not those of {self.target}; train without "
-                f"--test, then run: asset evaluate MODEL {self.test} --target FILE."
+                f"--probability trains on folds of rows in memory, and {option} streams them; leave one "
+                "of the two out."
             )
-        self.params = parse_params(self.parameters)
-        self.params |= {"random_state": self.seed, "n_jobs": self.jobs, "verbose": int(self.verbose)}
+        self._check_files()
         if self.time_limit is not None:
-            self.params["time_limit"] = parse_seconds(self.time_limit, "--time-limit")
-        if self.memory is not None:
-            # Half for mapped rows; rows themselves, their copies and the libraries have the rest.
-            self.params["memory_limit"] = parse_size(self.memory) // 2
+            limit = parse_seconds(self.time_limit, "--time-limit")
+            self.params["time_limit"] = limit / (1 + FOLDS) if self.probability else limit
         model = self._model("classification")
         model._check_parameters()
         if self.checkpoint is not None:
             model._check_stream_fit(checkpoint=True)
 
-    @property
-    def _reading(self) -> dict[str, Any]:
-        return {"format": self.format, "zero_based": self.zero_based, "dtype": np.dtype(self.dtype)}
+    def _check_stream(self) -> None:
+        self._model("classification")._check_stream_fit()
+        if self.probability:
+            raise UsageError(
+                "--probability trains on folds of rows in memory, and these are too many for it; raise "
+                "--memory, or leave --probability out."
+            )
 
     def _model(self, task: str) -> Any:
         params = dict(self.params)
@@ -169,39 +127,22 @@ class Training:
         else:
             if self.resume:
                 print(f"asset: no run in {self.checkpoint}; beginning one.", file=sys.stderr)
-            scanned = self._scan(source)
+            scanned = self._scan(source, hold=self.store is None)
         self.summary = scanned.summary
-        task = self.task
-        if task == "auto":
-            task = "classification" if self.summary.targets.classifies else "regression"
+        task = self._found_task()
         if self.store is not None:
             self.store.notes = self._notes()
         model = self._model(task)
         self.display = Display(self.summary.n_rows, regression=task == "regression")
         with self.display.shown() as watch:
-            return fit_rows(model, scanned, checkpoint=self.store, watch=watch)
+            fit_rows(model, scanned, checkpoint=self.store, watch=watch)
+        return model if scanned.held is None else self._calibrated(model, scanned.held, self.display)
 
     def _notes(self) -> dict[str, Any]:
         """What a resumed run must find as it was, and the scaler."""
         names = ("scale", "task", "target", "format", "zero_based", "n_features", "dtype")
         scaler = None if self.scaler is None else scaler_parts(self.scaler)
         return {"options": {name: getattr(self, name) for name in names}, "scaler": scaler}
-
-    def _scan(self, source: RowSource) -> Scanned:
-        scaling = None if self.scale == "none" else ColumnScaling(self.scale)
-        scanned = scan_for(
-            source,
-            n_components=self.params.get("n_components"),
-            memory_limit=self.params.get("memory_limit"),
-            random_state=self.seed,
-            hold=self.store is None,
-            observe=None if scaling is None else scaling.observe,
-            too_large=self._model("classification")._check_stream_fit,
-        )
-        if scaling is None:
-            return scanned
-        self.scaler = scaling.finish(scanned.summary.n_features)
-        return scanned.transformed(self.scaler.transform)
 
     def _learn_online(self, source: RowSource) -> Any:
         task = self.task
@@ -217,26 +158,6 @@ class Training:
 
     # The end ------------------------------------------------------------------------------------
 
-    def _origin(self, source: RowSource) -> dict[str, Any]:
-        """Where the rows come from, for the provenance."""
-        columns = getattr(source, "columns", None)
-        return {
-            "data": source.name,
-            "format": self.format or find_format(self.data),
-            "target": self.target if columns is None else columns.target,
-        }
-
-    @property
-    def _test_target(self) -> str | None:
-        return same_target(self.told, self.test or "", self.format)
-
-    def _save(self, model: Any) -> Path:
-        stem = "model" if self.data == STANDARD_INPUT else Path(self.data).name.split(".")[0]
-        path = Path(self.output or f"{stem}.asset")
-        rows = None if self.summary is None else self.summary.n_rows
-        save(model, path, provenance={**self.told, "rows": rows})
-        return path
-
     def _tell(self, estimator: Any, path: Path, seconds: float, scores: Scores | None) -> None:
         lines = model_lines(self.scaler, estimator)
         lines += [["seconds", f"{seconds:.2f}"], ["saved in", str(path)]]
@@ -250,9 +171,8 @@ class Training:
         from asset_svm.cli.report import training_page
 
         where = self.test or self.data
-        if scores is None and source.rereadable:
-            again = rows_for(model, self.data, target=self.target, **self._reading)
-            scores = score_rows(model, again)
+        if scores is None:
+            scores = self._training_scores(model, source)
         page = training_page(model, self.summary, self.display.records, scores, seconds, path, where)
         assert self.report is not None
         page.write(self.report)

@@ -1,0 +1,182 @@
+"""What ``asset train`` and ``asset tune`` share: rows from a file, a model to another, a report."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from asset_svm.cli.options import UsageError, parse_params, parse_size
+from asset_svm.cli.progress import Display
+from asset_svm.cli.scaling import KINDS, ColumnScaling
+from asset_svm.cli.scores import Scores
+from asset_svm.cli.scoring import rows_for, same_target, score_rows
+from asset_svm.data.compression import STANDARD_INPUT
+from asset_svm.data.opening import find_format, open_rows
+from asset_svm.data.scan import Scanned, Summary
+from asset_svm.data.source import Block, RowSource
+from asset_svm.estimators.calibration import CalibratedClassifier, check_counts
+from asset_svm.estimators.streaming import labelled, scan_for
+from asset_svm.persistence import save
+
+TASKS = ("auto", "classification", "regression")
+INTERRUPTED = 130
+
+
+@dataclass
+class Run:
+    """The options of a run, as written."""
+
+    parameters: dict[str, Any]
+    data: str
+    test: str | None
+    output: str | None
+    task: str
+    target: str | None
+    format: str | None
+    zero_based: bool
+    n_features: int | None
+    dtype: str
+    scale: str
+    probability: bool
+    memory: str | None
+    time_limit: str | None
+    seed: int
+    jobs: int | None
+    report: str | None
+    verbose: bool
+
+    # Options ------------------------------------------------------------------------------------
+
+    def _check_files(self) -> None:
+        """The options that are about rows and files, and ``params`` from those of the estimator."""
+        if self.task not in TASKS:
+            raise UsageError(f"--task {self.task}: choose one of {', '.join(TASKS)}.")
+        if self.scale not in KINDS:
+            raise UsageError(f"--scale {self.scale}: choose one of {', '.join(KINDS)}.")
+        if self.dtype not in ("float32", "float64"):
+            raise UsageError(f"--dtype {self.dtype}: choose float32 or float64.")
+        if self.probability and self.task == "regression":
+            raise UsageError("--probability is for classification.")
+        for option, path in (("-o", self.output), ("--report", self.report)):
+            if path is not None and not Path(path).resolve().parent.is_dir():
+                raise UsageError(f"{option} {path}: there is no folder {Path(path).parent}.")
+        if self.test is not None and not Path(self.test).exists():
+            raise FileNotFoundError(f"{self.test} does not exist.")
+        if self.test is not None and (self.target or "").endswith(".npy"):
+            raise UsageError(
+                f"--test {self.test}: its targets are not those of {self.target}; train without "
+                f"--test, then run: asset evaluate MODEL {self.test} --target FILE."
+            )
+        self.params = parse_params(self.parameters)
+        self.params |= {"random_state": self.seed, "n_jobs": self.jobs, "verbose": int(self.verbose)}
+        if self.memory is not None:
+            # Half for mapped rows; rows themselves, their copies and the libraries have the rest.
+            self.params["memory_limit"] = parse_size(self.memory) // 2
+
+    def _log(self) -> None:
+        if self.verbose:
+            logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+        else:
+            logging.basicConfig(level=logging.WARNING, format="asset: %(message)s", stream=sys.stderr)
+
+    @property
+    def _reading(self) -> dict[str, Any]:
+        return {"format": self.format, "zero_based": self.zero_based, "dtype": np.dtype(self.dtype)}
+
+    # Rows ---------------------------------------------------------------------------------------
+
+    def _open(self) -> RowSource:
+        """The rows, and what is to be told of them later."""
+        source = open_rows(self.data, target=self.target, n_features=self.n_features, **self._reading)
+        columns = getattr(source, "columns", None)
+        self.told: dict[str, Any] = {
+            "data": source.name,
+            "format": self.format or find_format(self.data),
+            "target": self.target if columns is None else columns.target,
+        }
+        if self.test is not None:  # what is wrong with its header is wrong before the training too
+            open_rows(self.test, target=self._test_target, **self._reading)
+        self.scaler: Any = None
+        self.summary: Summary | None = None
+        return source
+
+    @property
+    def _test_target(self) -> str | None:
+        return same_target(self.told, self.test or "", self.format)
+
+    def _scan(self, source: RowSource, *, hold: bool = True) -> Scanned:
+        scaling = None if self.scale == "none" else ColumnScaling(self.scale)
+        scanned = scan_for(
+            source,
+            n_components=self.params.get("n_components"),
+            memory_limit=self.params.get("memory_limit"),
+            random_state=self.seed,
+            hold=hold,
+            observe=None if scaling is None else scaling.observe,
+            too_large=self._check_stream,
+        )
+        if scaling is None:
+            return scanned
+        self.scaler = scaling.finish(scanned.summary.n_features)
+        return scanned.transformed(self.scaler.transform)
+
+    def _check_stream(self) -> None:
+        """The rows do not fit in memory; not every run can do with that."""
+        raise NotImplementedError
+
+    def _found_task(self) -> str:
+        """The task, by the targets where it is not given."""
+        assert self.summary is not None
+        targets = self.summary.targets
+        task = self.task
+        if task == "auto":
+            task = "classification" if targets.classifies else "regression"
+        if self.probability and task == "regression":
+            raise UsageError("--probability is for classification, and these targets are numbers.")
+        if self.probability and targets.classes is not None:
+            check_counts(targets.classes, targets.class_counts)
+        return task
+
+    # The model ----------------------------------------------------------------------------------
+
+    def _calibrated(self, estimator: Any, held: Block, display: Display) -> Any:
+        """With probabilities, if they are asked for and Ctrl-C does not come in between."""
+        if not self.probability or display.interrupt.asked:
+            return estimator
+        assert self.summary is not None
+        rows = labelled(estimator, held, self.summary)
+        second = Display(self.summary.n_rows, regression=False, what="calibrating")
+        with second.shown() as watch:
+            model = CalibratedClassifier(estimator).fit(rows.X, rows.y, watch=watch)
+        display.interrupt.asked = second.interrupt.asked
+        return estimator if second.interrupt.asked else model
+
+    def _whole(self, estimator: Any) -> Any:
+        """With its scaler."""
+        if self.scaler is None:
+            return estimator
+        return Pipeline([("scale", self.scaler), ("svm", estimator)])
+
+    def _save(self, model: Any, **told: Any) -> Path:
+        stem = "model" if self.data == STANDARD_INPUT else Path(self.data).name.split(".")[0]
+        path = Path(self.output or f"{stem}.asset")
+        rows = None if self.summary is None else self.summary.n_rows
+        save(model, path, provenance={**self.told, "rows": rows, **told})
+        return path
+
+    def _test_scores(self, model: Any) -> Scores | None:
+        if self.test is None:
+            return None
+        return score_rows(model, rows_for(model, self.test, target=self._test_target, **self._reading))
+
+    def _training_scores(self, model: Any, source: RowSource) -> Scores | None:
+        """Of the rows themselves, where they can be read again."""
+        if not source.rereadable:
+            return None
+        return score_rows(model, rows_for(model, self.data, target=self.target, **self._reading))
