@@ -149,7 +149,7 @@ class CellProblem:
     ) -> tuple[Array, float, float, float, int]:
         """(beta, b, P, D, sweeps) of one model.
 
-        ``start`` is the beta of a model with smaller costs; ``alone`` says that no other output is there.
+        ``start`` is the beta of a model with smaller costs; ``alone`` says that it is the only output.
         """
         m, hinge = len(y), isinstance(self.loss, Hinge)
         beta, F = np.zeros(m), np.zeros(m, dtype=K.dtype)

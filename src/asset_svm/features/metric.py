@@ -115,8 +115,9 @@ class Metric:
 
         ``amount`` has shape (K,).
         """
-        amount = amount[:, None]
-        return self._multiply(coef, np.exp(-amount * self.scale**2), np.exp(-amount * self.rest**2))
+        amount = amount[:, None].astype(coef.dtype)
+        along = np.exp(-amount * (self.scale**2).astype(coef.dtype))
+        return self._multiply(coef, along, np.exp(-amount * coef.dtype.type(self.rest**2)))
 
     def _multiply(self, A: Array, scale: Array, rest: Any) -> Array:
         dtype = A.dtype

@@ -88,8 +88,8 @@ def run_block(
     gained: Array,
     margins: Array,
     slopes: Array,
-) -> None:
-    """Run K models through a block of B rows.
+) -> Array:
+    """Run K models through a block of B rows; returns the numbers of those that some model learnt from.
 
     Parameters
     ----------
@@ -103,7 +103,8 @@ def run_block(
         (K,) each, of the state; they change in place.
     c, alive, head, a, gained
         (K,), (K,), (K,), (B, K), (B, K), written: coef = c (alive coef_0 + V_B^T a), and the average
-        gains head coef_0 + V_B^T gained. ``gained`` may have no rows, where no model averages.
+        gains head coef_0 + V_B^T gained, both 0 but in the rows returned. ``gained`` may have no rows,
+        where no model averages.
     margins, slopes
         (K, B), written; they may have no columns.
     """
@@ -189,3 +190,4 @@ def run_block(
                 gained[p, k] += a[p, k] * (omega[k] - before[p, k])
     for k in range(K):
         head[k] += alive[k] * omega[k]
+    return learnt[:count]

@@ -79,11 +79,11 @@ def step_through(
     coef = state.direction[models]
     K, B, dtype = len(coef), len(block), block.dtype
     U = block @ coef.T
-    norm = np.einsum("kd,kd->k", coef, coef, dtype=np.float64)
+    norm = np.einsum("kd,kd->k", coef, coef).astype(np.float64)
     averaging = bool((state.steps[models] + B >= average_from[models]).any())
     a, gained = np.empty((B, K), dtype=dtype), np.empty((B if averaging else 0, K), dtype=dtype)
     scale, alive, head = (np.empty(K) for _ in range(3))
-    run_block(
+    learnt = run_block(
         G,
         np.ascontiguousarray(U),
         norm,
@@ -114,6 +114,8 @@ def step_through(
         margins[models],
         slopes[models],
     )
+    if len(learnt) < B:
+        block, a, gained = block[learnt], a[learnt], gained[learnt] if averaging else gained
     if averaging:
         state.total[models] += head[:, None] * coef + gained.T @ block
     coef *= (scale * alive)[:, None].astype(dtype)

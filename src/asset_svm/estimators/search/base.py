@@ -13,7 +13,9 @@ from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from asset_svm.data.source import RowSource
 from asset_svm.estimators import parameters as check
+from asset_svm.estimators.device import on_host
 from asset_svm.estimators.fitting import FROM_VALIDATION, all_or_nothing, forget
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.monitor import logger, shown
@@ -100,6 +102,11 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
 
     def _fit(self, X, y, sample_weight, watch: Watch | None = None):
         begun = time.perf_counter()
+        if isinstance(X, RowSource):
+            raise ValueError(
+                "A search needs all rows in memory, and X reads them from a file; pass arrays, for "
+                "example of a sample of the rows."
+            )
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
             learner = self._learner()
@@ -113,7 +120,7 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
                 if hasattr(learner, name):
                     setattr(self, name, getattr(learner, name))
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            splits = self._splits(X, y, rows, seed)
+            splits = self._splits(y, rows, seed)
             grid = Grid(
                 resolve_costs(self.Cs),
                 resolve_gammas(self.gammas, rows.X, np.random.default_rng([seed, 6])),
@@ -128,15 +135,15 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
                 refitted = time.perf_counter()
                 best = self._learner(random_state=seed, **self.best_params_)
                 self.best_estimator_ = best.fit(X, y, sample_weight)
+                self.n_iter_ = best.n_iter_
                 self.refit_time_ = time.perf_counter() - refitted
         return self
 
-    def _splits(self, X, y, rows, seed):
+    def _splits(self, y, rows, seed):
         """The splits of what was passed to fit, without the rows that have no weight."""
-        m = X.shape[0] if hasattr(X, "shape") else len(X)
-        whole = rows.y if len(rows.y) == m else np.asarray(y)
-        classifier = hasattr(self, "classes_")
-        splits = draw_splits(self.cv, np.empty((m, 0)), whole, seed, classifier=classifier)
+        whole = np.asarray(on_host(y)).ravel()
+        m, classifier = len(whole), hasattr(self, "classes_")
+        splits = draw_splits(self.cv, whole, seed, classifier=classifier)
         if len(rows.y) < m:
             splits = restricted(splits, rows.index, m)
         return splits

@@ -48,6 +48,8 @@ cv_results_ : dict of arrays
     Models train together, and share the time equally.
 scorer_ : callable
 n_splits_ : int
+n_iter_ : int
+    Epochs of the refit.
 Cs_, gammas_ : the values tried
 path_coefs_ : ndarray of shape (n_splits, n_Cs, n_models, d + 1)
     With keep_path=True: the models of the best gamma (and epsilon) on ``path_map_``, intercepts last.

@@ -37,9 +37,9 @@ def check_folds(cv: Any) -> None:
     )
 
 
-def draw_splits(cv: Any, X: Any, y: np.ndarray, seed: int, *, classifier: bool) -> list[Split]:
+def draw_splits(cv: Any, y: np.ndarray, seed: int, *, classifier: bool) -> list[Split]:
     """The splits of all rows that were passed to fit."""
-    m = X.shape[0]
+    m = len(y)
     if is_number(cv) and not is_integer(cv):
         rows = np.arange(m)
         stratify = None
@@ -49,7 +49,7 @@ def draw_splits(cv: Any, X: Any, y: np.ndarray, seed: int, *, classifier: bool) 
         return [Split(np.sort(train), np.sort(test))]
     splitter = check_cv(DEFAULT_FOLDS if cv is None else cv, y, classifier=classifier)
     found = []
-    for number, (train, test) in enumerate(splitter.split(X, y)):
+    for number, (train, test) in enumerate(splitter.split(np.empty((m, 0)), y)):
         train, test = (_rows(part, m) for part in (train, test))
         if len(train) == 0 or len(test) == 0:
             raise ValueError(
