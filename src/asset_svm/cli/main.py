@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 import asset_svm
-from asset_svm.cli.options import PARAMETERS, UsageError
+from asset_svm.cli.options import PARAMETERS, SEARCH_PARAMETERS, Parameter, UsageError
 
 app = typer.Typer(
     help="Kernel support vector machines from the command line: files in, models out.",
@@ -36,39 +36,73 @@ Format = Annotated[
     str | None, typer.Option("--format", metavar=FORMATS, help="Instead of the extension's.")
 ]
 ZeroBased = Annotated[bool, typer.Option("--zero-based", help="svmlight indices count from 0.")]
+Test = Annotated[
+    str | None, typer.Option("--test", metavar="FILE", help="Score these rows at the end.")
+]
+Output = Annotated[
+    str | None, typer.Option("-o", "--output", metavar="MODEL", help="Where the model goes.")
+]
+Task = Annotated[
+    str, typer.Option("--task", metavar="auto|classification|regression", help="What to learn.")
+]
+Width = Annotated[int | None, typer.Option("--n-features", metavar="COUNT", help="Of svmlight rows.")]
+Dtype = Annotated[str, typer.Option("--dtype", metavar="float32|float64", help="Of the rows.")]
+Scale = Annotated[
+    str, typer.Option("--scale", metavar="none|standard|minmax", help="Scaling of the columns.")
+]
+Probability = Annotated[
+    bool, typer.Option("--probability", help="Learn probabilities of classes too, on 5 folds.")
+]
+Memory = Annotated[
+    str | None, typer.Option("--memory", metavar="SIZE", help="For rows and features, as 2GB.")
+]
+TimeLimit = Annotated[
+    str | None, typer.Option("--time-limit", metavar="TIME", help="Such as 60s, 10m, 2h.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of everything random.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", metavar="COUNT", help="Threads; -1 takes all.")]
+Report = Annotated[
+    str | None, typer.Option("--report", metavar="FILE", help="Write a page about the run.")
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log every epoch.")]
 
 
-def _with_parameters(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of ``PARAMETERS``, handed over in ``parameters``."""
+def _with_parameters(parameters: tuple[Parameter, ...]) -> Callable[..., Any]:
+    """Give a command the options of these parameters, handed over in ``parameters``."""
 
-    def wrapped(**options: Any) -> None:
-        names = [parameter.name for parameter in PARAMETERS]
-        command(parameters={name: options.pop(name) for name in names}, **options)
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def wrapped(**options: Any) -> None:
+            names = [parameter.name for parameter in parameters]
+            command(parameters={name: options.pop(name) for name in names}, **options)
 
-    own = [p for p in inspect.signature(command, eval_str=True).parameters.values()
-           if p.name != "parameters"]  # fmt: skip
-    added = []
-    for parameter in PARAMETERS:
-        kind: Any = bool if parameter.flag else str | None
-        option = typer.Option(
-            parameter.option,
-            metavar=None if parameter.flag else parameter.values,
-            help=parameter.help,
-            show_default=False,
-        )
-        default = False if parameter.flag else None
-        added.append(
-            inspect.Parameter(
-                parameter.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=default,
-                annotation=Annotated[kind, option],
-            )
-        )
-    keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
-    wrapped.__signature__ = inspect.Signature([*keyword, *added])  # type: ignore[attr-defined]
-    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
-    return wrapped
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        keyword = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for each in own
+            if each.name != "parameters"
+        ]
+        added = [_option_of(parameter) for parameter in parameters]
+        wrapped.__signature__ = inspect.Signature([*keyword, *added])  # type: ignore[attr-defined]
+        wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
+        return wrapped
+
+    return decorate
+
+
+def _option_of(parameter: Parameter) -> inspect.Parameter:
+    kind: Any = bool if parameter.flag else str | None
+    option = typer.Option(
+        parameter.option,
+        metavar=None if parameter.flag else parameter.values,
+        help=parameter.help,
+        show_default=False,
+    )
+    return inspect.Parameter(
+        parameter.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False if parameter.flag else None,
+        annotation=Annotated[kind, option],
+    )
 
 
 @app.callback(invoke_without_command=True)
@@ -83,45 +117,27 @@ def _asset(
 
 
 @app.command()
-@_with_parameters
+@_with_parameters(PARAMETERS)
 def train(
     parameters: dict[str, Any],
     data: Data,
-    test: Annotated[
-        str | None, typer.Option("--test", metavar="FILE", help="Score these rows at the end.")
-    ] = None,
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="MODEL", help="Where the model goes.")
-    ] = None,
-    task: Annotated[
-        str, typer.Option("--task", metavar="auto|classification|regression", help="What to learn.")
-    ] = "auto",
+    test: Test = None,
+    output: Output = None,
+    task: Task = "auto",
     target: Target = None,
     format: Format = None,
     zero_based: ZeroBased = False,
-    n_features: Annotated[
-        int | None, typer.Option("--n-features", metavar="COUNT", help="Of svmlight rows.")
-    ] = None,
-    dtype: Annotated[
-        str, typer.Option("--dtype", metavar="float32|float64", help="Of the rows.")
-    ] = "float32",
-    scale: Annotated[
-        str, typer.Option("--scale", metavar="none|standard|minmax", help="Scaling of the columns.")
-    ] = "none",
-    probability: Annotated[
-        bool, typer.Option("--probability", help="Learn probabilities of classes too, on 5 folds.")
-    ] = False,
+    n_features: Width = None,
+    dtype: Dtype = "float32",
+    scale: Scale = "none",
+    probability: Probability = False,
     online: Annotated[bool, typer.Option("--online", help="Learn in one pass, row by row.")] = False,
     classes: Annotated[
         str | None,
         typer.Option("--classes", metavar="LABEL,...", help="All of them, with --online."),
     ] = None,
-    memory: Annotated[
-        str | None, typer.Option("--memory", metavar="SIZE", help="For rows and features, as 2GB.")
-    ] = None,
-    time_limit: Annotated[
-        str | None, typer.Option("--time-limit", metavar="TIME", help="Such as 60s, 10m, 2h.")
-    ] = None,
+    memory: Memory = None,
+    time_limit: TimeLimit = None,
     checkpoint: Annotated[
         str | None, typer.Option("--checkpoint", metavar="DIR", help="Save the run's state here.")
     ] = None,
@@ -129,20 +145,45 @@ def train(
         str, typer.Option("--every", metavar="TIME", help="Between two checkpoints.")
     ] = "60s",
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Of everything random.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", metavar="COUNT", help="Threads; -1 takes all.")
-    ] = None,
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE", help="Write a page about the run.")
-    ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every epoch.")] = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    report: Report = None,
+    verbose: Verbose = False,
 ) -> None:
     """Train a model on the rows of a file."""
     options = dict(locals())
     from asset_svm.cli.train import Training
 
     Training(**options).run()
+
+
+@app.command()
+@_with_parameters(SEARCH_PARAMETERS)
+def tune(
+    parameters: dict[str, Any],
+    data: Data,
+    test: Test = None,
+    output: Output = None,
+    task: Task = "auto",
+    target: Target = None,
+    format: Format = None,
+    zero_based: ZeroBased = False,
+    n_features: Width = None,
+    dtype: Dtype = "float32",
+    scale: Scale = "none",
+    probability: Probability = False,
+    memory: Memory = None,
+    time_limit: TimeLimit = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    report: Report = None,
+    verbose: Verbose = False,
+) -> None:
+    """Search C, gamma and epsilon by cross-validation, and train the best model."""
+    options = dict(locals())
+    from asset_svm.cli.tune import Tuning
+
+    Tuning(**options).run()
 
 
 @app.command()

@@ -74,6 +74,19 @@ ELSEWHERE = {
 }
 """Parameters that have an option of another name, or none."""
 
+TUNED = (
+    Parameter("Cs", "COUNT|C,C,...", "Values of C: so many from 0.01 to 10000, or these [10]."),
+    Parameter("gammas", "auto|none|GAMMA,...", "Values of gamma; none: --gamma only [auto]."),
+    Parameter("epsilons", "EPSILON,...", "Values of epsilon of a regression; else --epsilon only."),
+    Parameter("cv", "COUNT|FRACTION", "Folds, or a part of the rows to hold out once [5]."),
+    Parameter("scoring", "NAME", "One of scikit-learn's scores [accuracy, or r2]."),
+    Parameter("search_iter", "COUNT", "Epochs of the models of the search [5, or more]."),
+)
+"""Parameters of the searches that the estimators have not."""
+SEARCHED = ("C", "lam", "early_stopping", "validation_fraction", "n_iter_no_change")
+"""Parameters of the estimators that the searches have not."""
+SEARCH_PARAMETERS = (*TUNED, *(each for each in PARAMETERS if each.name not in SEARCHED))
+
 _SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _SIZES |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -93,17 +106,31 @@ def parse_value(text: str) -> Any:
 
 
 def parse_params(given: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of an estimator from the options that were given."""
+    """Parameters of an estimator or a search from the options that were given."""
     params: dict[str, Any] = {}
-    for parameter in PARAMETERS:
+    for parameter in (*TUNED, *PARAMETERS):
         value = given.get(parameter.name)
         if value is None or value is False:
             continue
         if parameter.name == "class_weight" and "=" in value:
             params["class_weight"] = _weights(value)
+        elif "," in parameter.values and parameter.name != "class_weight":
+            params[parameter.name] = _list(value, parameter)
         else:
             params[parameter.name] = True if parameter.flag else parse_value(value)
     return params
+
+
+def _list(text: str, parameter: Parameter) -> Any:
+    """A word or a count where it stands alone and may be one, else numbers."""
+    words = parameter.values.split("|")[:-1]
+    value = parse_value(text)
+    if text.lower() in words or ("COUNT" in words and isinstance(value, int)):
+        return value
+    numbers = [parse_value(part) for part in text.split(",")]
+    if any(isinstance(number, bool) or not isinstance(number, int | float) for number in numbers):
+        raise UsageError(f"{parameter.option} {text}: write {parameter.values}.")
+    return numbers
 
 
 def _weights(text: str) -> dict[Any, Any]:

@@ -59,33 +59,56 @@ def training_page(
     scores : Scores or None
         Of the rows of ``scored_on``.
     """
-    scaler, estimator = split_model(model)
-    told = machine()
-    page = Page(
-        f"Training report: {path.name}",
-        f"{type(core_of(estimator)).__name__}, trained in {seconds:.1f} s",
-        f"asset-svm {told['asset_svm']}, {told['saved']}",
+    estimator = core_of(split_model(model)[1])
+    page = page_of(
+        f"Training report: {path.name}", f"{type(estimator).__name__}, trained in {seconds:.1f} s"
     )
-    changed = changed_parameters(estimator)
-    settings: list[Part] = [Facts(dict(model_lines(scaler, estimator)))]
-    if changed:
-        rows = [[name, str(value)] for name, value in changed.items()]
-        settings.append(
-            Table(["parameter", "value"], rows, "Parameters that are not at their defaults")
-        )
-    page.add(Section("Model and settings", settings))
+    page.add(model_section(model))
     if summary is not None:
-        page.add(Section("Data", _data(summary, getattr(estimator, "feature_names_in_", None))))
+        page.add(data_section(summary, model))
     curves = _curves(records, regression=not hasattr(estimator, "classes_"))
     if curves:
         page.add(Section("Convergence", curves))
     if scores is not None and scores.n_rows:
-        facts = Facts(dict(score_lines(scores)))
-        figures = _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
-        page.add(Section("Errors", [Paragraph(f"On the rows of {scored_on}."), facts, *figures]))
-    computer = {**told, "processor": platform.processor() or platform.machine()}
-    page.add(Section("Machine", [Facts({**computer, "cores": os.cpu_count()})]))
+        page.add(errors_section(scores, scored_on))
+    page.add(machine_section())
     return page
+
+
+def page_of(title: str, subtitle: str) -> Page:
+    """An empty page."""
+    told = machine()
+    return Page(title, subtitle, f"asset-svm {told['asset_svm']}, {told['saved']}")
+
+
+def model_section(model: Any) -> Section:
+    """The model, and parameters that are not at their defaults."""
+    scaler, estimator = split_model(model)
+    parts: list[Part] = [Facts(dict(model_lines(scaler, estimator)))]
+    changed = changed_parameters(estimator)
+    if changed:
+        rows = [[name, str(value)] for name, value in changed.items()]
+        parts.append(Table(["parameter", "value"], rows, "Parameters that are not at their defaults"))
+    return Section("Model and settings", parts)
+
+
+def data_section(summary: Summary, model: Any) -> Section:
+    """The rows and their targets."""
+    names = getattr(split_model(model)[1], "feature_names_in_", None)
+    return Section("Data", _data(summary, names))
+
+
+def errors_section(scores: Scores, scored_on: str) -> Section:
+    """The errors on some rows."""
+    facts = Facts(dict(score_lines(scores)))
+    figures = _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
+    return Section("Errors", [Paragraph(f"On the rows of {scored_on}."), facts, *figures])
+
+
+def machine_section() -> Section:
+    """Where it ran."""
+    computer = {**machine(), "processor": platform.processor() or platform.machine()}
+    return Section("Machine", [Facts({**computer, "cores": os.cpu_count()})])
 
 
 def _data(summary: Summary, names: Any) -> list[Part]:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from asset_svm.cli.options import UsageError, parse_params, parse_size
-from asset_svm.cli.progress import Display
+from asset_svm.cli.progress import Display, Interrupt
 from asset_svm.cli.scaling import KINDS, ColumnScaling
 from asset_svm.cli.scores import Scores
 from asset_svm.cli.scoring import rows_for, same_target, score_rows
@@ -145,17 +145,17 @@ class Run:
 
     # The model ----------------------------------------------------------------------------------
 
-    def _calibrated(self, estimator: Any, held: Block, display: Display) -> Any:
+    def _calibrated(self, estimator: Any, held: Block, interrupt: Interrupt) -> Any:
         """With probabilities, if they are asked for and Ctrl-C does not come in between."""
-        if not self.probability or display.interrupt.asked:
+        if not self.probability or interrupt.asked:
             return estimator
         assert self.summary is not None
         rows = labelled(estimator, held, self.summary)
         second = Display(self.summary.n_rows, regression=False, what="calibrating")
         with second.shown() as watch:
             model = CalibratedClassifier(estimator).fit(rows.X, rows.y, watch=watch)
-        display.interrupt.asked = second.interrupt.asked
-        return estimator if second.interrupt.asked else model
+        interrupt.asked = second.interrupt.asked
+        return estimator if interrupt.asked else model
 
     def _whole(self, estimator: Any) -> Any:
         """With its scaler."""

@@ -78,8 +78,8 @@ class Training(Run):
         if self.probability and (self.online or self.checkpoint is not None):
             option = "--online" if self.online else "--checkpoint"
             raise UsageError(
-                f"--probability trains on folds of rows in memory, and {option} streams them; leave one "
-                "of the two out."
+                f"--probability trains on folds of rows in memory, and {option} streams them; leave "
+                "one of the two out."
             )
         self._check_files()
         if self.time_limit is not None:
@@ -136,7 +136,11 @@ class Training(Run):
         self.display = Display(self.summary.n_rows, regression=task == "regression")
         with self.display.shown() as watch:
             fit_rows(model, scanned, checkpoint=self.store, watch=watch)
-        return model if scanned.held is None else self._calibrated(model, scanned.held, self.display)
+        return (
+            model
+            if scanned.held is None
+            else self._calibrated(model, scanned.held, self.display.interrupt)
+        )
 
     def _notes(self) -> dict[str, Any]:
         """What a resumed run must find as it was, and the scaler."""

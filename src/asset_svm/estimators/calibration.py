@@ -2,8 +2,8 @@
 
 The method is Platt's, as scikit-learn's ``CalibratedClassifierCV(ensemble=False)`` has it: the
 decisions of every row come from a model that was trained on the other folds, one sigmoid per class
-(one-vs-rest) turns them into probabilities, which are divided by their sum, and the model itself is that
-of all rows. It predicts the class with the largest probability.
+(one-vs-rest) turns them into probabilities, which are divided by their sum, and the model itself is
+that of all rows. It predicts the class with the largest probability.
 """
 
 from __future__ import annotations

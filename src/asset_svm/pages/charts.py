@@ -18,6 +18,7 @@ Scale = Literal["linear", "log", "log2"]
 Numbers = Sequence[float] | np.ndarray
 
 _MARKERS = "osD^vP*X"
+_READABLE, _SMALLEST = 7.5, 6.0  # points of text in a cell: below, fewer digits, and none
 _MARKED = 40  # points of a line; with more of them the line alone is drawn
 
 
@@ -101,17 +102,24 @@ def heat_map(
     title: str = "",
     caption: str = "",
     by_row: bool = False,
+    low: float = 0.0,
+    marked: tuple[int, int] | None = None,
 ) -> Figure:
-    """A matrix as shades; ``by_row`` shades each row by its own sum (a confusion matrix)."""
+    """A matrix as shades.
+
+    ``by_row`` shades each row by its own sum (a confusion matrix). Shades begin at ``low``. The cell
+    ``marked`` has a frame; one of NaN is empty.
+    """
     table = np.asarray(values, float)
     if table.shape != (len(rows), len(columns)):
         raise ValueError(
             f"values has the shape {table.shape}, and there are {len(rows)} names of rows and "
             f"{len(columns)} of columns; give one name for each."
         )
-    total = table.sum(axis=1, keepdims=True) if by_row else np.nanmax(np.abs(table), initial=0.0)
-    share = np.nan_to_num(table / np.where(total == 0, 1, total))
-    written = max(table.shape) <= 12
+    above = np.maximum(table - low, 0.0) if low else table
+    total = above.sum(axis=1, keepdims=True) if by_row else np.nanmax(np.abs(above), initial=0.0)
+    share = np.nan_to_num(above / np.where(total == 0, 1, total))
+    texts, size = _fitting(table)
 
     def paint(axes: Axes) -> list[Hit]:
         from matplotlib.patches import Rectangle
@@ -124,9 +132,13 @@ def heat_map(
             tip = f"{y_label}: {rows[i]}\n{x_label}: {columns[j]}\n{value:.4g}"
             if by_row:
                 tip += f" ({100 * share[i, j]:.1f} % of the row)"
+            if np.isnan(value):
+                continue
             hits.append(Hit(*place, tip, (j + 0.5, i + 0.5)))
-            if written:
-                axes.text(j, i, f"{value:.4g}", ha="center", va="center", fontsize=9)
+            if size >= _SMALLEST:
+                axes.text(j, i, texts[i][j], ha="center", va="center", fontsize=size)
+            if marked == (i, j):
+                axes.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor=INK, linewidth=1.6))
         every_row, every_column = (math.ceil(n / 20) for n in table.shape)
         upright = [plain(name) for name in columns[::every_column]]
         axes.set_xticks(range(0, len(columns), every_column), upright)
@@ -139,6 +151,20 @@ def heat_map(
         return hits
 
     return draw(paint, title=title, caption=caption, size=(WIDTH, WIDTH * 0.9))
+
+
+def _fitting(table: np.ndarray) -> tuple[list[list[str]], float]:
+    """The numbers of a matrix as text, and the size at which they fit in its cells."""
+    whole = bool((table == np.rint(table)).all())
+    size, texts = 0.0, list[list[str]]()
+    for style in (".0f",) if whole else (".4g", ".3g"):
+        texts = [[f"{value:{style}}" for value in row] for row in table]
+        longest = max((len(text) for row in texts for text in row), default=1)
+        # Text is some 0.6 of its size wide; the axes take three quarters of the width.
+        size = min(9.0, 72 * 0.75 * WIDTH / (0.7 * longest * max(table.shape[1], 1)))
+        if size >= _READABLE:
+            break
+    return texts, size
 
 
 def histogram(

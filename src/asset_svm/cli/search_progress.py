@@ -1,0 +1,121 @@
+"""What is seen of a search while it goes: a live table on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from asset_svm.cli.progress import SECONDS, Interrupt
+from asset_svm.estimators.search import SearchProgress
+
+LEVELS = "▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreLine:
+    """The scores over C of one gamma and one epsilon; None where they are not searched."""
+
+    gamma: float | None
+    epsilon: float | None
+    Cs: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
+
+    @property
+    def best(self) -> int | None:
+        """The place of the highest mean; None where there is none yet."""
+        return None if np.isnan(self.mean).all() else int(np.nanargmax(self.mean))
+
+
+def score_lines_of(params: list[dict[str, Any]], mean: Any, deviation: Any) -> list[ScoreLine]:
+    """The candidates of a search, line by line."""
+    places: dict[tuple[Any, Any], list[int]] = {}
+    for i, candidate in enumerate(params):
+        places.setdefault((candidate.get("gamma"), candidate.get("epsilon")), []).append(i)
+    return [
+        ScoreLine(*key, np.array([params[i]["C"] for i in where]), mean[where], deviation[where])
+        for key, where in places.items()
+    ]
+
+
+def shown_params(params: dict[str, Any]) -> str:
+    """C=10, gamma=0.5."""
+    return ", ".join(f"{name}={value:.4g}" for name, value in params.items())
+
+
+def sparks(values: np.ndarray, low: float, high: float) -> str:
+    """A bar for every value between low and high, a dot for what has none."""
+    # Squared: what is near the best is to be told apart.
+    part = np.clip((values - low) / max(high - low, 1e-300), 0.0, 1.0) ** 2
+    return "".join("·" if np.isnan(p) else LEVELS[min(int(p * 8), 7)] for p in part)
+
+
+class SearchDisplay:
+    """Called with the progress of a search; returns whether to stop."""
+
+    def __init__(self) -> None:
+        self.console, self.interrupt = Console(stderr=True), Interrupt()
+        self.shown_at = time.monotonic()
+        self.live: Live | None = None
+        self.last: SearchProgress | None = None
+
+    @contextmanager
+    def shown(self) -> Iterator[SearchDisplay]:
+        """Show the search inside."""
+        with self.interrupt.watched():
+            if not self.console.is_terminal:
+                yield self
+                return
+            with Live(Text("searching ..."), console=self.console) as self.live:
+                yield self
+                if self.last is not None:
+                    self.live.update(self._table(self.last, ""))
+
+    def __call__(self, progress: SearchProgress) -> bool:
+        """Show the scores so far; True after Ctrl-C."""
+        self.last = progress
+        ended = progress.done == progress.total or self.interrupt.asked
+        if self.live is not None:
+            doing = "training the best model on all rows ..." if ended else "searching ..."
+            self.live.update(self._table(progress, doing))
+        elif time.monotonic() - self.shown_at >= SECONDS or progress.done == progress.total:
+            self.shown_at = time.monotonic()
+            print(self._told(progress), file=sys.stderr, flush=True)
+        return self.interrupt.asked
+
+    def _told(self, progress: SearchProgress) -> str:
+        return (
+            f"{progress.done} of {progress.total} maps, {progress.seconds:.1f} s, best score "
+            f"{progress.best_score:.5f} with {shown_params(progress.best_params)}"
+        )
+
+    def _table(self, progress: SearchProgress, doing: str) -> Table:
+        lines = score_lines_of(progress.params, progress.mean_test_score, progress.std_test_score)
+        found = progress.mean_test_score[np.isfinite(progress.mean_test_score)]
+        low, high = (found.min(), found.max()) if len(found) else (0.0, 1.0)
+        over = f"score over C = {lines[0].Cs[0]:.4g} ... {lines[0].Cs[-1]:.4g}"
+        table = Table(title=Text(self._told(progress)), caption=Text(doing) if doing else None)
+        named = [name for name in ("gamma", "epsilon") if name in progress.params[0]]
+        several = bool(np.nanmax(progress.std_test_score, initial=0.0) > 0.0)  # splits
+        for name in (*named, over, "best C", "score", *(["±"] if several else [])):
+            table.add_column(Text(name), justify="left" if name == over else "right")
+        for line in lines:
+            values = [f"{getattr(line, name):.4g}" for name in named]
+            best = line.best
+            row = [*values, sparks(line.mean, low, high)]
+            if best is not None:
+                row += [f"{line.Cs[best]:.4g}", f"{line.mean[best]:.5f}"]
+                row += [f"{line.deviation[best]:.5f}"] if several else []
+            is_best = best is not None and line.mean[best] == progress.best_score
+            table.add_row(*(Text(cell) for cell in row), style="bold" if is_best else None)
+        return table

@@ -1,0 +1,235 @@
+"""``asset tune``: a search of C, gamma and epsilon from a file, and what it tells."""
+
+import csv
+import inspect
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+pytest.importorskip("safetensors")
+
+import asset_svm
+from asset_svm import AssetClassifierCV, AssetRegressorCV
+from asset_svm.cli import search_progress
+from asset_svm.cli.main import main
+from asset_svm.cli.options import ELSEWHERE, SEARCH_PARAMETERS
+from asset_svm.cli.search_progress import SearchDisplay, score_lines_of, sparks
+from asset_svm.persistence import read_provenance
+from chromium import look_at
+
+X, Y = make_classification(700, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
+Z = np.sin(2 * X[:, 0]) + 0.1 * X[:, 1]
+SMALL = ["--n-components", "30", "--Cs", "0.1,1,10", "--gammas", "0.05,0.5", "--cv", "3"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "150")
+    for name, rows in (("rows", slice(0, 500)), ("test", slice(500, 700))):
+        np.savez(f"{name}.npz", X=X[rows], y=Y[rows])
+        np.savez(f"{name}-real.npz", X=X[rows], y=Z[rows])
+    return tmp_path
+
+
+def lines(capsys):
+    out = capsys.readouterr().out
+    return dict(line.split("\t")[:2] for line in out.splitlines() if "\t" in line)
+
+
+def test_the_model_is_that_of_the_search_in_python(capsys):
+    assert main(["tune", "rows.npz", "--test", "test.npz", "-o", "m.asset", *SMALL]) == 0
+    told = lines(capsys)
+    search = AssetClassifierCV(
+        Cs=[0.1, 1, 10], gammas=[0.05, 0.5], cv=3, n_components=30, random_state=0
+    ).fit(X[:500].astype(np.float32), Y[:500])
+    assert float(told["best C"]) == search.best_params_["C"]
+    assert float(told["best gamma"]) == search.best_params_["gamma"]
+    assert float(told["score"]) == pytest.approx(search.best_score_, abs=1e-5)
+    assert told["candidates"] == "6" and told["splits"] == "3"
+    rows = X[500:].astype(np.float32)
+    loaded = asset_svm.load("m.asset")
+    assert np.array_equal(loaded.predict(rows), search.predict(rows))
+    error = 100 * (1 - search.score(rows, Y[500:]))
+    assert float(told["test error"].split()[0]) == pytest.approx(error, abs=1e-3)
+    assert read_provenance("m.asset")["search_candidates"] == 6
+
+
+def test_a_regression_searches_epsilons_too(capsys):
+    options = [*SMALL, "--epsilons", "0.1,5", "--scale", "standard", "--test", "test-real.npz"]
+    assert main(["tune", "rows-real.npz", "-o", "m.asset", *options]) == 0
+    told = lines(capsys)
+    assert (
+        told["best epsilon"] == "0.1" and told["candidates"] == "12" and float(told["test R2"]) > 0.5
+    )
+    assert asset_svm.load("m.asset")[-1].epsilon == 0.1
+
+
+def test_gammas_are_searched_unless_one_is_given(capsys):
+    for options, candidates in (
+        ([], "15"),
+        (["--gamma", "0.3"], "3"),
+        (["--gammas", "none"], "3"),
+        (["--kernel", "linear"], "3"),
+    ):
+        few = ["--n-components", "20", "--Cs", "3", "--cv", "0.3", "-o", "m.asset"]
+        assert main(["tune", "rows.npz", *few, *options]) == 0
+        assert lines(capsys)["candidates"] == candidates
+
+
+def test_probabilities_come_with_the_best_model(capsys):
+    assert main(["tune", "rows.npz", "-o", "m.asset", "--probability", *SMALL]) == 0
+    capsys.readouterr()
+    assert main(["predict", "m.asset", "test.npz", "--probability"]) == 0
+    for row in csv.DictReader(capsys.readouterr().out.splitlines()):
+        given = {name[-1]: float(value) for name, value in row.items() if name.startswith("prob")}
+        assert row["prediction"] == max(given, key=given.get)
+
+
+def test_every_parameter_of_the_searches_is_an_option():
+    elsewhere = {*ELSEWHERE, "refit", "keep_path"}  # a command refits, and keeps no path
+    known = {parameter.name for parameter in SEARCH_PARAMETERS}
+    for cls, less in (
+        (AssetClassifierCV, {"epsilon", "epsilons"}),
+        (AssetRegressorCV, {"class_weight"}),
+    ):
+        asked = set(inspect.signature(cls).parameters) - elsewhere
+        assert asked == known - less
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["none.npz"], "none.npz does not exist"),
+        (["rows.npz", "--Cs", "0"], "Cs=0 asks for no value"),
+        (["rows.npz", "--Cs", "1,x"], "--Cs 1,x: write COUNT|C,C,..."),
+        (["rows.npz", "--Cs", "1,-2"], "Cs=[1, -2] is not"),
+        (["rows.npz", "--gammas", "wide"], "--gammas wide: write auto|none|GAMMA"),
+        (["rows.npz", "--gammas", "1,2", "--gamma", "1"], "leave one of them out"),
+        (["rows.npz", "--gammas", "1,2", "--kernel", "linear"], "has no gamma"),
+        (["rows.npz", "--epsilons", "0.1"], "--epsilons is for regression"),
+        (["rows-real.npz", "--class-weight", "balanced"], "--class-weight is for classification"),
+        (["rows.npz", "--cv", "1"], "cv=1"),
+        (["rows.npz", "--scoring", "beauty"], "beauty"),
+        (["rows.npz", "--n-components", "auto"], "set it to a number for a search"),
+        (["rows.npz", "--memory", "1kB"], "A search needs all rows in memory"),
+        (["rows.npz", "--C", "1"], "No such option"),
+        (["rows-real.npz", "--probability"], "--probability is for classification"),
+        (["rows.npz", "--report", "no/such/page.html"], "there is no folder"),
+    ],
+)
+def test_an_error_is_one_sentence_and_comes_before_the_search(arguments, said, capsys, monkeypatch):
+    monkeypatch.setattr(SearchDisplay, "__call__", lambda self, progress: pytest.fail("it searched"))
+    before = set(os.listdir())
+    assert main(["tune", *arguments]) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith("asset: ") and told.err.count("\n") == 1
+    assert said in told.err and set(os.listdir()) == before
+
+
+def test_ctrl_c_trains_the_best_so_far(capsys, monkeypatch):
+    show = SearchDisplay.__call__
+
+    def interrupted(self, progress):
+        self.interrupt.asked = True
+        return show(self, progress)
+
+    monkeypatch.setattr(SearchDisplay, "__call__", interrupted)
+    assert main(["tune", "rows.npz", "-o", "m.asset", *SMALL]) == 130
+    told = capsys.readouterr()
+    assert "interrupted; the best model so far is in m.asset" in told.err
+    assert asset_svm.load("m.asset").gamma == 0.05  # the first of the two
+
+
+def test_lines_tell_of_the_search_where_there_is_no_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(search_progress, "SECONDS", 0.0)
+    assert main(["tune", "rows.npz", "-o", "m.asset", *SMALL]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 2
+    assert re.fullmatch(r"2 of 2 maps, [\d.]+ s, best score 0\.\d{5} with C=\S+, gamma=\S+", told[1])
+
+
+def test_a_terminal_sees_a_live_table():
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "asset_svm.cli.main", "tune", "rows.npz", "-o", "m.asset", *SMALL]
+    run = subprocess.Popen(
+        command,
+        stdout=follower,
+        stderr=follower,
+        stdin=follower,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "150"},
+    )
+    os.close(follower)
+    seen = b""
+    while select.select([leader], [], [], 60)[0]:
+        try:
+            part = os.read(leader, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    os.close(leader)
+    assert run.wait() == 0
+    text = seen.decode()
+    for word in (
+        "score over C = 0.1 ... 10",
+        "best C",
+        "2 of 2 maps",
+        "training the best model",
+        "tuned",
+    ):
+        assert word in text
+    assert "█" in text
+
+
+def test_bars_and_lines_of_scores():
+    assert sparks(np.array([0.0, np.nan, 1.0]), 0.0, 1.0) == "▁·█"
+    assert sparks(np.array([0.5, 0.5]), 0.5, 0.5) == "▁▁"
+    params = [{"C": C, "gamma": g} for g in (1.0, 2.0) for C in (1.0, 10.0)]
+    found = score_lines_of(params, np.array([0.1, 0.2, np.nan, np.nan]), np.zeros(4))
+    assert [line.gamma for line in found] == [1.0, 2.0]
+    assert found[0].best == 1 and found[1].best is None
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "figures"),
+    [
+        # the map and the curves; the confusion matrix
+        ("rows.npz", [], 3),
+        # a map and curves for each epsilon; residuals twice
+        ("rows-real.npz", ["--epsilons", "0.1,0.2"], 6),
+        # curves only
+        ("rows.npz", ["--gammas", "none"], 2),
+    ],
+)
+def test_a_browser_shows_the_map_of_the_search(here, data, options, figures):
+    pytest.importorskip("matplotlib")
+    arguments = [*SMALL, *options, "--report", "r.html", "-o", "m.asset"]
+    assert main(["tune", data, *arguments]) == 0
+    html = Path("r.html").read_text()
+    assert html.count("<figure>") == figures
+    assert ("Score of C and gamma" in html) == ("none" not in options)
+    for title in (
+        "Search",
+        "The best candidates",
+        "Score over C",
+        "Model and settings",
+        "Data",
+        "Errors",
+    ):
+        assert title in html
+    for width in (1000, 390):
+        seen = look_at(here / "r.html", width)
+        assert seen.console == [] and len(seen.charts) == figures
+        assert seen.page <= seen.window
