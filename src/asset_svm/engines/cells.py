@@ -69,6 +69,8 @@ class CellProblem:
         Whether each cell has its own free b.
     tol : float
         The relative duality gap at which a cell is solved.
+    rough : bool
+        Whether what sweeps found within their budget will do, where there is no intercept.
     """
 
     kernel: Kernel
@@ -80,6 +82,7 @@ class CellProblem:
     intercept: bool
     tol: float = TOLERANCE
     deadline: float = np.inf
+    rough: bool = False
 
     @property
     def entry_bytes(self) -> int:
@@ -168,7 +171,7 @@ class CellProblem:
         if not self.intercept and primal - dual <= self.tol * primal:
             return beta, 0.0, primal, dual, sweeps
         found = self._finished(K, y, cost, beta)
-        if late or m > LARGEST_INTERIOR:
+        if late or m > LARGEST_INTERIOR or (self.rough and not self.intercept):
             return (*found, sweeps)
         inside, steps = solve_interior(
             K, y, low, high, epsilon, 0.2 * self.tol, intercept=self.intercept, deadline=self.deadline

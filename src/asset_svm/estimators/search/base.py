@@ -252,6 +252,9 @@ class _Search:
             rng = np.random.default_rng([self.seed, 7])
             kept = np.sort(rng.permutation(m)[: round(share * m)])
             rows, splits = rows.take(kept), restricted(splits, kept, m)
+        if check.is_integer(owner.n_components):
+            count = int(owner.n_components)
+            self.learner.set_params(n_components=min(count, len(rows.y)) if share < 1.0 else count)
         return MapSearch(
             rows, splits, self.grid.Cs, self.scorer, self.seed, owner.search_iter, owner.keep_path
         )

@@ -135,6 +135,8 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
         """
         return self._fit(X, y, sample_weight)
 
+    score = SearchEstimator.score  # by ``scoring``, before the mixin's
+
     def decision_function(self, X):
         """Decisions of the best model, refitted on all rows.
 

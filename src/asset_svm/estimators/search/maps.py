@@ -11,7 +11,6 @@ import numpy as np
 
 from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
 from asset_svm.engines.many import ManyModels
-from asset_svm.estimators.parameters import is_integer
 from asset_svm.estimators.search.scores import scores
 from asset_svm.estimators.search.splits import Encoding, Split, encode
 
@@ -72,8 +71,6 @@ class MapSearch:
         begun = time.perf_counter()
         rows = self.rows
         engine = learner._engine(rows.X)
-        if is_integer(learner.n_components):
-            learner.set_params(n_components=min(int(learner.n_components), len(rows.y)))
         phi = learner._draw_map(engine, rows.X, rows.uneven, self.seed)
         metric, mapped = None, phi
         if learner._step == "metric":

@@ -136,3 +136,5 @@ class AssetRegressorCV(RegressorMixin, SearchEstimator):
         self
         """
         return self._fit(X, y, sample_weight)
+
+    score = SearchEstimator.score  # by ``scoring``, before the mixin's

@@ -24,7 +24,7 @@ class Split:
 
 def check_folds(cv: Any) -> None:
     """A number of folds, a fraction, a splitter, or an iterable of splits."""
-    if cv is None or hasattr(cv, "split") or (np.iterable(cv) and not isinstance(cv, str)):
+    if cv is None or (not isinstance(cv, str) and (hasattr(cv, "split") or np.iterable(cv))):
         return
     if is_integer(cv) and cv >= 2:
         return
@@ -64,7 +64,9 @@ def draw_splits(cv: Any, y: np.ndarray, seed: int, *, classifier: bool) -> list[
 
 def _rows(part: Any, m: int) -> np.ndarray:
     part = np.asarray(part)
-    return np.flatnonzero(part) if part.dtype == bool else np.unique(np.arange(m)[part])
+    if part.dtype == bool:
+        return np.flatnonzero(part)
+    return np.unique(np.arange(m)[part]) if len(part) else np.empty(0, dtype=np.intp)
 
 
 def restricted(splits: list[Split], kept: np.ndarray, m: int) -> list[Split]:

@@ -1,0 +1,552 @@
+"""Searches: many models equal single ones, their scores are scikit-learn's, and their answers good."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, make_classification, make_moons
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error
+from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV
+from asset_svm.data import GivenOrder, ShuffledOrder
+from asset_svm.engines.local import LocalEngine
+from asset_svm.engines.many import ManyModels, Splits
+from asset_svm.engines.task import Recipe
+from asset_svm.estimators.search.grid import AUTO_FACTORS, resolve_costs
+from asset_svm.estimators.search.race import rounds
+from asset_svm.estimators.search.scores import scores
+from asset_svm.feasible import FeasibleSet
+from asset_svm.features import Metric
+from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.solvers import Average, Cut, Driver, ModelAxis, NoWindow
+from asset_svm.solvers.many import ManyDriver
+from asset_svm.solvers.state import SolverState
+from asset_svm.steps import MetricStep, RobustStep, StrongStep
+from reference.algorithm import asset
+
+M, D, FOLDS = 60, 7, 3
+CS = (0.01, 1.0, 100.0)
+X_MOONS, Y_MOONS = make_moons(400, noise=0.2, random_state=0)
+
+
+class Rows:
+    """Mapped rows that are simply there."""
+
+    look_size = 16
+
+    def __init__(self, V):
+        self.V, self.dimension, self.dtype = V, V.shape[1], V.dtype
+
+    def fetch(self, rows):
+        return self.V, rows
+
+
+class OneTarget:
+    n_models = 1
+
+    def __init__(self, y):
+        self.y = y
+
+    def block(self, rows):
+        return self.y[None, rows]
+
+
+def many(task, step, *, bound=None, radius=None, metric=None, epochs=4, dtype=np.float64, **options):
+    """A driver of CS x FOLDS models, and what each of them is made of."""
+    rng = np.random.default_rng(1)
+    V = (rng.normal(size=(M, D)) / np.sqrt(D)).astype(dtype)
+    y = V @ rng.normal(size=D) * 2 + 0.3 * rng.normal(size=M)
+    y = np.where(y > 0, 1.0, -1.0) if task == "classification" else y
+    loss = Hinge() if task == "classification" else EpsilonInsensitive(0.05)
+    fold = np.arange(M) % FOLDS
+    own = rng.uniform(0.5, 1.5, size=M)
+    weight = np.where(fold[None, :] == np.arange(FOLDS)[:, None], -1.0, own[None, :])
+    lam, sets, rules, split = [], [], [], []
+    for C in CS:
+        for f in range(FOLDS):
+            seen = int((weight[f] >= 0).sum())
+            lam.append(1.0 / (C * seen))
+            R = loss.radius(lam[-1], float(np.abs(y).max())) if radius is None else radius
+            sets.append(FeasibleSet(R, bound))
+            if metric is not None:
+                rules.append(MetricStep(sets[-1].size, 1.3, metric, 0.3, epochs * seen))
+            else:
+                rules.append(
+                    StrongStep(lam[-1]) if step == "strong" else RobustStep(sets[-1].size, 1.3, 0.5)
+                )
+            split.append(f)
+    axis = ModelAxis.build(loss, lam, sets, rules)
+    begin = np.array([epochs * int((weight[f] >= 0).sum()) // 2 for f in split])
+    driver = ManyDriver(
+        Rows(V),
+        ShuffledOrder(M, 3),
+        lambda rows: y[None, rows],
+        np.zeros(len(lam), dtype=int),
+        weight,
+        np.array(split),
+        axis,
+        begin,
+        **options,
+    )
+    return driver, V, y, loss, epochs * M
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize(
+    ("step", "bound", "radius"),
+    [("robust", 3.0, None), ("robust", 0.05, 0.3), ("robust", None, None), ("strong", None, None)],
+)
+@pytest.mark.parametrize("block_rows", [1, 16, 64])
+def test_every_fold_equals_a_run_by_itself_on_its_own_rows(task, step, bound, radius, block_rows):
+    """Iterates and averages of the naive reference, which is shown only the rows of the fold."""
+    driver, V, y, _, total = many(task, step, bound=bound, radius=radius, block_rows=block_rows)
+    driver.advance(total)
+    order = driver.order.rows(0, total)
+    coef, intercept = driver.model()
+    axis = driver.axis
+    for k, f in enumerate(driver.split):
+        own = order[driver.weight[f, order] >= 0]
+        iterates, averages = asset(
+            V, y, own, lam=axis.lam[k], radius=axis.radius[k], bound=bound, task=task, epsilon=0.05,
+            step=step, d_x=0.5 * np.hypot(axis.radius[k], bound or 0.0), d_g=1.3,
+            weight=driver.weight[f], average_from=int(driver.average_from[k]),
+        )  # fmt: skip
+        assert driver.state.steps[k] == len(own)
+        for found, (expected, b) in (
+            ((driver.state.coef[k], driver.state.intercept[k]), iterates[-1]),
+            ((coef[k], intercept[k]), averages[-1]),
+        ):
+            scale = max(1.0, float(np.abs(expected).max()))
+            np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-9 * scale)
+            assert found[1] == pytest.approx(b, abs=1e-9 * max(1.0, abs(b)))
+
+
+@pytest.mark.parametrize("low_rank", [False, True])
+def test_in_a_metric_too_where_the_shrinks_come_after_the_same_rows(low_rank):
+    rng = np.random.default_rng(5)
+    directions = np.linalg.qr(rng.normal(size=(D, 3)))[0] if low_rank else None
+    metric = Metric(np.linspace(1.0, 4.0, 3 if low_rank else D), directions, 4.0 if low_rank else 1.0)
+    driver, V, y, loss, total = many(
+        "classification", "metric", bound=2.0, metric=metric, block_rows=16
+    )
+    driver.advance(total)
+    order = driver.order.rows(0, total)
+    for k, f in enumerate(driver.split):
+        seen = driver.weight[f, order] >= 0
+        own = order[seen]
+
+        class Own:
+            n_rows = len(own)
+
+            def rows(self, start, stop, own=own):
+                return own[start:stop]
+
+        axis = driver.axis
+        one = ModelAxis(
+            loss, *(part[k : k + 1] for part in (axis.lam, axis.radius, axis.bound, axis.eta)),
+            axis.power, axis.horizon[k : k + 1], axis.reach, True, metric,
+        )  # fmt: skip
+        single = Driver(
+            Rows(V), OneTarget(y), Own(), one, SolverState.zeros(1, D, V.dtype), Average(NoWindow()),
+            cut=Cut(1000), weight=driver.weight[f],
+        )  # fmt: skip
+        single.shrink_interval = total
+        for start in range(0, total, 16):
+            single.advance(int(seen[start : start + 16].sum()))
+            single.settle()
+        np.testing.assert_allclose(driver.state.coef[k], single.state.coef[0], rtol=0, atol=1e-9)
+        assert driver.state.intercept[k] == pytest.approx(single.state.intercept[0], abs=1e-9)
+
+
+def test_groups_threads_and_blocks_change_nothing():
+    found = []
+    with ThreadPoolExecutor(3) as pool:
+        for options in (dict(), dict(group=2), dict(group=4, pool=pool), dict(block_rows=7)):
+            driver, *_, total = many("classification", "robust", bound=2.0, **options)
+            driver.advance(total)
+            found.append(driver.model()[0])
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=0, atol=1e-11 * np.abs(found[0]).max())
+
+
+def test_float32_models_follow_float64_ones():
+    wide, *_, total = many("classification", "robust", bound=2.0)
+    narrow, *_ = many("classification", "robust", bound=2.0, dtype=np.float32)
+    wide.advance(total)
+    narrow.advance(total)
+    scale = np.abs(wide.model()[0]).max(axis=1, keepdims=True)
+    np.testing.assert_array_less(np.abs(narrow.model()[0] - wide.model()[0]) / scale, 1e-4)
+
+
+@pytest.mark.parametrize("step", ["robust", "strong"])
+def test_splits_together_equal_splits_one_after_the_other(step):
+    """The blocked form with rows hidden by model, and the row loop where they cannot be."""
+
+    class Together(LocalEngine):
+        def map_all(self, rows, pool):
+            pass
+
+    class Alone(Together):
+        hides_rows_by_model = False
+
+    rng = np.random.default_rng(0)
+    V = rng.normal(size=(M, D)) / np.sqrt(D)
+
+    signs = np.sign(V @ rng.normal(size=(D, 3)) + 0.2 * rng.normal(size=(M, 3))).T
+    fold = np.arange(M) % 4
+    weight = np.where(fold[None, :] == np.arange(4)[:, None], 0.0, rng.uniform(0.5, 2.0, size=M))
+    recipe = Recipe(Hinge(), (1.0,), step=step, free_intercept=step == "robust", average=None)
+    models = ManyModels(
+        Rows(V),
+        GivenOrder(M),
+        Splits(weight, signs, False, np.ones(4)),
+        recipe,
+        np.array(CS),
+        3,
+        None,
+    )
+    found = [models.train(engine) for engine in (Together(), Alone())]
+    for one, other in zip(found[0][:2], found[1][:2], strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9 * max(1.0, np.abs(other).max()))
+
+
+# Scores ---------------------------------------------------------------------------------------------
+
+
+def quick(**options):
+    settings = dict(Cs=[0.1, 1.0, 10.0], cv=3, n_components=50, gamma=1.0, random_state=0, max_iter=10)
+    return AssetClassifierCV(**(settings | dict(search_iter=20) | options))
+
+
+def test_the_usual_scores_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y, decisions = rng.integers(0, 3, 50), rng.normal(size=(4, 50, 3))
+    classes, X = np.arange(3), rng.normal(size=(50, 1))
+    expected = scores(get_scorer("accuracy"), classes, X, y, decisions)
+    np.testing.assert_allclose(scores(None, classes, X, y, decisions), expected)
+    values = rng.normal(size=(4, 50, 1))
+    expected = scores(get_scorer("r2"), None, X, values[0, :, 0] + 0.1, values)
+    np.testing.assert_allclose(scores(None, None, X, values[0, :, 0] + 0.1, values), expected)
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "f1", "average_precision", "balanced_accuracy"])
+def test_any_scoring_of_scikit_learn_serves(scoring):
+    search = quick(scoring=scoring).fit(X_MOONS, Y_MOONS)
+    assert 0.5 < search.best_score_ <= 1.0
+    model = search.best_estimator_
+    assert search.score(X_MOONS, Y_MOONS) == get_scorer(scoring)(model, X_MOONS, Y_MOONS)
+
+
+def test_held_out_scores_are_close_to_those_of_fits_by_themselves():
+    search = quick(cv=5).fit(X_MOONS, Y_MOONS)
+    model = AssetClassifier(n_components=50, gamma=1.0, random_state=0, max_iter=100)
+    grid = GridSearchCV(model, {"C": [0.1, 1.0, 10.0]}, cv=5).fit(X_MOONS, Y_MOONS)
+    found, expected = search.cv_results_["mean_test_score"], grid.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(found, expected, atol=0.01)
+
+
+def test_results_have_the_shape_of_grid_search():
+    search = quick(gammas=[0.5, 2.0]).fit(X_MOONS, Y_MOONS)
+    grid = GridSearchCV(SVC(), {"C": [0.1, 1.0, 10.0], "gamma": [0.5, 2.0]}, cv=3)
+    grid.fit(X_MOONS, Y_MOONS)
+    assert set(grid.cv_results_) <= set(search.cv_results_)
+    for name, values in grid.cv_results_.items():
+        assert len(search.cv_results_[name]) == len(values)
+    best = search.best_index_
+    assert search.cv_results_["rank_test_score"][best] == 1
+    assert search.cv_results_["params"][best] == search.best_params_
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max()
+    split = [search.cv_results_[f"split{f}_test_score"] for f in range(3)]
+    np.testing.assert_allclose(np.mean(split, axis=0), search.cv_results_["mean_test_score"])
+    np.testing.assert_allclose(np.std(split, axis=0), search.cv_results_["std_test_score"])
+
+
+def test_the_answer_is_as_good_as_that_of_exact_svms():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    train, test = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
+    Cs, gammas = np.logspace(-1, 2, 4), [0.01, 0.03, 0.1]
+    search = AssetClassifierCV(Cs=Cs, gammas=gammas, random_state=0).fit(X[train], y[train])
+    grid = GridSearchCV(SVC(), {"C": Cs, "gamma": gammas}).fit(X[train], y[train])
+    assert search.best_score_ > grid.best_score_ - 0.01
+    assert search.score(X[test], y[test]) > grid.score(X[test], y[test]) - 0.015
+
+
+# Estimators -----------------------------------------------------------------------------------------
+
+
+def test_several_classes_and_sparse_rows():
+    X, y = make_classification(
+        300, 8, n_informative=6, n_classes=4, n_clusters_per_class=1, random_state=0
+    )
+    names = np.array(["a", "b", "c", "d"])[y]
+    dense = quick(gamma="scale").fit(X, names)
+    sparse = quick(gamma="scale").fit(sp.csr_matrix(X), names)
+    assert dense.best_score_ > 0.8
+    assert dense.decision_function(X).shape == (300, 4)
+    assert set(dense.predict(X)) <= set(names)
+    assert sparse.best_params_ == dense.best_params_
+
+
+def test_regression_searches_epsilon():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, size=(300, 1))
+    y = 100.0 + np.sin(X).ravel() + 0.1 * rng.normal(size=300)
+    search = AssetRegressorCV(
+        Cs=[0.1, 1.0, 10.0], epsilons=[0.05, 3.0], gamma=1.0, n_components=40, random_state=0
+    ).fit(X, y)
+    assert search.best_params_["epsilon"] == 0.05
+    assert search.best_score_ > 0.95 and search.score(X, y) > 0.95
+    useless = search.cv_results_["param_epsilon"] == 3.0
+    assert (search.cv_results_["mean_test_score"][useless] < 0.1).all()
+
+
+def test_refit_is_the_estimator_itself():
+    search = quick().fit(X_MOONS, Y_MOONS)
+    model = search.best_estimator_
+    assert type(model) is AssetClassifier and search.best_params_["C"] == model.C
+    np.testing.assert_array_equal(search.predict(X_MOONS), model.predict(X_MOONS))
+    again = clone(model).fit(X_MOONS, Y_MOONS)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    bare = quick(refit=False).fit(X_MOONS, Y_MOONS)
+    assert bare.best_params_ == search.best_params_
+    with pytest.raises(NotFittedError, match="refit=False"):
+        bare.predict(X_MOONS)
+
+
+def test_the_same_seed_gives_the_same_search():
+    one, other = (quick().fit(X_MOONS, Y_MOONS).cv_results_["mean_test_score"] for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_splits_may_be_folds_fractions_splitters_or_indices():
+    by_number = quick(cv=4).fit(X_MOONS, Y_MOONS)
+    by_splitter = quick(cv=StratifiedKFold(4)).fit(X_MOONS, Y_MOONS)
+    by_indices = quick(cv=list(StratifiedKFold(4).split(X_MOONS, Y_MOONS))).fit(X_MOONS, Y_MOONS)
+    for other in (by_splitter, by_indices):
+        np.testing.assert_array_equal(
+            other.cv_results_["mean_test_score"], by_number.cv_results_["mean_test_score"]
+        )
+    assert quick(cv=0.25).fit(X_MOONS, Y_MOONS).n_splits_ == 1
+    fold = np.where(np.arange(400) < 300, -1, 0)
+    assert quick(cv=PredefinedSplit(fold)).fit(X_MOONS, Y_MOONS).n_splits_ == 1
+
+
+def test_rows_held_out_are_not_learnt_from():
+    """Labels at random: a model that saw the held-out rows would know them."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)), rng.integers(0, 2, 300)
+    search = quick(Cs=[1e3], gamma=50.0, n_components=300, cv=KFold(3)).fit(X, y)
+    assert search.best_score_ < 0.6
+    assert search.score(X, y) > 0.9
+
+
+def test_rows_of_weight_0_are_left_out():
+    rng = np.random.default_rng(0)
+    weight = np.where(np.arange(400) % 4 == 0, 0.0, rng.uniform(0.5, 2.0, 400))
+    wrong = np.where(weight == 0.0, 1 - Y_MOONS, Y_MOONS)
+    cv = PredefinedSplit(np.arange(400) % 3)
+    kept = weight > 0
+    search = quick(cv=cv, Cs=[1.0, 10.0]).fit(X_MOONS, wrong, sample_weight=weight)
+    cv = PredefinedSplit((np.arange(400) % 3)[kept])
+    other = quick(cv=cv, Cs=[1.0, 10.0]).fit(X_MOONS[kept], Y_MOONS[kept], sample_weight=weight[kept])
+    np.testing.assert_allclose(
+        search.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"], atol=1e-12
+    )
+
+
+def test_weights_of_rows_and_classes_matter():
+    noisy = np.where(np.random.default_rng(0).random(400) < 0.3, 1 - Y_MOONS, Y_MOONS)
+    recalls = []
+    for weight in ({0: 1.0, 1: 20.0}, {0: 20.0, 1: 1.0}):
+        search = quick(class_weight=weight, scoring="recall").fit(X_MOONS, noisy)
+        recalls.append(search.cv_results_["mean_test_score"].mean())
+    assert recalls[0] > 0.95 and recalls[1] < 0.5
+    assert quick(class_weight="balanced").fit(X_MOONS, Y_MOONS).best_score_ > 0.9
+
+
+def test_the_path_predicts_what_was_scored():
+    search = quick(keep_path=True).fit(X_MOONS, Y_MOONS)
+    assert search.path_coefs_.shape == (3, 3, 1, search.path_map_.dimension + 1)
+    V = search.path_map_(X_MOONS)
+    for f, (_, test) in enumerate(StratifiedKFold(3).split(X_MOONS, Y_MOONS)):
+        for c in range(3):
+            coef = search.path_coefs_[f, c, 0]
+            predicted = (V[test] @ coef[:-1] + coef[-1] > 0).astype(int)
+            found = search.cv_results_[f"split{f}_test_score"][c]
+            assert np.mean(predicted == Y_MOONS[test]) == pytest.approx(found, abs=0.01)
+
+
+# Cells ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_one_cell_scores_like_its_fit_by_itself(task):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(200, 2))
+    f = np.sin(2 * X[:, 0]) * X[:, 1]
+    y = (f > 0).astype(int) if task == "classification" else f
+    train, test = np.arange(140), np.arange(140, 200)
+    options = dict(gamma=1.0, n_cells=1, random_state=0)
+    kind, one = (
+        (AssetClassifierCV, AssetClassifier)
+        if task == "classification"
+        else (AssetRegressorCV, AssetRegressor)
+    )
+    Cs = [0.1, 1.0, 10.0]
+    search = kind(Cs=Cs, cv=[(train, test)], refit=False, **options).fit(X, y)
+    expected = [one(C=C, **options).fit(X[train], y[train]).score(X[test], y[test]) for C in Cs]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected, atol=0.035)
+
+
+def test_cells_search_gamma_and_epsilon():
+    search = quick(n_cells=4, gammas=[0.01, 1.0], cv=0.3).fit(X_MOONS, Y_MOONS)
+    assert search.best_params_["gamma"] == 1.0 and search.best_score_ > 0.9
+    assert hasattr(search.best_estimator_, "cells_")
+    y = np.sin(X_MOONS[:, 0]) + 5.0
+    regression = AssetRegressorCV(
+        Cs=[1.0, 10.0], epsilons=[0.01, 1.0], n_cells=3, gamma=1.0, cv=3, random_state=0
+    ).fit(X_MOONS, y)
+    assert regression.best_params_["epsilon"] == 0.01 and regression.best_score_ > 0.95
+
+
+def test_a_cell_too_large_is_searched_by_some_of_its_rows():
+    search = quick(n_cells=1, memory_limit=1.0, cv=0.3).fit(X_MOONS, Y_MOONS)
+    assert search.best_score_ > 0.85
+
+
+# Race, time, progress -------------------------------------------------------------------------------
+
+
+def test_the_rounds_of_a_race():
+    assert [(r.count, r.share) for r in rounds(5, 100_000)] == [(5, 1 / 3), (2, 1.0)]
+    assert [r.count for r in rounds(10, 100_000)] == [10, 4, 2]
+    assert [r.count for r in rounds(5, 5000)] == [5]
+    assert [r.count for r in rounds(2, 100_000)] == [2]
+
+
+@pytest.mark.parametrize("cells", [None, 8])
+def test_hopeless_gammas_drop_out_of_the_race(cells, monkeypatch):
+    monkeypatch.setattr("asset_svm.estimators.search.race.FEWEST_ROWS", 100)
+    gammas = [1.0, 1e4, 1e5, 1e6]
+    search = quick(gammas=gammas, n_cells=cells, Cs=[1.0, 10.0]).fit(X_MOONS, Y_MOONS)
+    results = search.cv_results_
+    assert search.best_params_["gamma"] == 1.0
+    of = np.asarray(results["param_gamma"])
+    assert (results["iter"][of == 1.0] == 1).all() and (results["iter"][of == 1e6] == 0).all()
+    assert results["n_resources"][of == 1.0].max() == 400 > results["n_resources"][of == 1e6].max()
+    last = results["iter"] == 1
+    assert results["rank_test_score"][last].max() < results["rank_test_score"][~last].min()
+
+
+def test_a_time_limit_ends_the_search_with_the_best_so_far():
+    X, y = np.tile(X_MOONS, (10, 1)), np.tile(Y_MOONS, 10)
+    search = quick(gammas=list(np.logspace(-3, 2, 30)), search_iter=200, time_limit=0.5, refit=False)
+    begun = time.perf_counter()
+    search.fit(X[:2000], y[:2000])
+    assert time.perf_counter() - begun < 10.0
+    found = ~np.isnan(search.cv_results_["mean_test_score"])
+    assert found.any() and not found.all()
+    assert found[search.best_index_]
+    short = quick(search_iter=10_000, time_limit=0.2).fit(X, y)
+    assert short.best_score_ > 0.5
+
+
+def test_progress_is_told_and_can_stop_the_search():
+    seen = []
+
+    def watch(progress):
+        seen.append(progress)
+        return progress.done == 2
+
+    search = quick(gammas=[0.1, 1.0, 10.0])
+    search._fit(X_MOONS, Y_MOONS, None, watch)
+    assert [p.done for p in seen] == [1, 2] and seen[0].total == 3
+    assert np.isnan(seen[0].mean_test_score[3:]).all()
+    assert seen[1].best_score == search.best_score_
+    assert np.isnan(search.cv_results_["mean_test_score"][6:]).all()
+
+
+# Hostile users --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(Cs=0), "Cs=0"),
+        (dict(Cs=[1.0, -1.0]), "Cs="),
+        (dict(Cs="many"), "Cs="),
+        (dict(Cs=[]), "Cs="),
+        (dict(Cs=[1.0, 1.0]), "twice"),
+        (dict(Cs=[np.nan]), "Cs="),
+        (dict(gammas="scale"), "gammas="),
+        (dict(gammas=[0.0]), "gammas="),
+        (dict(gammas=[1.0], kernel="linear"), "has no gamma"),
+        (dict(cv=1), "cv=1"),
+        (dict(cv=1.5), "cv=1.5"),
+        (dict(cv="five"), "cv="),
+        (dict(cv=[]), "no split"),
+        (dict(cv=[(np.arange(10), [])]), "without rows to score"),
+        (dict(scoring=["accuracy", "f1"]), "one score"),
+        (dict(scoring="no_such_score"), "no_such_score"),
+        (dict(refit="accuracy"), "refit="),
+        (dict(landmarks="margin"), "looks at the targets"),
+        (dict(n_components="auto"), "looks at the targets"),
+        (dict(time_limit=-1), "time_limit"),
+        (dict(search_iter=0), "search_iter"),
+        (dict(keep_path=True, n_cells=2), "keep_path"),
+        (dict(n_components=1000), "n_components=1000 is more than"),
+        (dict(step="strong", fit_intercept=True), "strong"),
+    ],
+)
+def test_bad_parameters_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        quick(**options).fit(X_MOONS, Y_MOONS)
+
+
+def test_a_failed_search_leaves_the_last_one_alone():
+    search = quick().fit(X_MOONS, Y_MOONS)
+    before = search.predict(X_MOONS)
+    with pytest.raises(ValueError, match="Cs="):
+        search.set_params(Cs=-1).fit(X_MOONS, Y_MOONS)
+    np.testing.assert_array_equal(search.predict(X_MOONS), before)
+
+
+def test_a_scorer_that_asks_for_other_rows_is_told_why_not():
+    def odd(model, X, y):
+        return model.decision_function(X[:1])[0]
+
+    with pytest.raises(ValueError, match="GridSearchCV"):
+        quick(scoring=odd).fit(X_MOONS, Y_MOONS)
+
+
+def test_a_fold_without_one_of_the_classes_is_searched_all_the_same():
+    y = np.where(np.arange(400) < 20, 2, Y_MOONS)
+    search = quick(cv=[(np.arange(20, 400), np.arange(20)), (np.arange(200), np.arange(200, 400))])
+    search.fit(X_MOONS, y)
+    np.testing.assert_array_equal(search.cv_results_["split0_test_score"], 0.0)
+
+
+def test_losses_of_users_serve_as_scores():
+    y = np.sin(X_MOONS[:, 0])
+    scorer = make_scorer(mean_absolute_error, greater_is_better=False)
+    search = AssetRegressorCV(Cs=[0.01, 10.0], scoring=scorer, gamma=1.0, random_state=0, max_iter=5)
+    search.fit(X_MOONS, y)
+    assert search.best_params_["C"] == 10.0 and search.best_score_ < 0.0
+
+
+def test_the_grids_of_numbers_and_of_the_median():
+    np.testing.assert_allclose(resolve_costs(50), np.logspace(-2, 4, 50))
+    np.testing.assert_array_equal(resolve_costs([10, 1]), [1.0, 10.0])
+    search = quick(gammas="auto", Cs=[1.0]).fit(X_MOONS, Y_MOONS)
+    assert len(search.gammas_) == len(AUTO_FACTORS)
+    distances = ((X_MOONS[:, None] - X_MOONS[None]) ** 2).sum(axis=2)
+    median = np.median(distances[np.triu_indices(400, 1)])
+    np.testing.assert_allclose(search.gammas_, np.array(AUTO_FACTORS) / median)
