@@ -242,9 +242,10 @@ def test_files_of_earlier_versions_load_and_predict_as_then(path):
         assert np.allclose(predicted, then["predicted"], rtol=1e-4, atol=1e-4)
     else:
         assert np.array_equal(predicted, then["predicted"])
-    if hasattr(model, "decision_function"):
-        # The machines' matrix products round differently.
-        assert np.allclose(model.decision_function(then["X"]), then["decisions"], atol=1e-3)
+    # The machines' matrix products round differently.
+    for name, method in (("decisions", "decision_function"), ("probabilities", "predict_proba")):
+        if name in then:
+            assert np.allclose(getattr(model, method)(then["X"]), then[name], atol=1e-3)
 
 
 def test_there_are_golden_files():
