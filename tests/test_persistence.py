@@ -5,6 +5,7 @@ import os
 import struct
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -217,6 +218,23 @@ def test_a_full_disk_keeps_the_old_file(tmp_path, content, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         asset_svm.save(AssetClassifier(**COMMON).fit(X, Y), path)
     assert path.read_bytes() == content and os.listdir(tmp_path) == ["m.asset"]
+
+
+def test_a_link_stays_and_a_pipe_is_written_to(tmp_path):
+    model = AssetClassifier(n_components=10, max_iter=1, random_state=0).fit(X, Y)
+    there, link, pipe = (tmp_path / name for name in ("there.asset", "link.asset", "pipe"))
+    asset_svm.save(model, there)
+    link.symlink_to(there)
+    before = there.read_bytes()
+    asset_svm.save(model.set_params(C=2.0), link)
+    assert link.is_symlink() and there.read_bytes() != before
+    assert asset_svm.load(there).C == 2.0
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_bytes)
+        asset_svm.save(model, pipe, provenance={})
+        (tmp_path / "copy.asset").write_bytes(read.result(timeout=60))
+    assert pipe.is_fifo() and asset_svm.load(tmp_path / "copy.asset").C == 2.0
 
 
 def test_another_process_predicts_bitwise_the_same(tmp_path):

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from asset_svm.cli.options import UsageError, parse_params, parse_size
+from asset_svm.cli.outputs import check_output
 from asset_svm.cli.progress import Display, Interrupt
 from asset_svm.cli.scaling import KINDS, ColumnScaling
 from asset_svm.cli.scores import Scores
@@ -63,9 +64,13 @@ class Run:
             raise UsageError(f"--dtype {self.dtype}: choose float32 or float64.")
         if self.probability and self.task == "regression":
             raise UsageError("--probability is for classification.")
-        for option, path in (("-o", self.output), ("--report", self.report)):
-            if path is not None and not Path(path).resolve().parent.is_dir():
-                raise UsageError(f"{option} {path}: there is no folder {Path(path).parent}.")
+        if not 0 <= self.seed < 2**32:
+            raise UsageError(f"--seed {self.seed}: must be from 0 to {2**32 - 1}.")
+        if self.n_features is not None and self.n_features < 1:
+            raise UsageError(f"--n-features {self.n_features}: must be above 0.")
+        read = {"DATA": None if self.data == STANDARD_INPUT else self.data, "--test": self.test}
+        check_output("-o", str(self._path), read)
+        check_output("--report", self.report, {**read, "the model (-o)": str(self._path)})
         if self.test is not None and not Path(self.test).exists():
             raise FileNotFoundError(f"{self.test} does not exist.")
         if self.test is not None and (self.target or "").endswith(".npy"):
@@ -94,6 +99,9 @@ class Run:
     def _open(self) -> RowSource:
         """The rows, and what is to be told of them later."""
         source = open_rows(self.data, target=self.target, n_features=self.n_features, **self._reading)
+        width = source.n_features
+        if self.n_features is not None and width is not None and width != self.n_features:
+            raise UsageError(f"--n-features {self.n_features}: {source.name} has {width} features.")
         columns = getattr(source, "columns", None)
         self.told: dict[str, Any] = {
             "data": source.name,
@@ -163,12 +171,16 @@ class Run:
             return estimator
         return Pipeline([("scale", self.scaler), ("svm", estimator)])
 
+    @property
+    def _path(self) -> Path:
+        """Where the model goes."""
+        stem = "model" if self.data == STANDARD_INPUT else Path(self.data).resolve().name.split(".")[0]
+        return Path(self.output or f"{stem or 'model'}.asset")
+
     def _save(self, model: Any, **told: Any) -> Path:
-        stem = "model" if self.data == STANDARD_INPUT else Path(self.data).name.split(".")[0]
-        path = Path(self.output or f"{stem}.asset")
         rows = None if self.summary is None else self.summary.n_rows
-        save(model, path, provenance={**self.told, "rows": rows, **told})
-        return path
+        save(model, self._path, provenance={**self.told, "rows": rows, **told})
+        return self._path
 
     def _test_scores(self, model: Any) -> Scores | None:
         if self.test is None:

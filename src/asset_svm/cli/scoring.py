@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from asset_svm.cli.options import UsageError
+from asset_svm.cli.outputs import check_output
 from asset_svm.cli.scores import ClassScores, RealScores, Scores
 from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.source import RowSource
@@ -130,6 +131,8 @@ def write_predictions(
     **options: Any,
 ) -> None:
     """Write a prediction a line; with ``scores`` or ``probability`` a CSV with them beside it."""
+    output = None if output == "-" else output
+    check_output("-o", output, {"MODEL": model, "DATA": data})
     loaded = load(model)
     estimator = split_model(loaded)[1]
     if probability and not isinstance(estimator, CalibratedClassifier):
@@ -162,7 +165,7 @@ def _score_names(estimator: Any) -> list[str]:
 
 @contextmanager
 def _opened(output: str | None) -> Iterator[TextIO]:
-    if output is None or output == "-":
+    if output is None:
         yield sys.stdout
         sys.stdout.flush()
         return

@@ -91,6 +91,9 @@ class Page:
         """Write the HTML file, making its folder; a reader never sees half of it."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
+            path.write_text(self.html(), encoding="utf-8")
+            return path
         partial = path.with_name(path.name + ".partial")
         try:
             partial.write_text(self.html(), encoding="utf-8")

@@ -14,9 +14,15 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """A file to write to that takes the place of ``path`` when all is on the disk.
 
     Temporary file in the same folder, fsync, rename, fsync of the folder. Where anything fails, a
-    full disk included, the temporary file is removed and ``path`` stays as it was.
+    full disk included, the temporary file is removed and ``path`` stays as it was. A link stays, and
+    what it leads to is replaced. A pipe or a device is no file to be replaced: it is written to.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            yield stream
+        return
+    path = path.resolve()
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -24,9 +30,11 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            error.filename = str(path)
         raise
     _sync_folder(path.parent)
 

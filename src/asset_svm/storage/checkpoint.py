@@ -82,6 +82,8 @@ class Checkpoint:
         notes: dict[str, Any] | None = None,
     ):
         self.folder, self.every, self.resume, self.notes = Path(folder), every, resume, notes or {}
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"{self.folder} is a file, and a checkpoint is a folder; name another.")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.run_path, self.state_path = self.folder / "run.asset", self.folder / "state.asset"
         for left_over in self.folder.glob(".*.asset.*.tmp"):  # of a process that was killed
