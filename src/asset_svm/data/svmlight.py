@@ -93,7 +93,7 @@ class SvmlightRows(RowSource):
             yield Block(parsed.X, parsed.y)
         if parsed.reason is not None:
             first = line == 1 and parsed.bad_line == 0 and parsed.reason.startswith("the label")
-            hint = " (is this svmlight text? see format=)" if first else ""
+            hint = " (is this svmlight text? see format=, --format)" if first else ""
             raise DataError(f"{place(parsed.bad_line)}: {parsed.reason}{hint}.")
 
 
