@@ -36,7 +36,7 @@ from asset_svm.steps import GRID, estimate_gradient_bound
 
 Array = npt.NDArray[Any]
 
-FEWEST_TOGETHER = 8
+FEWEST_TOGETHER = 32
 """Models from which the blocked form is faster than loops over rows, by measurement."""
 PILOTS = 7
 """Values of C at most for which the multiplier of the steps is sought; it is interpolated between."""
@@ -287,7 +287,8 @@ class ManyModels:
         tried = np.unique(np.linspace(0, len(self.Cs) - 1, PILOTS).round().astype(int))
         found: list[float] = []
         for at, number in enumerate(tried):
-            C, grid = float(self.Cs[number]), GRID
+            C = float(self.Cs[number])
+            grid: tuple[float, ...] = GRID
             if at > 0:  # steps grow with D_X = 1 / sqrt(lam); how far they go hardly depends on C
                 expected = found[-1] * float(np.sqrt(self.Cs[tried[at - 1]] / C))
                 grid = tuple(min(factor * expected, GRID[0]) for factor in NEAR)
