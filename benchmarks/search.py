@@ -6,7 +6,7 @@
 - covtype: 10 values of C and 5 of gamma, one tenth held out, cells; the paper's split, type 1 against
   the rest.
 - letter: 26 classes, 10 values of C, 5 folds, beside GridSearchCV of sklearn.svm.SVC in the same run.
-- ratio: K models against one, ADULT, s = 512: seconds of the stepping only, features at hand.
+- ratio: the search for K = 1, 10, 100 and 500 models against that for one, ADULT, s = 512, no refit.
 - agreement: test scores of the search's answer and of GridSearchCV(SVC)'s over one grid, 5 splits.
 
 Times include the map, the search and the refit. Errors are test errors after refit. Compiled code is
@@ -32,14 +32,6 @@ from threadpoolctl import threadpool_limits
 
 import datasets as data
 from asset_svm import AssetClassifierCV
-from asset_svm.data import ShuffledOrder
-from asset_svm.features import Metric
-from asset_svm.features.threads import few_threads
-from asset_svm.losses import Hinge
-from asset_svm.solvers import ModelAxis
-from asset_svm.solvers.many import ManyDriver
-from asset_svm.steps import MetricStep
-from asset_svm.feasible import FeasibleSet
 from speed import stamp
 
 FIFTY = np.logspace(-2, 4, 50)
@@ -60,8 +52,13 @@ def report(name: str, search: AssetClassifierCV, X: Any, y: np.ndarray) -> dict[
         validation_error=100.0 * (1.0 - search.best_score_),
         **search.best_params_,
     )
-    print({key: round(value, 3) if isinstance(value, float) else value for key, value in line.items()})
+    show(line)
     return line
+
+
+def show(line: dict[str, Any]) -> None:
+    """On the screen, with four digits."""
+    print({key: round(value, 4) if isinstance(value, float) else value for key, value in line.items()})
 
 
 def fifty(name: str, seed: int, threads: int) -> dict[str, Any]:
@@ -96,15 +93,119 @@ def letter(seed: int, threads: int, *, peer: bool) -> dict[str, Any]:
         line["peer_seconds"] = time.perf_counter() - begun
         line["peer_error"] = 100.0 * (1.0 - grid.score(X_test, y_test))
         line["times_faster"] = line["peer_seconds"] / line["seconds"]
-        print({key: line[key] for key in ("peer_seconds", "peer_error", "times_faster")})
+        show({key: line[key] for key in ("peer_seconds", "peer_error", "times_faster")})
     return line
 
 
 def ratio(seed: int, threads: int) -> list[dict[str, Any]]:
-    """Seconds of one epoch of K models, over those of one: the blocked form, and loops over rows."""
-    raise NotImplementedError
+    """Seconds of the search for K models over those for one: ADULT, s = 512, the same epochs."""
+    rows, gamma = SETS["adult"]
+    X, y = data.load("adult")
+    lines: list[dict[str, Any]] = []
+    for n_costs, cv in ((1, 0.1), (10, 0.1), (10, 10), (50, 10)):
+        search = AssetClassifierCV(
+            Cs=np.logspace(-2, 4, n_costs) if n_costs > 1 else [1.0],
+            cv=cv,
+            gamma=gamma,
+            n_components=512,
+            refit=False,
+            random_state=seed,
+            n_jobs=threads,
+        ).fit(X[:rows], y[:rows])
+        line = dict(part="ratio", models=n_costs * search.n_splits_, seconds=search.search_time_)
+        lines.append(line | dict(ratio=search.search_time_ / (lines or [line])[0]["seconds"]))
+        show(lines[-1])
+    return lines
+
+
+def small_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Sets on which exact searches are quick."""
+    X, y = make_classification(3000, 20, n_informative=8, flip_y=0.05, random_state=0)
+    adult, labels = data.load("adult")
+    return {
+        "breast_cancer": load_breast_cancer(return_X_y=True),
+        "wine": load_wine(return_X_y=True),
+        "digits": load_digits(return_X_y=True),
+        "made": (X, y),
+        "adult, 3000 rows": (adult[:3000], labels[:3000]),
+    }
 
 
 def agreement(seed: int, threads: int) -> list[dict[str, Any]]:
-    """The answer of the search beside GridSearchCV's, mean of 5 splits."""
-    raise NotImplementedError
+    """The answer of the search beside GridSearchCV(SVC)'s over the same grid, mean of 5 splits."""
+    Cs, gammas = np.logspace(-2, 4, 7), np.array([0.1, 0.3, 1.0, 3.0])
+    lines = []
+    for name, (X, y) in small_sets().items():
+        ours, theirs, seconds = [], [], np.zeros(2)
+        for split in range(5):
+            A, B, a, b = train_test_split(X, y, test_size=0.3, random_state=split, stratify=y)
+            scaler = StandardScaler().fit(A)
+            A, B = scaler.transform(A), scaler.transform(B)
+            grid = gammas / A.shape[1]
+            cv = StratifiedKFold(5, shuffle=True, random_state=split)
+            begun = time.perf_counter()
+            search = AssetClassifierCV(Cs=Cs, gammas=grid, cv=cv, random_state=seed, n_jobs=threads)
+            ours.append(search.fit(A, a).score(B, b))
+            middle = time.perf_counter()
+            peer = GridSearchCV(SVC(), {"C": Cs, "gamma": grid}, cv=cv, n_jobs=threads)
+            theirs.append(peer.fit(A, a).score(B, b))
+            seconds += (middle - begun, time.perf_counter() - middle)
+        line = dict(
+            part="agreement",
+            set=name,
+            ours=float(np.mean(ours)),
+            theirs=float(np.mean(theirs)),
+            difference=float(np.mean(ours) - np.mean(theirs)),
+            seconds=seconds[0] / 5,
+            peer_seconds=seconds[1] / 5,
+        )
+        lines.append(line)
+        show(line)
+    return lines
+
+
+def compile_everything() -> None:
+    """Searches so small that they cost nothing but compilation."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 5)).astype(np.float32)
+    y = rng.integers(0, 2, 600)
+    quick = dict(Cs=20, cv=3, max_iter=1, search_iter=1)
+    for rows in (X, X.astype(np.float64)):
+        AssetClassifierCV(**quick).fit(rows, y)
+        AssetClassifierCV(**(quick | dict(Cs=2))).fit(rows, y)
+        AssetClassifierCV(n_cells=2, **quick).fit(rows, y)
+
+
+def main() -> None:
+    """Print the lines, write the file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--parts", default="adult,ijcnn,covtype,letter,ratio,agreement")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--no-peer", action="store_true", help="letter without GridSearchCV(SVC)")
+    parser.add_argument("--output", default="search.json")
+    arguments = parser.parse_args()
+    seed, threads = arguments.seed, arguments.threads
+    parts: dict[str, Callable[[], Any]] = {
+        "adult": lambda: fifty("adult", seed, threads),
+        "ijcnn": lambda: fifty("ijcnn", seed, threads),
+        "covtype": lambda: covtype(seed, threads),
+        "letter": lambda: letter(seed, threads, peer=not arguments.no_peer),
+        "ratio": lambda: ratio(seed, threads),
+        "agreement": lambda: agreement(seed, threads),
+    }
+    print(stamp(threads))
+    results: list[dict[str, Any]] = []
+    with threadpool_limits(threads), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile_everything()
+        for name in arguments.parts.split(","):
+            found = parts[name]()
+            results += found if isinstance(found, list) else [found]
+            Path(arguments.output).write_text(
+                json.dumps(dict(stamp=stamp(threads), results=results), indent=1) + "\n"
+            )
+
+
+if __name__ == "__main__":
+    main()

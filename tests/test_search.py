@@ -21,6 +21,7 @@ from asset_svm.engines.many import ManyModels, Splits
 from asset_svm.engines.task import Recipe
 from asset_svm.estimators.search.grid import AUTO_FACTORS, resolve_costs
 from asset_svm.estimators.search.race import rounds
+from asset_svm.estimators.search.rows import in_single
 from asset_svm.estimators.search.scores import scores
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
@@ -550,3 +551,43 @@ def test_the_grids_of_numbers_and_of_the_median():
     distances = ((X_MOONS[:, None] - X_MOONS[None]) ** 2).sum(axis=2)
     median = np.median(distances[np.triu_indices(400, 1)])
     np.testing.assert_allclose(search.gammas_, np.array(AUTO_FACTORS) / median)
+
+
+# The card -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+def test_a_search_on_the_card_finds_what_the_cpu_finds(device, monkeypatch):
+    """On the card, or on torch's CPU device with the twin of its kernel: fold after fold."""
+    pytest.importorskip("torch", reason="the engine of the card needs torch (extra cuda)")
+    from asset_svm.engines.cuda.engine import CudaEngine
+    from asset_svm.estimators import base
+    from asset_svm.estimators import device as devices
+
+    if device == "cpu":
+        from card import CPU, HostForm
+
+        monkeypatch.setattr(devices, "require_card", lambda: None)
+        engine = CudaEngine(device=CPU, form=HostForm)
+        monkeypatch.setattr(base, "card_engine", lambda limit, precision: engine)
+    X, y = X_MOONS.astype(np.float32), Y_MOONS + (np.arange(400) % 5 == 0)
+    options = dict(gammas=[0.5, 2.0], step_scale=0.1)
+    card = quick(device="cuda", **options).fit(X, y)
+    host = quick(**options).fit(X, y)
+    np.testing.assert_allclose(
+        card.cv_results_["mean_test_score"], host.cv_results_["mean_test_score"], atol=0.01
+    )
+    assert card.best_params_ == host.best_params_
+
+
+def test_rows_are_searched_in_float32_where_that_tells_them_apart():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    assert in_single(X).dtype == np.float32
+    assert in_single(sp.csr_matrix(X)).dtype == np.float32
+    for shifted in (X + 1e6, X * 1e30, np.where(X > 0, X, 1e19)):
+        assert in_single(shifted).dtype == np.float64
+    constant = np.column_stack([X, np.full(50, 1e9)])
+    assert in_single(constant).dtype == np.float32
+    search = quick(gamma=1.0).fit(X_MOONS + 1e8, Y_MOONS)
+    assert search.best_score_ > 0.9

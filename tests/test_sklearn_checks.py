@@ -6,7 +6,14 @@ skipped. ``max_iter`` is small because the checks' data are: a few dozen epochs 
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from asset_svm import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
+from asset_svm import (
+    AssetClassifier,
+    AssetClassifierCV,
+    AssetRegressor,
+    AssetRegressorCV,
+    FourierMap,
+    NystroemMap,
+)
 
 STOCHASTIC = (
     "the method is stochastic: a weight of k and k copies of a row pose the same problem, and draw "
@@ -34,6 +41,10 @@ ESTIMATORS = [
     AssetClassifier(max_iter=30, landmarks="margin", n_components="auto"),
     AssetRegressor(max_iter=30, landmarks="rpcholesky"),
     AssetRegressor(max_iter=30, landmarks="margin"),
+    AssetClassifierCV(Cs=3, cv=3, search_iter=5, max_iter=30),
+    AssetClassifierCV(Cs=3, cv=3, search_iter=5, max_iter=30, gammas=[0.1, 1.0]),
+    AssetClassifierCV(Cs=3, cv=0.4, n_cells=3),
+    AssetRegressorCV(Cs=3, cv=3, search_iter=5, max_iter=30, epsilons=[0.01, 0.1]),
     NystroemMap(),
     NystroemMap(landmarks="kmeans"),
     NystroemMap(landmarks="leverage"),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from asset_svm.steps import GRID, estimate_gradient_bound
 
 Array = npt.NDArray[Any]
 
-FEWEST_TOGETHER = 8
+FEWEST_TOGETHER = 32
 """Models from which the blocked form is faster than loops over rows, by measurement."""
 PILOTS = 7
 """Values of C at most for which the multiplier of the steps is sought; it is interpolated between."""
@@ -75,14 +76,20 @@ class Splits:
         """Models of one C and split."""
         return 1 if self.own_target else len(self.target)
 
-    @property
+    @cached_property
     def seen(self) -> Array:
         """The number of rows of each split."""
         return np.asarray((self.weight > 0.0).sum(axis=1))
 
+    @cached_property
+    def total(self) -> Array:
+        """The weight of the rows of each split."""
+        return np.asarray(self.weight.sum(axis=1))
+
+    @cached_property
     def slope_weight(self) -> Array:
         """Multipliers of slopes, mean 1 over the rows that a split sees, negative where hidden."""
-        mean = self.weight.sum(axis=1) / self.seen
+        mean = self.total / self.seen
         return np.where(self.weight > 0.0, self.weight / mean[:, None], -1.0)
 
     def targets_of(self, split: int) -> Array:
@@ -172,7 +179,7 @@ class ManyModels:
             self.order,
             lambda rows: self.splits.target[:, rows],
             sort,
-            self.splits.slope_weight(),
+            self.splits.slope_weight,
             split,
             axis,
             np.array([self._average_from(int(N)) for N in steps]),
@@ -203,7 +210,7 @@ class ManyModels:
             axis,
             SolverState.zeros(len(axis.lam), self.mapped.dimension, self.mapped.dtype),
             Average(NoWindow() if begin == NEVER else CountWindow(total - begin + 1, total)),
-            weight=self.splits.slope_weight()[f],
+            weight=self.splits.slope_weight[f],
             cut=engine.cut(self.order.n_rows, screen=False),
             pool=pool,
             length=total,
@@ -238,7 +245,7 @@ class ManyModels:
 
     def _bounds(self, sample: _Sample, split: int) -> Array:
         """D_G of each output, from the sampled rows that a split sees."""
-        weight = self.splits.slope_weight()[split, sample.rows]
+        weight = self.splits.slope_weight[split, sample.rows]
         seen = weight >= 0.0
         if not seen.any():
             seen, weight = np.ones(len(weight), dtype=bool), np.ones(len(weight))
@@ -271,7 +278,7 @@ class ManyModels:
         self, C: float, split: int, kappa: float, bounds: Array, scale: float, steps: int
     ) -> ModelAxis:
         """The models of one C and split, for a run of so many steps."""
-        lam = 1.0 / (C * float(self.splits.weight[split].sum()))
+        lam = 1.0 / (C * float(self.splits.total[split]))
         recipe = replace(self.recipe, lam=(lam,) * len(bounds))
         sets = recipe.feasible_sets(float(self.splits.y_max[split]), kappa)
         rules = recipe.rules(sets, bounds, scale, steps, self.metric)
@@ -287,7 +294,8 @@ class ManyModels:
         tried = np.unique(np.linspace(0, len(self.Cs) - 1, PILOTS).round().astype(int))
         found: list[float] = []
         for at, number in enumerate(tried):
-            C, grid = float(self.Cs[number]), GRID
+            C = float(self.Cs[number])
+            grid: tuple[float, ...] = GRID
             if at > 0:  # steps grow with D_X = 1 / sqrt(lam); how far they go hardly depends on C
                 expected = found[-1] * float(np.sqrt(self.Cs[tried[at - 1]] / C))
                 grid = tuple(min(factor * expected, GRID[0]) for factor in NEAR)

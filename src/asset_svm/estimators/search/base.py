@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from asset_svm.estimators.search.maps import Found, MapSearch
 from asset_svm.estimators.search.progress import SearchProgress
 from asset_svm.estimators.search.race import rounds
 from asset_svm.estimators.search.results import Line, Table
+from asset_svm.estimators.search.rows import in_single
 from asset_svm.estimators.search.scores import check_one_scoring
 from asset_svm.estimators.search.splits import check_folds, draw_splits, restricted
 from asset_svm.exceptions import NonFiniteError
@@ -209,7 +211,8 @@ class _Search:
     """One search: rounds of the race, gammas of a round, epsilons of a gamma."""
 
     def __init__(self, owner, learner, rows, splits, grid: Grid, scorer, seed, begun, deadline, watch):
-        self.owner, self.learner, self.rows, self.splits = owner, learner, rows, splits
+        self.owner, self.learner, self.splits = owner, learner, splits
+        self.rows = replace(rows, X=in_single(rows.X))
         self.grid, self.scorer, self.seed = grid, None if owner.scoring is None else scorer, seed
         self.begun, self.deadline, self.watch = begun, deadline, watch
         self.table = Table(grid, len(splits))

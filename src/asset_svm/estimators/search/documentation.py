@@ -22,7 +22,7 @@ refit : bool, default=True
 time_limit : float, default=None
     Seconds after which the search ends with the best candidate so far; the refit comes after.
 search_iter : int, default=None
-    Epochs of the models of the search. None: 5, more on small data (at least 100 000 steps).
+    Epochs of the models of the search. None: 5, more on small data (at least 30 000 steps).
 keep_path : bool, default=False
     Whether to keep the coefficients of all models of the best gamma as ``path_coefs_``.
 gamma : "scale", "auto" or float, default="scale"
@@ -32,7 +32,8 @@ OTHERS = """\
 others
     As in the estimator searched for; ``max_iter`` and ``tol`` are those of the refit. Landmarks are
     drawn from all rows and never look at the targets: landmarks="margin" and n_components="auto" are
-    errors. With ``n_cells`` the search has one partition, whatever ``n_partitions``."""
+    errors. With ``n_cells`` the search has one partition, whatever ``n_partitions``. Rows of float64
+    are searched in float32, unless a column would lose its differences, and refitted as they are."""
 
 ATTRIBUTES = """\
 best_params_ : dict

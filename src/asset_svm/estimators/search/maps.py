@@ -15,7 +15,7 @@ from asset_svm.estimators.search.scores import scores
 from asset_svm.estimators.search.splits import Encoding, Split, encode
 
 SEARCH_EPOCHS = 5
-SEARCH_STEPS = 100_000
+SEARCH_STEPS = 30_000
 """At least, where there are few rows."""
 
 

@@ -24,13 +24,12 @@ class Split:
 
 def check_folds(cv: Any) -> None:
     """A number of folds, a fraction, a splitter, or an iterable of splits."""
-    if cv is None or (not isinstance(cv, str) and (hasattr(cv, "split") or np.iterable(cv))):
+    named = isinstance(cv, str)
+    if not named and (cv is None or hasattr(cv, "split") or np.iterable(cv)):
         return
-    if is_integer(cv) and cv >= 2:
+    if is_number(cv) and (cv >= 2 if is_integer(cv) else 0.0 < cv < 1.0):
         return
-    if is_number(cv) and not is_integer(cv) and 0.0 < cv < 1.0:
-        return
-    shown = f'"{cv}"' if isinstance(cv, str) else repr(cv)
+    shown = f'"{cv}"' if named else repr(cv)
     raise ValueError(
         f"cv={shown} is no way to split the rows; give a number of folds from 2 on, a fraction of the "
         "rows to hold out, a splitter of sklearn.model_selection, or an iterable of (train, test)."
