@@ -438,6 +438,15 @@ def test_ctrl_c_leaves_a_usable_model_and_says_where(checkpoint):
     assert main(["evaluate", "m.asset", "test.svm"]) == 0
 
 
+def test_ctrl_c_before_anything_is_learnt_is_one_word(monkeypatch, capsys):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("asset_svm.cli.run.scan_for", interrupted)
+    assert main(["train", "train.svm", "-o", "m.asset"]) == 130
+    assert capsys.readouterr().err == "asset: interrupted.\n" and not Path("m.asset").exists()
+
+
 def test_a_terminal_sees_a_bar_and_tables():
     leader, follower = pty.openpty()
     options = ["--max-iter", "200", "--n-components", "50"]

@@ -119,6 +119,10 @@ def test_every_parameter_of_the_searches_is_an_option():
         (["rows-real.npz", "--class-weight", "balanced"], "--class-weight is for classification"),
         (["rows.npz", "--cv", "1"], "cv=1"),
         (["rows.npz", "--scoring", "beauty"], "beauty"),
+        (
+            ["rows.npz", "--scoring", "neg_log_loss", *SMALL],
+            "needs probabilities, and a search compares",
+        ),
         (["rows.npz", "--n-components", "auto"], "set it to a number for a search"),
         (["rows.npz", "--memory", "1kB"], "A search needs all rows in memory"),
         (["rows.npz", "--C", "1"], "No such option"),

@@ -16,7 +16,13 @@ from typing import Annotated, Any
 import typer
 
 import asset_svm
-from asset_svm.cli.options import PARAMETERS, SEARCH_PARAMETERS, Parameter, UsageError
+from asset_svm.cli.options import (
+    PARAMETERS,
+    SEARCH_PARAMETERS,
+    Interrupted,
+    Parameter,
+    UsageError,
+)
 
 app = typer.Typer(
     help="Kernel support vector machines from the command line: files in, models out.",
@@ -26,6 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+INTERRUPTED = 130
 FORMATS = "svmlight|csv|tsv|parquet|npy|npz"
 Data = Annotated[str, typer.Argument(metavar="DATA", help='A file; "-" is standard input.')]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file (*.asset).")]
@@ -257,9 +264,13 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command; returns its exit code."""
     try:
         code = app(arguments, prog_name="asset", standalone_mode=False)
+        if code == INTERRUPTED:  # what some versions of Typer make of a Ctrl-C that nobody caught
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except (typer.Abort, KeyboardInterrupt):
-        return _fail(130, "interrupted.")
+        return _fail(INTERRUPTED, "interrupted.")
+    except Interrupted as error:
+        return _fail(INTERRUPTED, str(error))
     except (FileNotFoundError, IsADirectoryError, PermissionError, NotADirectoryError) as error:
         return _fail(2, _system_message(error))
     except OSError as error:

@@ -14,6 +14,10 @@ class UsageError(ValueError):
     """An option that cannot be; one sentence."""
 
 
+class Interrupted(Exception):  # noqa: N818
+    """Ctrl-C came, and what was done until then is safe: a sentence that says where."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """An estimator's parameter: its name, the values it takes, what it does."""

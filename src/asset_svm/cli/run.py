@@ -26,7 +26,6 @@ from asset_svm.estimators.streaming import labelled, scan_for
 from asset_svm.persistence import save
 
 TASKS = ("auto", "classification", "regression")
-INTERRUPTED = 130
 
 
 @dataclass

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
-from asset_svm.cli.options import UsageError, parse_seconds, parse_value
+from asset_svm.cli.options import Interrupted, UsageError, parse_seconds, parse_value
 from asset_svm.cli.progress import Display
-from asset_svm.cli.run import INTERRUPTED, Run
+from asset_svm.cli.run import Run
 from asset_svm.cli.scores import Scores
 from asset_svm.cli.tables import model_lines, score_lines, show
 from asset_svm.data.compression import STANDARD_INPUT
@@ -59,8 +58,7 @@ class Training(Run):
             what = (
                 "the model so far, without probabilities," if self.probability else "the model so far"
             )
-            print(f"asset: interrupted; {what} is in {path}{where}.", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED)
+            raise Interrupted(f"interrupted; {what} is in {path}{where}.")
 
     # Options ------------------------------------------------------------------------------------
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
-from asset_svm.cli.options import UsageError, parse_seconds
-from asset_svm.cli.run import INTERRUPTED, Run
+from asset_svm.cli.options import Interrupted, UsageError, parse_seconds
+from asset_svm.cli.run import Run
 from asset_svm.cli.scores import Scores
 from asset_svm.cli.search_progress import SearchDisplay
 from asset_svm.cli.tables import model_lines, score_lines, show
@@ -39,7 +37,15 @@ class Tuning(Run):
         rows = labelled(search._model, held, self.summary)
         display = SearchDisplay()
         with display.shown() as watch:
-            search._fit(rows.X, rows.y, None, watch=watch)
+            try:
+                search._fit(rows.X, rows.y, None, watch=watch)
+            except AttributeError as error:
+                if "predict_proba" not in str(error):
+                    raise
+                raise UsageError(
+                    f"--scoring {self.params.get('scoring')}: needs probabilities, and a search "
+                    "compares decisions and predictions; choose another, such as roc_auc."
+                ) from None
         estimator = search.best_estimator_
         names = scanned.source.feature_names
         if names is not None:
@@ -56,8 +62,8 @@ class Tuning(Run):
         if self.report is not None:
             self._write_report(search, model, source, path, scores)
         if display.interrupt.asked:
-            print(f"asset: interrupted; the best model so far is in {path}.", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED)
+            what = "the best model so far" + (", without probabilities," if self.probability else "")
+            raise Interrupted(f"interrupted; {what} is in {path}.")
 
     def _check(self) -> None:
         self._check_files()
