@@ -74,16 +74,14 @@ def trace(
     m, engine, loss = len(problem.y), LocalEngine(), Hinge()
     targets = OneVsRestTargets((problem.y > 0).astype(np.intp), 2)
     order = UniformOrder(m, seed, None)
-    rows = TrainingRows(
-        engine.rows(phi, problem.X, screen=False), targets, order, np.ones(m), None, 1.0
-    )
+    rows = TrainingRows(engine.rows(phi, problem.X, lead=False), targets, order, np.ones(m), None, 1.0)
     recipe = Recipe(loss, (problem.lam,), step, 1.0, WINDOW, free_intercept=False, seed=seed)
     bounds, kappa = sample_gradients(recipe, rows)
     sets = recipe.feasible_sets(1.0, kappa)
     axis = ModelAxis.build(loss, recipe.lam, sets, recipe.rules(sets, bounds, 1.0))
     driver = Driver(
         rows.mapped, targets, order, axis, SolverState.zeros(1, phi.dimension, rows.mapped.dtype),
-        Average(CountWindow(WINDOW)), cut=engine.cut(m, screen=False),
+        Average(CountWindow(WINDOW)), cut=engine.cut(m, led=False),
         length=m * epochs,
     )  # fmt: skip
     spent = time.process_time() - clock

@@ -209,7 +209,9 @@ class Learner(AssetEstimator):
             order, slope_weight = self._order(rows, seed)
             training = TrainingRows(
                 engine.rows(
-                    phi if metric is None else phi.in_metric(metric), rows.X, screen=recipe.screens
+                    phi if metric is None else phi.in_metric(metric),
+                    rows.X,
+                    lead=recipe.leads(len(rows.y)),
                 ),
                 encoded.targets,
                 order,
@@ -229,6 +231,7 @@ class Learner(AssetEstimator):
                 after_epoch=monitor,
                 chosen=monitor.chosen,
                 early=self.early_stopping,
+                watched=monitor.watched,
             )
             solution = train(engine, recipe, training, stopping, start=start)
             steps = solution.steps + (self.t_ if start is not None else 0)
@@ -323,7 +326,6 @@ class Learner(AssetEstimator):
         session.y_max, session.scale, session.metric = encoded.y_max, solution.step_scale, metric
         session.gradient_bounds, session.kappa = solution.gradient_bounds, solution.kappa
         session.rows_seen, session.next_estimate = steps, 2 * steps
-        state.drift[:] = solution.state.drift
         if solution.epochs == 0:  # nothing was learnt, and nothing is known of the steps
             session.scale = session.gradient_bounds = None
         self._session, self._offset = session, encoded.offset
@@ -360,9 +362,9 @@ class Learner(AssetEstimator):
         dtype = self._session.state.direction.dtype
         training = TrainingRows(
             self._engine(rows.X).rows(
-                phi if metric is None else phi.in_metric(metric),
+                phi.in_metric(Metric.identity(phi.dimension) if metric is None else metric),
                 as_type(rows.X, dtype),
-                screen=True,
+                lead=True,
             ),
             encoded.targets,
             GivenOrder(len(rows.y)),

@@ -28,7 +28,9 @@ def trial(
         metric = engine.find_metric(phi, rows.X, rows.weight, seed)
     order, slope_weight = learner._order(rows, seed)
     training = TrainingRows(
-        engine.rows(phi if metric is None else phi.in_metric(metric), rows.X, screen=recipe.screens),
+        engine.rows(
+            phi if metric is None else phi.in_metric(metric), rows.X, lead=recipe.leads(len(rows.y))
+        ),
         encoded.targets,
         order,
         rows.weight,

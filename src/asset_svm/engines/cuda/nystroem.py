@@ -19,9 +19,8 @@ from torch import Tensor
 
 from asset_svm.engines.cuda.maps import card_basis
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.features import Metric, NystroemFeatures
+from asset_svm.features import NystroemFeatures
 from asset_svm.features.diagnostics import trace_error
-from asset_svm.features.metric import MetricFeatures
 from asset_svm.features.nystroem import KernelBasis, default_threshold
 from asset_svm.kernels import Kernel
 
@@ -129,10 +128,6 @@ class CardNystroem(NystroemFeatures):
         """s."""
         held = self.projection_on_card
         return int((held if held is not None else self.projection).shape[0])
-
-    def in_metric(self, metric: Metric) -> Any:
-        """x -> phi(x) T, applied to the features: folded in, T would fill the triangle."""
-        return MetricFeatures(self, metric)
 
     def decision_weights(self, coef: Array) -> Array:
         """alpha_S = P coef, in float64."""
