@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.data import Targets
 from asset_svm.engines.local import LocalEngine
@@ -29,7 +29,7 @@ from asset_svm.estimators.device import (
     on_card,
     on_host,
 )
-from asset_svm.estimators.fitting import FLOATS, results
+from asset_svm.estimators.fitting import results, validate_rows
 from asset_svm.estimators.landmarks import check_landmarks, sampler_of
 from asset_svm.estimators.maps import (
     DEFAULT_COMPONENTS,
@@ -309,7 +309,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         """Rows that can be worked on: an array, a CSR matrix, or a tensor on the card."""
         if on_card(X):
             return check_card_rows(self, X, reset=reset)
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
+        return validate_rows(self, X, reset=reset)
 
     def compiled(self, method="predict"):
         """A plain function for serving: no validation, no checks, no overhead.

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
 from asset_svm.engines.certification import certify_rows
@@ -31,11 +30,11 @@ from asset_svm.estimators.device import (
     row_type,
 )
 from asset_svm.estimators.fitting import (
-    FLOATS,
     FROM_VALIDATION,
     all_or_nothing,
     check_weight,
     forget,
+    validate_rows,
 )
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.margin import margin_sampler
@@ -118,9 +117,7 @@ class Learner(AssetEstimator):
         if on_card(X):
             X, y = self._checked(X, reset=first), check_card_targets(X, y, numeric=self._y_numeric)
         else:
-            X, y = validate_data(
-                self, X, y, accept_sparse="csr", dtype=FLOATS, reset=first, y_numeric=self._y_numeric
-            )
+            X, y = validate_rows(self, X, y, reset=first, y_numeric=self._y_numeric)
         weight = check_weight(on_host(sample_weight), y)
         rows = Rows(X, y, weight, weight, np.arange(len(y)))
         rows = rows.take(np.flatnonzero(weight))
