@@ -217,7 +217,7 @@ class Learner(AssetEstimator):
                 encoded.y_max,
                 metric,
             )
-            epochs = self.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // len(rows.y)))
+            epochs = int(self.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // len(rows.y))))
             monitor = Monitor(
                 self, engine, phi, metric, encoded, held_out, epochs, rows.X, rows.y, watch
             )
