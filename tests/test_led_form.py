@@ -1,5 +1,7 @@
 """Rows that are never lifted: the led form against a naive reference, and what it may not change."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -159,8 +161,10 @@ def test_products_with_rows_that_are_not_lifted_are_those_of_the_features(map_na
     np.testing.assert_allclose(V[positions, : phi.dimension], plain.V[chosen], atol=1e-8)
 
 
-@pytest.mark.parametrize("n_classes", [2, 7])
-def test_many_rows_are_led_and_few_are_not_and_the_objective_is_the_same(n_classes, monkeypatch):
+@pytest.mark.parametrize(("n_classes", "max_iter"), [(2, 5), (7, 6)])
+def test_many_rows_are_led_and_few_are_not_and_the_objective_is_the_same(
+    n_classes, max_iter, monkeypatch
+):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 4)).astype(np.float32)
     y = np.digitize(X[:, 0] + np.sin(2 * X[:, 1]), np.linspace(-1.5, 1.5, n_classes + 1)[1:-1])
@@ -169,13 +173,23 @@ def test_many_rows_are_led_and_few_are_not_and_the_objective_is_the_same(n_class
     monkeypatch.setattr(
         tasks.Recipe, "form_of", lambda self, rows: forms.append(original(self, rows)) or forms[-1]
     )
-    model = AssetClassifier(n_components=300, C=10, gamma=0.5, max_iter=5, random_state=0)
+    model = AssetClassifier(n_components=300, C=10, gamma=0.5, max_iter=max_iter, random_state=0)
     led = model.fit(X, y).objective_
     monkeypatch.setattr(tasks, "FEWEST_LED", 10_000)
     lifted = model.fit(X, y).objective_
     assert forms == ["led", "row"]
     assert led == pytest.approx(lifted, rel=0.01)
     assert led != lifted
+
+
+def test_rows_are_lifted_where_many_visits_pay_for_it():
+    recipe = tasks.Recipe(Hinge(), (1e-3,), step="metric")
+    assert recipe.leads(4096, 48)
+    assert not recipe.leads(4096, 49)
+    assert not recipe.leads(4095, 1)
+    assert recipe.leads(64)
+    assert not replace(recipe, lam=(1e-3,) * 25).leads(10**6, 2)
+    assert not replace(recipe, step="robust").leads(10**6, 1)
 
 
 def test_regression_too(monkeypatch):

@@ -89,7 +89,7 @@ class ClusterFit:
         groups = group([s.n_rows for s in summaries], estimator.n_shards or MOST_SHARDS)
         self.sizes = [sum(summaries[k].n_rows for k in members) for members in groups]
         shares = np.array(self.sizes) / total
-        epochs = estimator.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // total))
+        epochs = int(estimator.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // total)))
         mean_weight = None if even else weight_sum / total
         sampling = estimator.sampling
         if sampling == "auto":
@@ -99,7 +99,7 @@ class ClusterFit:
             shares = np.array([sum(weights[k] for k in members) for members in groups]) / weight_sum
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         sample = TrainingRows(
-            engine.rows(phi, rows.X, lead=recipe.leads(len(rows.y))),
+            engine.rows(phi, rows.X, lead=recipe.leads(len(rows.y), epochs)),
             encoded.targets,
             GivenOrder(len(rows.y)),
             rows.weight,

@@ -217,7 +217,7 @@ class OnlineSession:
         """Rows mapped by phi, in the metric where there is one."""
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         return TrainingRows(
-            engine.rows(phi, X, lead=self.recipe.leads(X.shape[0], once=True)),
+            engine.rows(phi, X, lead=self.recipe.leads(X.shape[0])),
             targets,
             order,
             weight,

@@ -36,8 +36,10 @@ StepKind = Literal["robust", "strong", "metric"]
 Matrix = Any
 BLOCK = 1024
 """Rows at a time, where all of them are looked at once."""
-FEWEST_LED = 4096
-FEWEST_ONCE = 64
+FEWEST_LED, FEWEST_ONCE = 4096, 64
+"""Rows from which on they are led, if visited often or once."""
+MOST_VISITS = 48
+"""Of a row, by all models and in all epochs, up to which it is led."""
 
 
 class Engine(Trials, Protocol):
@@ -131,13 +133,16 @@ class Recipe:
             return [StrongStep(lam) for lam in self.lam]
         return [RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)]
 
-    def leads(self, n_rows: int, *, once: bool = False) -> bool:
-        """Whether so many rows, visited ``once`` or often, are led: never with the paper's steps.
+    def leads(self, n_rows: int, epochs: int | None = None) -> bool:
+        """Whether so many rows, visited so often (None: once) are led: never with the paper's steps.
 
         A block must not hold a good part of all rows, nor one twice: its steps would be blind to each
-        other along most directions. Few rows are lifted in no time, too.
+        other along most directions; few rows are lifted in no time, too. And a block costs two
+        products with P a model, where lifting costs one a row once: many visits pay for it.
         """
-        return self.step == "metric" and n_rows >= (FEWEST_ONCE if once else FEWEST_LED)
+        if self.step != "metric" or len(self.lam) * (epochs or 1) > MOST_VISITS:
+            return False
+        return n_rows >= (FEWEST_ONCE if epochs is None else FEWEST_LED)
 
     def form_of(self, rows: BlockRows) -> Form:
         """How these rows are stepped through."""

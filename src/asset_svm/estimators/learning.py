@@ -204,11 +204,12 @@ class Learner(AssetEstimator):
             lam = self._lam(rows)
             recipe = self._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
             order, slope_weight = self._order(rows, seed)
+            epochs = int(self.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // len(rows.y))))
             training = TrainingRows(
                 engine.rows(
                     phi if metric is None else phi.in_metric(metric),
                     rows.X,
-                    lead=recipe.leads(len(rows.y)),
+                    lead=recipe.leads(len(rows.y), epochs),
                 ),
                 encoded.targets,
                 order,
@@ -217,7 +218,6 @@ class Learner(AssetEstimator):
                 encoded.y_max,
                 metric,
             )
-            epochs = int(self.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // len(rows.y))))
             monitor = Monitor(
                 self, engine, phi, metric, encoded, held_out, epochs, rows.X, rows.y, watch
             )
