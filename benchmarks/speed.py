@@ -206,7 +206,7 @@ def main() -> None:
     print(stamp(arguments.threads))
     with threadpool_limits(arguments.threads):
         X, y, _, _ = data.paper_split("adult", 0)
-        ours(data.PAPER["adult"], 0, 1, arguments.threads).fit(X[:3000], y[:3000])  # compiles
+        ours(data.PAPER["adult"], 0, 1, arguments.threads).fit(X[:5000], y[:5000])  # compiles
         for name in arguments.sets.split(","):
             results.append(machine(name, arguments.threads))
             print({k: v if isinstance(v, str) else round(v, 3) for k, v in results[-1].items()})
