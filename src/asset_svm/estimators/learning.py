@@ -24,7 +24,6 @@ from asset_svm.estimators.components import find_components
 from asset_svm.estimators.device import (
     as_type,
     check_card_targets,
-    check_host_rows,
     on_card,
     on_host,
     row_type,
@@ -261,11 +260,19 @@ class Learner(AssetEstimator):
                 "early_stopping=True looks at one model after every epoch, and cells are solved one "
                 "after the other; set early_stopping=False, or n_cells=None."
             )
-        check_host_rows(rows.X, "a fit of cells")
+        card: Any = None
+        if self._on_card(rows.X) and not callable(self.kernel):
+            engine: Any = self._engine(rows.X)
+            card = engine.cells(rows.X)
+        rows = replace(rows, X=on_host(rows.X))
         forget(self, keep=FROM_VALIDATION)
         self._offset, self._stream_seed = encoded.offset, seed
         kernel = resolve_kernel(self, rows.X, rows.uneven)
-        fit_cells(self, rows, encoded, kernel, seed, begun)
+        try:
+            fit_cells(self, rows, encoded, kernel, seed, begun, card)
+        finally:
+            if card is not None:
+                card.close()
         self.t_ = self.n_iter_ * len(rows.y)
 
     def _warn_of_excess(self, rows: Rows, encoded: Encoded) -> None:
@@ -453,7 +460,8 @@ class Learner(AssetEstimator):
         return self
 
     def _partial_fit_cells(self, rows: Rows, encoded: Encoded, first: bool) -> None:
-        check_host_rows(rows.X, "a fit of cells")
+        self._on_card(rows.X)  # says what is missing, or amiss; streams of cells are the host's
+        rows = replace(rows, X=on_host(rows.X))
         if first:
             self._offset, self.n_iter_, self.t_ = encoded.offset, 0, 0
             self._stream_seed = self._seed()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +12,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from asset_svm.engines.cells import CellFunctions
 from asset_svm.engines.cuda.blocks import BLOCK, CudaForm
+from asset_svm.engines.cuda.cell_decision import CardCellDecision
+from asset_svm.engines.cuda.cells import CardCells
 from asset_svm.engines.cuda.driver import CardDriver
 from asset_svm.engines.cuda.maps import CardMap, card_basis, to_card, torch_type
 from asset_svm.engines.cuda.memory import free_memory, in_chunks
 from asset_svm.engines.cuda.nystroem import CardNystroem
 from asset_svm.engines.cuda.products import Precision
 from asset_svm.engines.cuda.rows import CHUNK, CardRows, HeldRows, padded
+from asset_svm.engines.cuda.sweeps import CudaSweeps
 from asset_svm.engines.cuda.transfer import RowFeeder
 from asset_svm.engines.local import METRIC_SAMPLE
 from asset_svm.features import FeatureMap, Metric
@@ -48,6 +52,7 @@ class CudaEngine:
     precision: Precision = "float32"
     device: torch.device = CARD
     form: Any = CudaForm
+    sweeps: Any = CudaSweeps
 
     block_size = BLOCK
 
@@ -131,6 +136,16 @@ class CudaEngine:
     def decision(self, source: Any, weights: Array, intercept: Array, dtype: Any) -> CardDecision:
         """The decision function, prepared for rows of this type."""
         return CardDecision(self, source, weights, intercept, np.dtype(dtype))
+
+    def cells(self, X: Matrix) -> CardCells:
+        """The cells of these rows, to be found and solved here."""
+        return CardCells(X, self.device, self.memory(), self.sweeps)
+
+    def cell_decision(
+        self, parts: Sequence[CellFunctions], n_features: int, dtype: Any
+    ) -> CardCellDecision:
+        """The decision function of cells, prepared for rows of this type."""
+        return CardCellDecision(parts, n_features, dtype, self.device)
 
 
 class CardDecision:
