@@ -106,16 +106,16 @@ def wave(task, real, models=2, seed=0):
 @pytest.mark.parametrize(
     ("task", "real", "most", "budget", "shared"),
     [
-        ("classification", torch.float64, 12, 9.0, 47 << 10),
-        ("classification", torch.float32, 1, 9.0, 0),
-        ("regression", torch.float64, 12, 0.3, 47 << 10),
-        ("regression", torch.float32, 12, 9.0, 600),
+        ("classification", torch.float64, 12, 9.0, 48 << 10),
+        ("classification", torch.float32, 1, 9.0, 1 << 10),
+        ("regression", torch.float64, 12, 0.3, 48 << 10),
+        ("regression", torch.float32, 12, 9.0, 1600),
     ],
 )
 def test_cells_are_swept_as_by_the_exact_form(compiled, monkeypatch, task, real, most, budget, shared):
     """Both losses, all ways to end, a model that is left alone; without shared memory, and some."""
     monkeypatch.setattr(sweeps, "kernel", compiled)
-    monkeypatch.setattr(sweeps, "SHARED_BYTES", shared)
+    monkeypatch.setattr(sweeps, "shared_memory", lambda device: shared)
     cells = wave(task, real)
     code, epsilon = (0, 0.0) if task == "classification" else (1, 0.1)
     rule = SweepRule(code, epsilon, 0.01, most, budget)

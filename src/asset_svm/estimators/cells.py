@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from asset_svm.engines.cells import CellFunctions, CellProblem, CellSolution, side_by_side
 from asset_svm.engines.workers import blas_threads
 from asset_svm.estimators.decision import Decision, finite
-from asset_svm.estimators.device import row_type
+from asset_svm.estimators.device import on_host, row_type
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.parameters import is_integer
 from asset_svm.features.cells import Partition, grouped
@@ -237,7 +237,7 @@ def fit_cells(
         if time.perf_counter() > deadline:
             break
     alone = callable(kernel.name)
-    estimator._decision = CellDecision(parts, encoded.targets.n_models, rows.X.dtype, alone)
+    estimator._decision = CellDecision(parts, encoded.targets.n_models, row_type(rows.X), alone)
     estimator.cells_, estimator._cell_kernel = parts, kernel
     estimator.n_cells_ = int(np.mean([part.partition.n_cells for part in parts]).round())
     estimator.gamma_ = kernel.gamma
@@ -288,7 +288,7 @@ def _trainer(
     def few(index: np.ndarray) -> tuple[Any, np.ndarray]:
         """Some rows of a cell and their targets."""
         some = index[:: -(-len(index) // KEPT_ROWS)]
-        return rows.X[some], targets[some]
+        return on_host(rows.X[some]), targets[some]
 
     def exact(number: int, index: np.ndarray) -> _Fitted:
         found = solved.get(number) or problem.solve(index, seed + number, n_threads)
@@ -340,7 +340,7 @@ def _decision(
     intercept = found.intercept + offset
     if len(found.rows) == 0:
         return Constant(intercept, *few)
-    return Decision(KernelBasis(kernel, X[found.rows]), found.weights, intercept)
+    return Decision(KernelBasis(kernel, on_host(X[found.rows])), found.weights, intercept)
 
 
 def nested(estimator: Any, kernel: Kernel, seed: int, lam: float, device: str = "cpu") -> Any:

@@ -264,7 +264,8 @@ class Learner(AssetEstimator):
         if self._on_card(rows.X) and not callable(self.kernel):
             engine: Any = self._engine(rows.X)
             card = engine.cells(rows.X)
-        rows = replace(rows, X=on_host(rows.X))
+        else:
+            rows = replace(rows, X=on_host(rows.X))
         forget(self, keep=FROM_VALIDATION)
         self._offset, self._stream_seed = encoded.offset, seed
         kernel = resolve_kernel(self, rows.X, rows.uneven)

@@ -188,6 +188,11 @@ class NystroemFeatures(KernelBasis):
         v = evaluator(self, dtype)(probe).astype(np.float64)
         return bool((np.einsum("ij,ij->i", v, v) <= limit).all())
 
+    @classmethod
+    def own_sampler(cls, sampler: Sampler, X: Matrix) -> Sampler:
+        """The sampler, or one that does the same where this class does its work."""
+        return sampler
+
     @property
     def dimension(self) -> int:
         """d <= s."""

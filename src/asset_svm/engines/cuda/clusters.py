@@ -13,10 +13,12 @@ from asset_svm.engines.cuda.maps import to_card
 from asset_svm.engines.cuda.memory import FEWEST_ROWS, in_chunks
 from asset_svm.engines.cuda.transfer import RowFeeder
 from asset_svm.features.clusters import FEW_CHANGES, LARGE, MOST_PASSES
+from asset_svm.features.landmarks.base import Landmarks, sample_size, some_rows
+from asset_svm.kernels import Kernel
 
 Array = npt.NDArray[Any]
 CHUNK_BYTES = 1 << 28
-"""Of rows that are looked at at a time."""
+"""Of rows, or of their products with centres, that are looked at at a time."""
 
 
 class CardClusters:
@@ -29,19 +31,7 @@ class CardClusters:
 
     def centres(self, rows: Array, count: int, rng: np.random.Generator) -> Array:
         """k-means centres of these rows, on the host."""
-        X = self.feeder.take(rows)
-        first = np.sort(rng.choice(len(rows), size=count, replace=False))
-        centres = X[torch.from_numpy(first).to(self.device)]
-        labels = torch.full((len(rows),), -1, device=self.device)
-        for _ in range(MOST_PASSES):
-            before, labels = labels, nearest(X, centres)
-            if int((labels != before).sum()) <= FEW_CHANGES * len(rows):
-                break
-            member = torch.nn.functional.one_hot(labels, count).double()
-            sizes = member.sum(dim=0)
-            means = (member.T @ X.double()) / sizes.clamp(min=1)[:, None]
-            centres = torch.where((sizes > 0)[:, None], means.to(X.dtype), centres)
-        return np.asarray(centres.cpu().numpy())
+        return np.asarray(cluster_centres(self.feeder.take(rows), count, rng).cpu().numpy())
 
     def nearest(self, rows: Array, centres: Array) -> Array:
         """The nearest centre of each of these rows, on the host."""
@@ -55,12 +45,50 @@ class CardClusters:
         return np.asarray(labels.cpu().numpy())
 
 
+def cluster_centres(X: Tensor, count: int, rng: np.random.Generator) -> Tensor:
+    """``count`` centres of these rows, by Lloyd's algorithm."""
+    m, n = X.shape
+    first = np.sort(rng.choice(m, size=count, replace=False))
+    centres = X[torch.from_numpy(first).to(X.device)]
+    labels = torch.full((m,), -1, device=X.device)
+    for _ in range(MOST_PASSES):
+        before, labels = labels, nearest(X, centres)
+        if int((labels != before).sum()) <= FEW_CHANGES * m:
+            break
+        sizes = torch.bincount(labels, minlength=count)
+        sums = torch.zeros((count, n), dtype=torch.float64, device=X.device)
+        sums.index_add_(0, labels, X.double())
+        means = (sums / sizes.clamp(min=1)[:, None]).to(X.dtype)
+        centres = torch.where((sizes > 0)[:, None], means, centres)
+    return centres
+
+
+def kmeans_landmarks(
+    device: torch.device,
+    X: Any,
+    kernel: Kernel,
+    count: int,
+    rng: np.random.Generator,
+    weight: Array | None = None,
+) -> Landmarks:
+    """``count`` cluster centres of dense rows, as ``features.landmarks`` has them of sparse ones."""
+    rows, _ = some_rows(X, weight, sample_size(count), rng)
+    there = to_card(rows, device)
+    centre = there.mean(dim=0, dtype=torch.float64)
+    moved = there - centre.to(there.dtype)
+    size = float(moved.abs().max()) or 1.0
+    centres = cluster_centres(moved.div_(size), count, rng)
+    return Landmarks((centres.double() * size + centre).to(there.dtype).cpu().numpy())
+
+
 def nearest(X: Tensor, centres: Tensor) -> Tensor:
-    """The nearest centre of each row; the first of equally near ones."""
+    """The nearest centre of each row, in blocks; the first of equally near ones."""
     if bool(centres.abs().max() > LARGE):  # squares would overflow
         X, centres = X.double(), centres.double()
     half = 0.5 * centres.double().square().sum(dim=1).to(centres.dtype)
-    return first_largest(torch.addmm(half.neg_(), X, centres.T))
+    size = max(CHUNK_BYTES // (len(centres) * X.dtype.itemsize), FEWEST_ROWS)
+    found = [first_largest(torch.addmm(-half, block, centres.T)) for block in X.split(size)]
+    return torch.cat(found) if found else torch.empty(0, dtype=torch.int64, device=X.device)
 
 
 def first_largest(values: Tensor) -> Tensor:

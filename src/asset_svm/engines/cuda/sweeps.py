@@ -9,12 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from asset_svm.engines.cuda.compiler import kernel, structure
+from asset_svm.engines.cuda.compiler import kernel, shared_memory, structure
 
 THREADS = 256
-SHARED_BYTES = 47 << 10
-"""Of a thread block, on any card (48 KB with what the kernel has of its own); what a larger cell needs
-lies in the card's memory."""
+OWN_BYTES = 1 << 10
+"""Of shared memory: what the kernel has for itself, or the card keeps."""
 _NAMES = {torch.float32: "float", torch.float64: "double"}
 
 _Run = structure(
@@ -82,6 +81,7 @@ class CudaSweeps:
         self.kernel: Any = kernel(
             "cell_sweeps.cu", "solve_cells", device.index, REAL=_NAMES[real], LOSS=rule.loss
         )
+        self.shared = shared_memory(device.index) - OWN_BYTES
 
     def __call__(self, wave: Wave) -> tuple[Tensor, Tensor]:
         """Solve the models that are wanted."""
@@ -98,7 +98,7 @@ class CudaSweeps:
         )
         # beta, F and the order of visits of a row
         row_bytes, largest = 8 + size + 2, -(-max(strides) // 4) * 4
-        shared_rows = min(largest, SHARED_BYTES // row_bytes // 4 * 4)
+        shared_rows = min(largest, self.shared // row_bytes // 4 * 4)
         scratch_bytes = -(-largest * row_bytes // 16) * 16 if largest > shared_rows else 0
         new: dict[str, Any] = dict(device=self.device)
         scratch = torch.empty(cells * models * scratch_bytes, dtype=torch.uint8, **new)
@@ -114,5 +114,6 @@ class CudaSweeps:
             models=models, rows=rows, most=rule.most, shared_rows=shared_rows,
             scratch_bytes=scratch_bytes, epsilon=rule.epsilon, tol=rule.tol, budget=rule.budget,
         )  # fmt: skip
+        self.kernel.reserve(shared_rows * row_bytes)
         self.kernel(arguments, cells * models, THREADS, shared=shared_rows * row_bytes)
         return beta, found
