@@ -408,7 +408,7 @@ def cell_phases(X: np.ndarray, y: np.ndarray) -> None:
     groups = grouped(np.arange(len(y)), of, partition.n_cells)
     TimedSweeps.spent.clear()
     with clock() as solution:
-        found = there.solve(problem, groups, range(len(groups)), 1)
+        found = there.solve(problem, groups, range(len(groups)))
     swept = sum(TimedSweeps.spent)
     there.close()
     sizes = np.array([len(group) for group in groups])

@@ -18,7 +18,8 @@ from asset_svm.estimators import device as devices
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import HostClusters, Partition
 from asset_svm.kernels import Kernel
-from asset_svm.losses import Hinge
+from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.solvers.interior_form import solve_interior as host_interior
 
 torch = pytest.importorskip("torch", reason="the engine of the card needs torch (extra cuda)")
 
@@ -26,6 +27,7 @@ from asset_svm.engines.cuda import cells as card_cells  # noqa: E402
 from asset_svm.engines.cuda.batches import kernel_values  # noqa: E402
 from asset_svm.engines.cuda.clusters import CardClusters  # noqa: E402
 from asset_svm.engines.cuda.engine import CudaEngine  # noqa: E402
+from asset_svm.engines.cuda.interior import Duals, solve_interior  # noqa: E402
 from asset_svm.engines.cuda.sweeps import CudaSweeps, SweepRule, Wave  # noqa: E402
 from asset_svm.engines.cuda.tiles import TILE, Tiles  # noqa: E402
 from asset_svm.engines.cuda.transfer import RowFeeder  # noqa: E402
@@ -239,6 +241,34 @@ def test_kernel_values_of_batches_are_those_of_the_host(device, name):
             close(found[c], kernel(X[c].astype(dtype), Z[c].astype(dtype)), tolerance)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.1)])
+def test_interior_points_of_a_batch_are_those_of_the_host(device, loss, intercept):
+    """Unequal sizes, unequal C, an ill-conditioned kernel."""
+    rng = np.random.default_rng(0)
+    sizes, p = [30, 17, 32], 32
+    K, y = np.zeros((3, p, p)), np.zeros((3, p))
+    low, high = np.zeros((3, p)), np.zeros((3, p))
+    for c, (m, C) in enumerate(zip(sizes, (1.0, 1e3, 30.0), strict=True)):
+        X = rng.normal(size=(m, 2))
+        K[c, :m, :m] = Kernel("rbf", 0.1)(X, X)
+        y[c, :m] = np.sign(X[:, 0] + 0.5 * rng.normal(size=m)) if loss.code == 0 else X[:, 0] ** 3
+        sided = C * y[c, :m] if loss.code == 0 else np.full(m, C)
+        low[c, :m] = np.minimum(sided, 0) if loss.code == 0 else -C
+        high[c, :m] = np.maximum(sided, 0)
+    there = [torch.from_numpy(a).to(device_of(device)) for a in (K, y, low, high, np.array(sizes))]
+    duals = Duals(*there, loss.epsilon, float(np.finfo(np.float64).eps), intercept)
+    beta, steps = (t.cpu().numpy() for t in solve_interior(duals, 1e-8))
+    for c, m in enumerate(sizes):
+        part = (K[c, :m, :m], y[c, :m], low[c, :m], high[c, :m])
+        expected, count = host_interior(*part, loss.epsilon, 1e-8, intercept=intercept)
+        assert abs(int(steps[c]) - count) <= 1, f"{steps[c]} steps, and {count} on the host"
+        f, g = part[0] @ beta[c, :m], part[0] @ expected
+        np.testing.assert_allclose(f, g, atol=1e-4 * np.abs(g).max())
+        assert not beta[c, m:].any()
+
+
 def test_waves_that_do_not_fit_are_halved_with_the_same_result(on_small_card):
     X, y, _ = places(m=3000)
     usual = AssetClassifier(device="cuda", **OPTIONS).fit(X, y)
@@ -334,7 +364,7 @@ def test_what_a_card_solves_is_what_the_host_would():
     groups = np.split(np.random.default_rng(0).permutation(1200), [7, 150, 400, 407, 1000])
     groups.append(np.flatnonzero(y == 1)[:30])  # one class alone
     cells = card_cells.CardCells(X, CPU, 1 << 30, HostSweeps)
-    found = cells.solve(problem, groups, range(len(groups)), 1)
+    found = cells.solve(problem, groups, range(len(groups)))
     cells.close()
     for number, (group, one) in enumerate(zip(groups, found, strict=True)):
         other = problem.solve(group, number)

@@ -41,6 +41,8 @@ LARGEST_CELL = 16384
 """Rows whose kernel matrix is solved whole, where memory allows."""
 SMALL_CELL = 256
 """Rows that are solved whole whatever the limit: less than a block of mapped rows takes."""
+INSIDE = 0.2
+"""Times tol: that of the interior-point method, whose last steps cost little and gain much."""
 LARGEST_INTERIOR = 4096
 """Rows for which the interior-point method is affordable: a factor is of the third order."""
 BLOCK = 1024
@@ -192,39 +194,60 @@ class CellProblem:
         if self.is_trivial(y):
             return beta, float(y[0]), 0.0, 0.0, 0
         swept = solve_cell(
-            K, y, *self._box(y, cost), self.loss.epsilon, hinge, self.tol, self.most_sweeps(late=late),
+            K, y, *self.box(y, cost), self.loss.epsilon, hinge, self.tol, self.most_sweeps(late=late),
             self.budget(late=late) * m**2, seed, beta, F,
         )  # fmt: skip
         if self.is_solved(*swept[1:]):
             return beta, 0.0, swept[1], swept[2], swept[0]
-        return self.settled(K, y, cost, beta, swept[0], late=late)
+        exact, inside = K.astype(np.float64), None
+        if self.goes_inside(m, late=late):
+            inside = solve_interior(
+                K, y, *self.box(y, cost), self.loss.epsilon, INSIDE * self.tol, intercept=self.intercept
+            )
+        return self.settled(exact.__matmul__, y, cost, beta, swept[0], inside)
+
+    def goes_inside(self, m: int, *, late: bool) -> bool:
+        """Whether the interior-point method has its turn, after sweeps that have not solved a cell."""
+        return not late and m <= LARGEST_INTERIOR
 
     def is_solved(self, primal: Any, dual: Any) -> Any:
         """Whether sweeps that ended at these values have done all there is to do."""
         return (primal - dual <= self.tol * primal) & (not self.intercept)
 
-    def _box(self, y: Array, cost: Array) -> tuple[Array, Array]:
+    def box(self, y: Array, cost: Array) -> tuple[Array, Array]:
+        """(low, high), between which beta lies."""
         if isinstance(self.loss, Hinge):
             return np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)
         return -cost, cost
 
     def settled(
-        self, K: Array, y: Array, cost: Array, beta: Array, sweeps: int, *, late: bool
+        self,
+        times: Callable[[Array], Array],
+        y: Array,
+        cost: Array,
+        beta: Array,
+        sweeps: int,
+        inside: tuple[Array, int] | None,
     ) -> Model:
-        """The model of a cell that sweeps have not solved, and ended at beta."""
-        found = self._finished(K, y, cost, beta)
-        if late or len(y) > LARGEST_INTERIOR:
+        """The model of a cell that sweeps have not solved: the better of where they and others ended.
+
+        Parameters
+        ----------
+        times : callable
+            beta -> K beta, in float64.
+        beta : array of shape (m,)
+            Where sweeps ended.
+        inside : (beta, steps) of the interior-point method, optional
+        """
+        found = self._finished(times, y, cost, beta)
+        if inside is None:
             return (*found, sweeps)
-        low, high = self._box(y, cost)
-        inside, steps = solve_interior(
-            K, y, low, high, self.loss.epsilon, 0.2 * self.tol, intercept=self.intercept
-        )
-        for candidate in self._candidates(inside):
-            another = self._finished(K, y, cost, candidate)
+        for candidate in self._candidates(inside[0]):
+            another = self._finished(times, y, cost, candidate)
             # The one with fewer support vectors comes last, and is taken where it is as good.
             if another[2] <= found[2] or another[2] - another[3] <= self.tol * another[2]:
                 found = another
-        return (*found, sweeps + steps)
+        return (*found, sweeps + inside[1])
 
     def _candidates(self, beta: Array) -> Iterator[Array]:
         """What the interior-point method found, and the same without what is nearly 0."""
@@ -234,12 +257,12 @@ class CellProblem:
             yield np.where(size < NEGLIGIBLE * self.tol * size.mean(), 0.0, beta)
 
     def _finished(
-        self, K: Array, y: Array, cost: Array, beta: Array
+        self, times: Callable[[Array], Array], y: Array, cost: Array, beta: Array
     ) -> tuple[Array, float, float, float]:
         """(beta, b, P, D) of the feasible point next to beta, and the b that suits it best."""
         if self.intercept:
             beta = _balanced(beta)
-        f = K.astype(np.float64) @ beta
+        f = times(beta)
         b = best_intercept(self.loss, y, f, cost) if self.intercept else 0.0
         square = 0.5 * float(beta @ f)
         primal = square + float(cost @ self.loss.value(y, f + b))

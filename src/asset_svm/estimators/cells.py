@@ -282,7 +282,7 @@ def _trainer(
     solved: dict[int, CellSolution] = {}
     if card is not None:
         small = [number for number, index in enumerate(groups) if len(index) <= largest]
-        found = card.solve(problem, [groups[c] for c in small], [seed + c for c in small], n_threads)
+        found = card.solve(problem, [groups[c] for c in small], [seed + c for c in small])
         solved = dict(zip(small, found, strict=True))
 
     def few(index: np.ndarray) -> tuple[Any, np.ndarray]:

@@ -13,7 +13,8 @@
 // memory. beta and the objectives are double; REAL is the type of K and F.
 
 constexpr int THREADS = 256, WARPS = 8, LANES = 32;
-constexpr int AHEAD = 4;  // parts of a row of K, of four numbers a thread, that are loaded at a time
+constexpr int AHEAD = 2;  // parts of a row of K, of four numbers a thread, that are loaded at a time
+constexpr int BLOCKS = sizeof(REAL) == 4 ? 4 : 2;  // of a multiprocessor, at a time: the others hide waits
 constexpr unsigned ALL = 0xffffffffu;
 
 struct Run {
@@ -47,8 +48,19 @@ __device__ __forceinline__ void load4(const double* p, double* out) {
   out[0] = v.x, out[1] = v.y, out[2] = w.x, out[3] = w.y;
 }
 
-__device__ __forceinline__ float fused(float x, float y, float z) { return fmaf(x, y, z); }
-__device__ __forceinline__ double fused(double x, double y, double z) { return fma(x, y, z); }
+// to[j] += a x[j] of four neighbours, in accesses of 16 bytes: single ones would meet in the same banks.
+__device__ __forceinline__ void add4(float* to, float a, const float* x) {
+  float4* p = reinterpret_cast<float4*>(to);
+  const float4 v = *p;
+  *p = {fmaf(a, x[0], v.x), fmaf(a, x[1], v.y), fmaf(a, x[2], v.z), fmaf(a, x[3], v.w)};
+}
+
+__device__ __forceinline__ void add4(double* to, double a, const double* x) {
+  double2* p = reinterpret_cast<double2*>(to);
+  const double2 v = p[0], w = p[1];
+  p[0] = {fma(a, x[0], v.x), fma(a, x[1], v.y)};
+  p[1] = {fma(a, x[2], w.x), fma(a, x[3], w.y)};
+}
 
 __device__ __forceinline__ double warp_sum(double x) {
   for (int reach = 16; reach; reach >>= 1) x += __shfl_xor_sync(ALL, x, reach);
@@ -112,35 +124,31 @@ struct Cell {
   // beta_i = fresh, F += moved K_i; called by the whole block.
   __device__ void change(int i, double fresh, REAL moved) const {
     const REAL* row = K + (long long)i * stride;
-    REAL part[AHEAD][4];
+    for (int base = threadIdx.x * 4; base - int(threadIdx.x) * 4 < m; base += AHEAD * THREADS * 4) {
+      REAL part[AHEAD][4];
 #pragma unroll
-    for (int p = 0; p < AHEAD; ++p) {
-      const int q = (p * THREADS + threadIdx.x) * 4;
-      if (q < m) load4(row + q, part[p]);
-    }
-    __syncthreads();  // everybody has looked at F
-    if (threadIdx.x == 0) beta[i] = fresh;
-#pragma unroll
-    for (int p = 0; p < AHEAD; ++p) {
-      const int q = (p * THREADS + threadIdx.x) * 4;
-      if (q < m) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) F[q + j] = fused(moved, part[p][j], F[q + j]);
+      for (int p = 0; p < AHEAD; ++p) {
+        const int q = base + p * THREADS * 4;
+        if (q < m) load4(row + q, part[p]);
       }
-    }
-    for (int q = (AHEAD * THREADS + threadIdx.x) * 4; q < m; q += THREADS * 4) {
-      REAL more[4];
-      load4(row + q, more);
+      if (base < THREADS * 4) {
+        __syncthreads();  // everybody has looked at F
+        if (threadIdx.x == 0) beta[i] = fresh;
+      }
 #pragma unroll
-      for (int j = 0; j < 4; ++j) F[q + j] = fused(moved, more[j], F[q + j]);
+      for (int p = 0; p < AHEAD; ++p) {
+        const int q = base + p * THREADS * 4;
+        if (q >= m) break;
+        add4(F + q, moved, part[p]);
+      }
     }
     __syncthreads();
   }
 
   // All coordinates in the order at hand; returns the number of changes.
-  __device__ long long sweep(double epsilon) const {
+  __device__ int sweep(double epsilon) const {
     const int lane = threadIdx.x % LANES;
-    long long moves = 0;
+    int moves = 0;
     for (int base = 0; base < m; base += LANES) {
       const bool there = base + lane < m;
       const int i = there ? order[base + lane] : 0;
@@ -164,7 +172,7 @@ struct Cell {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(THREADS) solve_cells(const __grid_constant__ Run run) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) solve_cells(const __grid_constant__ Run run) {
   extern __shared__ __align__(16) unsigned char memory[];
   const long long place = blockIdx.x, c = place / run.models, model = place % run.models;
   if (!run.wanted[place]) return;

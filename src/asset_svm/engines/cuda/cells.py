@@ -4,7 +4,7 @@
     a wave        cells whose kernel matrices fit on the card together
       a batch     neighbours of nearly one size: rows gathered, one batched product
       sweeps      one launch for all cells and models of the wave
-    what sweeps have not solved goes on by the interior-point method
+    a batch       what sweeps have not solved goes on by the interior-point method
 
 The rows of a cell are padded, with some of them, up to the size of the batch; sweeps never look there.
 """
@@ -20,9 +20,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from asset_svm.engines.cells import CellProblem, CellSolution, Model, side_by_side
+from asset_svm.engines.cells import INSIDE, CellProblem, CellSolution, Model
 from asset_svm.engines.cuda.batches import kernel_values
 from asset_svm.engines.cuda.clusters import CardClusters
+from asset_svm.engines.cuda.interior import Duals, solve_interior
 from asset_svm.engines.cuda.maps import to_card, torch_type
 from asset_svm.engines.cuda.memory import warn_of_smaller_blocks
 from asset_svm.engines.cuda.sweeps import CudaSweeps, SweepRule, Wave
@@ -92,7 +93,7 @@ class CardCells:
         return Partition.grow(X, n_cells, rng, clusters)
 
     def solve(
-        self, problem: CellProblem, cells: Sequence[Array], seeds: Sequence[int], n_threads: int
+        self, problem: CellProblem, cells: Sequence[Array], seeds: Sequence[int]
     ) -> list[CellSolution]:
         """The models of the cells with these rows, in their order."""
         found: list[Any] = [None] * len(cells)
@@ -101,7 +102,7 @@ class CardCells:
         while start < len(order):
             wave = _wave(cells, order[start:], budget, self.dtype.itemsize)
             try:
-                solved = self._solve_wave(problem, cells, wave, seeds, n_threads)
+                solved = self._solve_wave(problem, cells, wave, seeds)
             except torch.OutOfMemoryError:
                 if len(wave) == 1:
                     raise
@@ -148,7 +149,6 @@ class CardCells:
         cells: Sequence[Array],
         wave: Sequence[int],
         seeds: Sequence[int],
-        n_threads: int,
     ) -> list[CellSolution]:
         batches = list(self._batches(cells, wave))
         matrices = [self._kernel_matrices(problem, batch) for batch in batches]
@@ -169,28 +169,70 @@ class CardCells:
         swept = sweeps(Wave(matrices, *(to_card(array, self.device) for array in there)))
         beta, found = (tensor.cpu().numpy() for tensor in swept)
         solved = problem.is_solved(found[..., 1], found[..., 2]) | trivial
-        places = [(b, i) for b, batch in enumerate(batches) for i in range(len(batch.cells))]
+        of_batch = np.repeat(np.arange(len(batches)), [len(b.cells) for b in batches])
+        small = np.array([problem.goes_inside(int(m), late=late) for m in sizes])
+        inside: dict[tuple[int, int], tuple[Array, int]] = {}
+        for number, K in enumerate(matrices):
+            hard = np.argwhere(~solved & (small & (of_batch == number))[:, None])
+            if len(hard):
+                c, k = hard.T
+                columns = first[c, None] + np.arange(K.shape[1])
+                chosen = c - np.searchsorted(of_batch, number)
+                ends = self._inside(problem, K, chosen, sizes[c], y[k[:, None], columns], cost[columns])
+                inside |= zip(zip(c.tolist(), k.tolist(), strict=True), ends, strict=True)
 
-        def finish(c: int) -> CellSolution:
-            part, m = parts[c], sizes[c]
-            models: list[Model] = []
-            K: Any = None
-            for k, (count, primal, dual) in enumerate(found[c]):
-                mine = beta[k, part]
-                if trivial[c, k]:
-                    models.append((mine, float(y[k, part.start]), 0.0, 0.0, 0))
-                elif solved[c, k]:
-                    models.append((mine, 0.0, float(primal), float(dual), int(count)))
-                else:
-                    if K is None:
-                        b, i = places[c]
-                        K = matrices[b][i, :m, :m].cpu().numpy()
-                    models.append(
-                        problem.settled(K, y[k, part], cost[part], mine, int(count), late=late)
-                    )
-            return problem.solution(cells[wave[c]], models)
+        def model(c: int, k: int) -> Model:
+            part, (count, primal, dual) = parts[c], found[c, k]
+            if trivial[c, k]:
+                return beta[k, part], float(y[k, part.start]), 0.0, 0.0, 0
+            if solved[c, k]:
+                return beta[k, part], 0.0, float(primal), float(dual), int(count)
+            place = c - np.searchsorted(of_batch, of_batch[c])
+            times = _Product(matrices[of_batch[c]][place, : sizes[c], : sizes[c]])
+            end = inside.get((c, k))
+            return problem.settled(times, y[k, part], cost[part], beta[k, part], int(count), end)
 
-        return side_by_side(finish, range(len(wave)), n_threads if not solved.all() else 1)
+        return [
+            problem.solution(cells[cell], [model(c, k) for k in range(len(y))])
+            for c, cell in enumerate(wave)
+        ]
+
+    def _inside(
+        self, problem: CellProblem, K: Tensor, which: Array, sizes: Array, y: Array, cost: Array
+    ) -> Iterator[tuple[Array, int]]:
+        """What the interior-point method finds for some models of a batch.
+
+        Of each: ``which`` of the cells of the batch it belongs to, its size, targets and costs.
+        """
+        p = K.shape[1]
+        most = max(self._memory // 2 // (64 * p * p), 1)  # K, its factor, and what they are made of
+        low, high = problem.box(y, cost)
+        for start in range(0, len(which), most):
+            part = slice(start, start + most)
+            m = sizes[part]
+            there = [to_card(a, self.device) for a in (which[part], np.arange(p) < m[:, None])]
+            numbers = [to_card(a, self.device) for a in (y[part], low[part], high[part], m)]
+            real = there[1].double()
+            duals = Duals(
+                K[there[0]].double() * real[:, :, None] * real[:, None, :],
+                y=numbers[0], low=numbers[1], high=numbers[2], sizes=numbers[3],
+                epsilon=problem.loss.epsilon, rounding=torch.finfo(K.dtype).eps,
+                intercept=problem.intercept,
+            )  # fmt: skip
+            beta, steps = solve_interior(duals, INSIDE * problem.tol)
+            ends = zip(beta.cpu().numpy(), steps.cpu().numpy(), m, strict=True)
+            yield from ((one[:size], int(count)) for one, count, size in ends)
+
+
+@dataclass(frozen=True, eq=False)
+class _Product:
+    """beta -> K beta, on the card."""
+
+    K: Tensor
+
+    def __call__(self, beta: Array) -> Array:
+        there = torch.from_numpy(np.array(beta, dtype=np.float64)).to(self.K.device)
+        return np.asarray((self.K.double() @ there).cpu().numpy())
 
 
 def _padded(m: int) -> int:
