@@ -579,6 +579,22 @@ def test_tensors_on_the_card_are_taken_as_they_are():
 
 
 @pytest.mark.cuda
+@pytest.mark.parametrize("landmarks", ["margin", "kmeans"])
+def test_landmarks_of_tensors_are_chosen_without_a_copy_to_the_host(landmarks, monkeypatch):
+    from asset_svm.estimators import maps
+
+    def refuse(X):
+        raise AssertionError(f"landmarks={landmarks!r} copied {tuple(X.shape)} to the host")
+
+    monkeypatch.setattr(maps, "on_host", refuse)
+    X, y = digits(20_000)
+    options = dict(gamma=0.1, C=10, n_components=300, random_state=0, landmarks=landmarks, max_iter=5)
+    model = AssetClassifier(device="cuda", **options).fit(torch.from_numpy(X).cuda(), y)
+    here = AssetClassifier(**options).fit(X, y)
+    assert model.score(X, y) == pytest.approx(here.score(X, y), abs=0.02)
+
+
+@pytest.mark.cuda
 def test_halves_change_little():
     X, y = digits(20_000, classes=2)
     options = dict(gamma=0.1, C=10, n_components=512, random_state=0, device="cuda")

@@ -205,7 +205,7 @@ def card_trace(
     count, loss = len(y), Hinge()
     rng = np.random.default_rng([seed, 0])
     phi = FourierFeatures.sample(Kernel("rbf", gamma), X.shape[1], d, rng)
-    mapped = engine.rows(phi, torch.from_numpy(X).to(engine.device), screen=False)
+    mapped = engine.rows(phi, torch.from_numpy(X).to(engine.device), lead=False)
     begun = now()
     mapped.fill()
     features = now() - begun
