@@ -6,6 +6,7 @@ import platform
 import subprocess
 from functools import lru_cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,16 @@ def stamp(threads: int) -> dict[str, Any]:
         python=platform.python_version(),
         versions={name: version(name) for name in PACKAGES},
     )
+
+
+@lru_cache(maxsize=1)
+def has_card() -> bool:
+    """Whether PyTorch is there and finds a card."""
+    if find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
 
 
 def _run(*command: str) -> str:

@@ -122,8 +122,6 @@ class ShardedRun:
     holders : list of dict
         For each shard, how many of its parts each worker has already.
     assignment : Assignment
-    befores : list of Snapshot
-        Of the shards before the first round.
     snapshot_rounds : int
         After so many rounds snapshots are taken.
     """
@@ -136,12 +134,11 @@ class ShardedRun:
         sizes: Sequence[int],
         holders: Sequence[Counter[str]],
         assignment: Assignment,
-        befores: Sequence[Snapshot],
         snapshot_rounds: int,
         dtype: Any,
     ):
         self.client, self.parts, self.sizes, self.dtype = client, parts, sizes, dtype
-        self.assignment, self.snapshots = assignment, list(befores)
+        self.assignment, self.snapshots = assignment, [Snapshot()] * len(parts)
         self.snapshot_rounds = snapshot_rounds
         self.id = uuid4().hex[:8]
         self.watch = Watch(client)

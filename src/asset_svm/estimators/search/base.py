@@ -246,8 +246,9 @@ class _Search:
         """The search of one gamma on a part of the rows (of the cells, where there are any)."""
         owner = self.owner
         if owner.n_cells is not None:
+            rows = replace(self.rows, X=in_single(on_host(self.rows.X)))
             return CellSearch(
-                self.rows, self.splits, self.grid.Cs, self.scorer, self.seed, owner.n_cells, share
+                rows, self.splits, self.grid.Cs, self.scorer, self.seed, owner.n_cells, share
             )
         rows, splits = self.rows, self.splits
         if share < 1.0:

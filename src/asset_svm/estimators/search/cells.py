@@ -176,9 +176,7 @@ class _Run:
         for t, target in enumerate(targets if len(rows) else []):
             beta = None
             for c, C in enumerate(self.search.Cs):
-                beta, b, *_ = problem.model(
-                    own, target[rows], C * weight, seed + t, alone=len(targets) == 1, start=beta
-                )
+                beta, b, *_ = problem.model(own, target[rows], C * weight, seed + t, start=beta)
                 out[c, :, t] = across @ beta.astype(own.dtype) + b
         return out + encoding.offset[f]
 

@@ -76,7 +76,7 @@ class MapSearch:
         if learner._step == "metric":
             metric = engine.find_metric(phi, rows.X, rows.weight, self.seed)
             mapped = phi.in_metric(metric)
-        features = engine.rows(mapped, rows.X, screen=False)
+        features = engine.rows(mapped, rows.X, lead=False)
         epochs = self.epochs or max(SEARCH_EPOCHS, -(-SEARCH_STEPS // len(rows.y)))
         for epsilon in epsilons or (None,):
             if epsilon is not None:
