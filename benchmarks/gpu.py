@@ -462,7 +462,7 @@ TRIALS: list[dict[str, Any]] = [
     dict(
         gamma=0.04, lam=3e-9, n_components=32_768, max_iter=6, precision="float16", landmarks="kmeans"
     ),
-    dict(gamma=0.03, C=10.0, n_cells=100, n_partitions=4),
+    dict(gamma=0.03, C=10.0, n_cells=100, n_partitions=7),
 ]
 
 
