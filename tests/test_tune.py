@@ -195,6 +195,14 @@ def test_a_terminal_sees_a_live_table():
     assert "█" in text
 
 
+def test_a_best_value_at_the_edge_of_the_grid_is_told(capsys):
+    small = ["--n-components", "30", "--cv", "3", "-o", "m.asset"]
+    assert main(["tune", "rows.npz", *small, "--Cs", "1e-6,1e-5,1", "--gammas", "1e-4,0.1,1000"]) == 0
+    said = capsys.readouterr().err
+    assert "the best C is the largest that was tried; --Cs takes larger ones." in said
+    assert "gammas" not in said
+
+
 def test_bars_and_lines_of_scores():
     assert sparks(np.array([0.0, np.nan, 1.0]), 0.0, 1.0) == "▁·█"
     assert sparks(np.array([0.5, 0.5]), 0.5, 0.5) == "▁▁"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,8 @@ class Tuning(Run):
         if scores is not None:
             lines += [[f"test {name}", value] for name, value in score_lines(scores)]
         show("tuned", ["", ""], lines)
+        for hint in edges(search):
+            print(f"asset: {hint}", file=sys.stderr)
 
     def _write_report(
         self, search: Any, model: Any, source: RowSource, path: Path, scores: Scores | None
@@ -131,3 +134,14 @@ class Tuning(Run):
         assert self.report is not None and self.summary is not None
         search_page(search, model, self.summary, scores, path, where).write(self.report)
         print(f"report: {self.report}")
+
+
+def edges(search: Any) -> list[str]:
+    """A sentence for every parameter whose best value is the first or the last that was tried."""
+    said = []
+    for name, best in search.best_params_.items():
+        tried = sorted({params[name] for params in search.cv_results_["params"]})
+        if len(tried) > 2 and best in (tried[0], tried[-1]):
+            which, way = ("smallest", "smaller") if best == tried[0] else ("largest", "larger")
+            said.append(f"the best {name} is the {which} that was tried; --{name}s takes {way} ones.")
+    return said
