@@ -438,6 +438,13 @@ def test_ctrl_c_leaves_a_usable_model_and_says_where(checkpoint):
     assert main(["evaluate", "m.asset", "test.svm"]) == 0
 
 
+@pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
+def test_a_warning_is_one_sentence(capsys):
+    assert main(["train", "train.svm", "-o", "m.asset", "--max-iter", "1", "--tol", "1e-9"]) == 0
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("asset: The duality gap is ") and said.endswith("raise max_iter or tol.")
+
+
 def test_ctrl_c_before_anything_is_learnt_is_one_word(monkeypatch, capsys):
     def interrupted(*args, **options):
         raise KeyboardInterrupt

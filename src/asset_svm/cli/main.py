@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -263,7 +264,9 @@ def bench(context: typer.Context) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; returns its exit code."""
     try:
-        code = app(arguments, prog_name="asset", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            code = app(arguments, prog_name="asset", standalone_mode=False)
         if code == INTERRUPTED:  # what some versions of Typer make of a Ctrl-C that nobody caught
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
@@ -288,6 +291,11 @@ def _system_message(error: OSError) -> str:
     if error.filename is None or error.strerror is None:
         return str(error)
     return f"{error.filename}: {error.strerror}."
+
+
+def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
+    """A warning is a sentence too; the line of code that it comes from helps no user."""
+    print(f"asset: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _fail(code: int, message: str) -> int:
