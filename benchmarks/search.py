@@ -5,7 +5,7 @@
 - adult, ijcnn: C from logspace(-2, 4, 50), 10 folds, s = 512, gamma fixed; LIBSVM's own test rows.
 - covtype: 10 values of C and 5 of gamma, one tenth held out, cells; the paper's split, type 1 against
   the rest.
-- letter: 26 classes, 10 values of C, 5 folds, s = 1024, beside GridSearchCV of sklearn.svm.SVC in the same run.
+- letter: 26 classes, 10 values of C, 5 folds, s = 1024, beside GridSearchCV(SVC) in the same run.
 - ratio: the search for K = 1, 10, 100 and 500 models against that for one, ADULT, s = 512, no refit.
 - agreement: test scores of the search's answer and of GridSearchCV(SVC)'s over one grid, 5 splits.
 

@@ -497,6 +497,7 @@ def test_progress_is_told_and_can_stop_the_search():
         (dict(cv=[(np.arange(10), [])]), "without rows to score"),
         (dict(scoring=["accuracy", "f1"]), "one score"),
         (dict(scoring="no_such_score"), "no_such_score"),
+        (dict(scoring="neg_log_loss"), "needs probabilities"),
         (dict(refit="accuracy"), "refit="),
         (dict(landmarks="margin"), "looks at the targets"),
         (dict(n_components="auto"), "looks at the targets"),
