@@ -65,7 +65,7 @@ def check_one_scoring(estimator: Any, scoring: Any) -> Any:
     scorer = check_scoring(estimator, scoring=scoring)
     if getattr(scorer, "_response_method", None) == "predict_proba":
         raise ValueError(
-            f"scoring={scoring!r} needs probabilities, and the models of a search have decisions; choose "
+            f"scoring={scoring!r} needs probabilities, and models of a search have decisions; choose "
             "another, and calibrate the best model with CalibratedClassifierCV."
         )
     return scorer
