@@ -73,6 +73,6 @@ DATASET = DataSet(
     "MNIST-E",
     read,
     Paper(1_000_000, 20_000, 20_000, 784, 25.6, 1.00e-8, 0.01),
-    note="deformed here, with Simard's parameters; the paper's own deformed digits were others",
+    note="deformed here, by about 0.8 pixels; the paper's own deformed digits were others",
     sizes=(80_000, 20_000),
 )

@@ -10,7 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("asset-svm", "numpy", "scipy", "scikit-learn", "numba")
+from asset_svm import __version__
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 @lru_cache(maxsize=1)
@@ -22,7 +24,7 @@ def stamp(threads: int) -> dict[str, Any]:
         gpu=_gpu(),
         threads=threads,
         python=platform.python_version(),
-        versions={name: version(name) for name in PACKAGES},
+        versions={"asset-svm": __version__} | {name: version(name) for name in PACKAGES},
     )
 
 
