@@ -30,7 +30,7 @@ from asset_svm.solvers import (
     SolverState,
 )
 from asset_svm.solvers.average import NEVER
-from asset_svm.solvers.many import GROUP, ManyDriver
+from asset_svm.solvers.many import ManyDriver
 from asset_svm.solvers.pilot import HeldRows, choose_step_scale
 from asset_svm.steps import GRID, estimate_gradient_bound
 
@@ -192,7 +192,6 @@ class ManyModels:
             axis,
             np.array([self._average_from(int(N)) for N in steps]),
             pool=pool,
-            group=max(GROUP // (n_Cs * F), 1) * min(n_Cs * F, GROUP),
         )
         total = self.epochs * self.order.n_rows
         in_time = driver.advance(total, deadline) == total
