@@ -13,6 +13,7 @@ from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
 
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV
 from asset_svm.data import GivenOrder, ShuffledOrder
@@ -175,6 +176,29 @@ def test_groups_threads_and_blocks_change_nothing():
             found.append(driver.model()[0])
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], rtol=0, atol=1e-11 * np.abs(found[0]).max())
+
+
+def test_centres_are_found_once_for_all_gammas(monkeypatch):
+    from asset_svm.features.landmarks import SAMPLERS
+
+    calls, sampler = [], SAMPLERS["kmeans"]
+    monkeypatch.setitem(
+        SAMPLERS, "kmeans", lambda *args, **options: calls.append(1) or sampler(*args, **options)
+    )
+    search = quick(landmarks="kmeans", gammas=[0.3, 1.0, 3.0], refit=False).fit(X_MOONS, Y_MOONS)
+    assert len(calls) == 1
+    alone = quick(landmarks="kmeans", gammas=[1.0], refit=False).fit(X_MOONS, Y_MOONS)
+    found = search.cv_results_["mean_test_score"][3:6]
+    np.testing.assert_allclose(found, alone.cv_results_["mean_test_score"], atol=0.01)
+
+
+def test_the_number_of_threads_changes_nothing():
+    found = []
+    for n_jobs in (1, 3):
+        with threadpool_limits(n_jobs):
+            search = quick(Cs=20, n_jobs=n_jobs, keep_path=True, refit=False).fit(X_MOONS, Y_MOONS)
+        found.append(search.path_coefs_)
+    np.testing.assert_array_equal(*found)
 
 
 def test_float32_models_follow_float64_ones():
@@ -497,6 +521,7 @@ def test_progress_is_told_and_can_stop_the_search():
         (dict(cv=[(np.arange(10), [])]), "without rows to score"),
         (dict(scoring=["accuracy", "f1"]), "one score"),
         (dict(scoring="no_such_score"), "no_such_score"),
+        (dict(scoring="neg_log_loss"), "needs probabilities"),
         (dict(refit="accuracy"), "refit="),
         (dict(landmarks="margin"), "looks at the targets"),
         (dict(n_components="auto"), "looks at the targets"),

@@ -1,8 +1,7 @@
 """All models of a search at once: every C, every split and every class, on one map of the rows.
 
 Model (c, f, t) has the C of number c, sees the rows of split f and separates class t:
-lam = 1 / (C W_f), W_f the weight of the rows it sees. The axis is ordered in this way, C outermost,
-so that models side by side learn from about the same rows.
+lam = 1 / (C W_f), W_f the weight of the rows it sees.
 """
 
 from __future__ import annotations
@@ -41,6 +40,8 @@ FEWEST_TOGETHER = 32
 """Models from which the blocked form is faster than loops over rows, by measurement."""
 PILOTS = 7
 """Values of C at most for which the multiplier of the steps is sought; it is interpolated between."""
+PILOT_OUTPUTS = 4
+"""Classes at most that take part in it."""
 NEAR = (8.0, 3.0, 1.2, 0.5, 0.2)
 """Times the multiplier expected from the last C: the grid of a pilot. Started from the whole grid,
 pilots for large C jumped to steps all of which are truncated, in 3 of 8 cases on ADULT."""
@@ -172,7 +173,14 @@ class ManyModels:
         deadline: float,
         pool: ThreadPoolExecutor | None,
     ) -> tuple[Array, Array, bool]:
-        """By the blocked form, every model with its own rows."""
+        """By the blocked form, every model with its own rows.
+
+        Models of one class come together: they learn from about the same rows, so that the products of
+        a group of models leave out all others.
+        """
+        n_Cs, F, T = self.shape
+        by_class = np.arange(n_Cs * F * T).reshape(n_Cs * F, T).T.ravel()
+        axis, sort, split = axis.take(by_class), sort[by_class], split[by_class]
         steps = self.epochs * self.splits.seen[split]
         driver = ManyDriver(
             self.mapped,
@@ -187,7 +195,9 @@ class ManyModels:
         )
         total = self.epochs * self.order.n_rows
         in_time = driver.advance(total, deadline) == total
-        return *driver.model(), in_time
+        coef, intercept = driver.model()
+        back = np.argsort(by_class)
+        return coef[back], intercept[back], in_time
 
     def _alone(
         self,
@@ -290,7 +300,9 @@ class ManyModels:
         if recipe.step == "strong" or recipe.step_scale is not None:
             return np.full(len(self.Cs), recipe.step_scale or 1.0)
         rows = np.flatnonzero(self.splits.weight[0] > 0.0)
-        bounds = self._bounds(sample, 0)
+        targets = self.splits.targets_of(0)
+        some = np.unique(np.linspace(0, len(targets) - 1, PILOT_OUTPUTS).round().astype(int))
+        bounds, targets = self._bounds(sample, 0)[some], targets[np.ix_(some, rows)]
         tried = np.unique(np.linspace(0, len(self.Cs) - 1, PILOTS).round().astype(int))
         found: list[float] = []
         for at, number in enumerate(tried):
@@ -306,7 +318,7 @@ class ManyModels:
             found.append(
                 choose_step_scale(
                     self.mapped,
-                    _RowTargets(self.splits.targets_of(0)[:, rows]),
+                    _RowTargets(targets),
                     len(rows),
                     axis,
                     total=self.epochs * len(rows),

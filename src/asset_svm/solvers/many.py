@@ -1,7 +1,8 @@
 """Many models on the same rows: classes, folds and values of C share V and G = V_B V_B^T.
 
 A group of models goes through a block in one thread: margins by a product, the scalar loop of the
-blocked form, the update by a product, the shrink. Threads meet once a block.
+blocked form, the update by a product, the shrink. Threads meet once a block; meanwhile one of them
+brings the rows of the next, and their G.
 
 Which rows a model sees is its own affair: ``split`` names the row of ``weight`` it obeys, and where
 that is negative it stands still. It takes the steps of a run by itself on the rows that it sees, in
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,12 @@ from asset_svm.solvers.state import ModelAxis, SolverState
 Array = npt.NDArray[Any]
 
 GROUP = 128
-"""Models that one thread steps through together: their part of a block stays in its cache."""
+"""Models at most that one thread steps through together: their part of a block stays in its cache."""
+FEWEST = 16
+"""Models for which a group of their own is worth it."""
+GROUPS = 4
+"""There are as many groups, or a multiple: two or four threads have the same to do. How many threads
+there are must not matter, because products of other shapes are rounded in other ways."""
 SHORTEST, LONGEST = 32, 256
 """Rows of a block, as many as there are models between these: G costs a row twice the block's length
 times d, products with coef four times the number of models times d."""
@@ -122,6 +129,23 @@ def step_through(
     coef += (a * scale.astype(dtype)).T @ block
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A block up to step ``stop``: V_B, G and what models see of it."""
+
+    stop: int
+    V: Array
+    G: Array
+    sight: Sight
+
+
+def group_size(n_models: int) -> int:
+    """Models of a group."""
+    groups = -(-n_models // GROUP)
+    groups = -(-groups // GROUPS) * GROUPS
+    return max(-(-n_models // groups), FEWEST)
+
+
 class ManyDriver:
     """One run of K models, each over its own rows.
 
@@ -153,13 +177,13 @@ class ManyDriver:
         average_from: Array,
         *,
         pool: ThreadPoolExecutor | None = None,
-        group: int = GROUP,
+        group: int | None = None,
         block_rows: int | None = None,
     ):
         self.rows, self.order, self.targets = rows, order, targets
         self.sort, self.weight, self.split = sort, weight, split
         self.axis, self.average_from, self.pool = axis, average_from, pool
-        self.group = group
+        self.group = group or group_size(len(axis.lam))
         self.block_rows = block_rows or int(np.clip(len(axis.lam), SHORTEST, LONGEST))
         self.state = SolverState.zeros(len(axis.lam), rows.dimension, rows.dtype)
         self.position = 0
@@ -167,27 +191,45 @@ class ManyDriver:
     def advance(self, steps: int, deadline: float = np.inf) -> int:
         """Visit ``steps`` more rows, or as many as end by ``deadline`` (time.perf_counter)."""
         begin, end = self.position, self.position + steps
-        while self.position < end:
-            stop = min(self.position - self.position % self.block_rows + self.block_rows, end)
-            self._run(stop)
-            self.position = stop
+        ready = self._prepare(begin, end)
+        while ready is not None:
+            coming = self._run(ready, partial(self._prepare, ready.stop, end))
+            self.position = ready.stop
             if time.perf_counter() > deadline:
                 break
+            ready = coming()
         return self.position - begin
 
-    def _run(self, stop: int) -> None:
-        visited = self.order.rows(self.position, stop)
+    def _prepare(self, first: int, end: int) -> Prepared | None:
+        """The block that begins at step ``first``, if there is one."""
+        if first >= end:
+            return None
+        stop = min(first - first % self.block_rows + self.block_rows, end)
+        visited = self.order.rows(first, stop)
         V, positions = self.rows.fetch(visited)
         block = V[positions, : self.rows.dimension]
-        G = block @ block.T
         sight = Sight(self.targets(visited), self.sort, self.weight[:, visited], self.split)
+        return Prepared(stop, block, block @ block.T, sight)
+
+    def _run(
+        self, block: Prepared, following: Callable[[], Prepared | None]
+    ) -> Callable[[], Prepared | None]:
+        """Take all models through a block; returns where to get what ``following`` gives."""
         K = len(self.axis.lam)
         nothing = np.empty((K, 0))
 
         def run(first: int) -> None:
             models = slice(first, min(first + self.group, K))
             step_through(
-                block, G, sight, self.axis, self.state, self.average_from, models, nothing, nothing
+                block.V,
+                block.G,
+                block.sight,
+                self.axis,
+                self.state,
+                self.average_from,
+                models,
+                nothing,
+                nothing,
             )
             self._shrink(models)
 
@@ -196,12 +238,16 @@ class ManyDriver:
             for first in starts:
                 run(first)
         else:
-            list(self.pool.map(run, starts))
+            parts = [self.pool.submit(run, first) for first in starts]
+            following = self.pool.submit(following).result
+            for part in parts:
+                part.result()
         if not self.state.is_finite():
             raise NonFiniteError(
                 f"The iterates are no longer finite after step {int(self.state.steps.max())}; "
                 "scale the columns of X (StandardScaler), lower gamma, or search smaller C."
             )
+        return following
 
     def _shrink(self, models: slice) -> None:
         """Shrink by what is due, where there is a metric: once a block."""

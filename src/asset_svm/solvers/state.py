@@ -83,6 +83,17 @@ class ModelAxis:
             horizon=line_up("horizon"),
         )
 
+    def take(self, which: Array) -> ModelAxis:
+        """Some of the models, or all of them in another order."""
+        return replace(
+            self,
+            lam=self.lam[which],
+            radius=self.radius[which],
+            bound=self.bound[which],
+            eta=self.eta[which],
+            horizon=self.horizon[which],
+        )
+
     @property
     def loop_lam(self) -> Array:
         """lam as the compiled loop sees it."""

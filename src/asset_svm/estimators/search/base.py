@@ -256,6 +256,7 @@ class _Search:
             rng = np.random.default_rng([self.seed, 7])
             kept = np.sort(rng.permutation(m)[: round(share * m)])
             rows, splits = rows.take(kept), restricted(splits, kept, m)
+        self.learner.set_params(landmarks=owner.landmarks)
         if check.is_integer(owner.n_components):
             count = int(owner.n_components)
             self.learner.set_params(n_components=min(count, len(rows.y)) if share < 1.0 else count)

@@ -72,6 +72,10 @@ class MapSearch:
         rows = self.rows
         engine = learner._engine(rows.X)
         phi = learner._draw_map(engine, rows.X, rows.uneven, self.seed)
+        if isinstance(learner.landmarks, str) and learner.landmarks == "kmeans":
+            learner.set_params(
+                landmarks=phi.components
+            )  # for the next gammas: they do not depend on it
         metric, mapped = None, phi
         if learner._step == "metric":
             metric = engine.find_metric(phi, rows.X, rows.weight, self.seed)

@@ -62,7 +62,13 @@ def check_one_scoring(estimator: Any, scoring: Any) -> Any:
             f"scoring={scoring!r} is neither a name nor a function; a search has one score, such as "
             'scoring="balanced_accuracy".'
         )
-    return check_scoring(estimator, scoring=scoring)
+    scorer = check_scoring(estimator, scoring=scoring)
+    if getattr(scorer, "_response_method", None) == "predict_proba":
+        raise ValueError(
+            f"scoring={scoring!r} needs probabilities, and models of a search have decisions; choose "
+            "another, and calibrate the best model with CalibratedClassifierCV."
+        )
+    return scorer
 
 
 def scores(
