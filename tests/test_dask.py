@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
 
 pytest.importorskip("distributed", reason='needs the extra "dask": pip install "asset-svm[dask]"')
 
@@ -23,6 +24,7 @@ import dask.dataframe as dd
 import pandas as pd
 from distributed import Client, LocalCluster
 
+import asset_svm
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.dask import ClusterError, DaskAssetClassifier, DaskAssetRegressor, cluster, read_parquet
 
@@ -249,6 +251,26 @@ def test_what_becomes_local_is_the_plain_estimator(two_shards, blobs):
     np.testing.assert_array_equal(two_shards.predict(chunked(X, y, 999)[0]).compute(), local.predict(X))
     np.testing.assert_array_equal(two_shards.predict(X), local.predict(X))
     assert local.partial_fit(X[:100], y[:100]).t_ > 16000
+
+
+def test_a_model_file_holds_the_plain_estimator(two_shards, blobs, tmp_path):
+    path = tmp_path / "model.asset"
+    asset_svm.save(two_shards, path)
+    loaded = asset_svm.load(path)
+    assert type(loaded) is AssetClassifier and loaded.get_params() == two_shards.to_local().get_params()
+    np.testing.assert_array_equal(loaded.predict(blobs[0]), two_shards.predict(blobs[0]))
+    with pytest.raises(NotFittedError):
+        asset_svm.save(DaskAssetClassifier(), path)
+
+
+def test_the_parameters_are_those_of_the_plain_estimator_and_of_the_cluster():
+    plain, own = AssetClassifier().get_params(), dict(client=None, n_shards=None, rounds_per_epoch=None)
+    assert DaskAssetClassifier().get_params() == plain | own
+    assert repr(DaskAssetRegressor("linear", epsilon=2, n_shards=3)) == (
+        "DaskAssetRegressor(epsilon=2, kernel='linear', n_shards=3)"
+    )
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shards'"):
+        DaskAssetClassifier(shards=3)
 
 
 def test_clones_share_the_client_and_pickles_have_none(client, blobs):

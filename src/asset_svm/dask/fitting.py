@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import ClassVar
@@ -20,7 +20,7 @@ from asset_svm.dask.fit import ClusterFit
 from asset_svm.dask.partitions import column_names, is_collection
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.decision import Decision
-from asset_svm.estimators.documentation import document as document_common
+from asset_svm.estimators.documentation import document
 from asset_svm.estimators.fitting import all_or_nothing, forget, results
 from asset_svm.estimators.learning import Learner
 from asset_svm.estimators.monitor import shown
@@ -42,18 +42,30 @@ NOT_HERE = {
     "early_stopping": (False, "no rows are held out"),
     "time_limit": (None, "workers do not stop in the middle of a round"),
     "warm_start": (False, "every fit begins anew"),
+    "device": ("cpu", "workers use their processors"),
 }
 
-OF_ONE_MACHINE = ("n_cells", "n_partitions", "device", "precision", "cells_", "n_cells_")
-"""Parameters and attributes that the estimators of one machine have alone."""
+def on_cluster(cls: type) -> type:
+    """Give an estimator the parameters of the plain one, those of a cluster, and the words for both.
 
+    scikit-learn reads the parameters off the signature of the constructor: it is made, not repeated.
+    """
 
-def document(cls: type) -> type:
-    """Fill in what all estimators share, less what a cluster has not, and what those on clusters do."""
-    cls = document_common(cls)
-    entries = rf"^(?:{'|'.join(OF_ONE_MACHINE)}) : .*\n(?:    .*\n)*"
-    text = re.sub(entries, "", cls.__doc__ or "", flags=re.MULTILINE)
-    cls.__doc__ = text.replace("%(cluster)s", CLUSTER)
+    def __init__(
+        self, kernel="rbf", *, client=None, n_shards=None, rounds_per_epoch=None, **parameters
+    ):
+        super(cls, self).__init__(kernel, **parameters)
+        self.client = client
+        self.n_shards = n_shards
+        self.rounds_per_epoch = rounds_per_epoch
+
+    *own, _ = list(inspect.signature(__init__).parameters.values())[2:]
+    plain = inspect.signature(cls._local.__init__).parameters.values()
+    __init__.__signature__ = inspect.Signature([*plain, *own])
+    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+    cls.__init__ = __init__
+    cls = document(cls)
+    cls.__doc__ = (cls.__doc__ or "").replace("%(cluster)s", CLUSTER)
     return cls
 
 
@@ -62,11 +74,6 @@ class DaskLearner(Learner):
 
     _local: ClassVar[type[Learner]]
     _metric: ClassVar[Callable[..., float]]
-
-    def _place(self, client, n_shards, rounds_per_epoch) -> None:
-        self.client = client
-        self.n_shards = n_shards
-        self.rounds_per_epoch = rounds_per_epoch
 
     def __sklearn_clone__(self):
         # A client is a connection: the clone shares it.
@@ -153,7 +160,7 @@ class DaskLearner(Learner):
             value = getattr(self, name)
             if value != usual:
                 raise ValueError(
-                    f"{name}={value!r} does not work on a cluster, where {why}; set {name}={usual}."
+                    f"{name}={value!r} does not work on a cluster, where {why}; set {name}={usual!r}."
                 )
 
     def _connection(self) -> Client:
