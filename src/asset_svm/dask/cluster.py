@@ -8,9 +8,11 @@ seen in the model. When nothing can be done the run ends with a ``ClusterError``
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -32,6 +34,8 @@ POLL = 0.5
 """Seconds between two looks at the cluster."""
 NAP = 0.002
 """Seconds between two looks at futures, which cost nothing."""
+ANSWER = 5.0
+"""Seconds that one look may take: a scheduler that stands still keeps its connections."""
 GRACE = 20.0
 """Seconds that a scheduler may be out of reach, or a cluster be without workers."""
 MOST_MOVES = 5
@@ -44,27 +48,66 @@ class Watch:
 
     def __init__(self, client: Client):
         self.client, self.address = client, client.scheduler.address
-        self._well = time.monotonic()
+        self._missed: float | None = None
 
-    def workers(self) -> dict[str, Any]:
-        """The workers by their addresses; none while the scheduler is out of reach."""
-        client, now = self.client, time.monotonic()
-        found: dict[str, Any] = {}
+    def workers(self) -> dict[str, int]:
+        """The threads of each worker; nothing while there is none, or no answer."""
+        client, found = self.client, None
         if client.status == "running":
-            found = client.scheduler_info(n_workers=-1)["workers"]
+            try:
+                found = client.sync(client.scheduler.ncores, callback_timeout=ANSWER)
+            except OSError:  # timeouts among them: a scheduler may stand still
+                found = None
         if found:
-            self._well = now
-        elif now - self._well > GRACE or client.status in ("closed", "closing"):
-            if client.status == "running":
-                raise ClusterError(
-                    f"The cluster of {self.address} has had no worker for {GRACE:.0f} s; "
-                    "start workers and fit again."
-                )
-            raise ClusterError(
-                f"The scheduler {self.address} does not answer; the run ends without a model: start "
-                "the cluster again and fit again."
-            )
-        return found
+            self._missed = None
+            return dict(found)
+        now = time.monotonic()
+        self._missed = self._missed or now
+        if client.status in ("closed", "closing") or now - self._missed > GRACE:
+            raise self._gone() if found is None else ClusterError(
+                f"The cluster of {self.address} has had no worker for {GRACE:.0f} s; "
+                "start workers and fit again."
+            )  # fmt: skip
+        return {}
+
+    def _gone(self) -> ClusterError:
+        return ClusterError(
+            f"The scheduler {self.address} does not answer; the run ends without a model: start "
+            "the cluster again and fit again."
+        )
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Whatever Dask raises inside because it was closed becomes one sentence."""
+        try:
+            yield
+        except ClusterError:
+            raise
+        except Exception as error:
+            if self.client.status == "running":
+                raise
+            raise self._gone() from error
+
+    def wait(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """What a function of Dask returns that would wait without end for a cluster that is gone."""
+        answer: list[Any] = []
+
+        def run() -> None:
+            try:
+                answer.extend((True, function(*args, **options)))
+            except BaseException as error:
+                answer.extend((False, error))
+
+        thread = threading.Thread(target=run, daemon=True, name="asset-wait")
+        thread.start()
+        thread.join(POLL)
+        while thread.is_alive():
+            self.workers()
+            thread.join(POLL)
+        well, value = answer
+        if not well:
+            raise value
+        return value
 
     def gather(self, futures: Sequence[Future]) -> list[Any]:
         """The results of all, in order, while there is a cluster."""
@@ -73,7 +116,17 @@ class Watch:
             self.workers()
             done = finished(left)
             left = [future for future in left if future not in done]
-        return [result_of(future) for future in futures]
+        return [self.result(future) for future in futures]
+
+    def result(self, future: Future) -> Any:
+        """The result of a future that is done; a lost one is a ``ClusterError``."""
+        try:
+            return self.wait(future.result)
+        except LOST as error:
+            raise ClusterError(
+                f"Dask gave up {future.key}: {error}. Rows that were scattered, or whose workers die "
+                "again and again, cannot be computed anew; persist collections that know their source."
+            ) from error
 
 
 def finished(futures: Sequence[Future]) -> set[Future]:
@@ -84,17 +137,6 @@ def finished(futures: Sequence[Future]) -> set[Future]:
         if found or time.monotonic() > end:
             return found
         time.sleep(NAP)
-
-
-def result_of(future: Future) -> Any:
-    """The result of a future that is done; a lost one is a ``ClusterError``."""
-    try:
-        return future.result(timeout=GRACE)
-    except (*LOST, TimeoutError) as error:
-        raise ClusterError(
-            f"Dask gave up {future.key}: {error}. Rows that were scattered, or whose workers die "
-            "again and again, cannot be computed anew; persist collections that know their source."
-        ) from error
 
 
 @dataclass(eq=False)
@@ -112,7 +154,7 @@ class ShardedRun:
 
     Parameters
     ----------
-    client : Client
+    watch : Watch
     parts : list of lists of Delayed
         The parts of each shard, from their source.
     loaded : list of lists of Delayed
@@ -130,7 +172,7 @@ class ShardedRun:
 
     def __init__(
         self,
-        client: Client,
+        watch: Watch,
         parts: Sequence[Sequence[Delayed]],
         loaded: Sequence[Sequence[Delayed]],
         sizes: Sequence[int],
@@ -140,11 +182,11 @@ class ShardedRun:
         snapshot_rounds: int,
         dtype: Any,
     ):
-        self.client, self.parts, self.sizes, self.dtype = client, parts, sizes, dtype
+        self.watch, self.client = watch, watch.client
+        self.parts, self.sizes, self.dtype = parts, sizes, dtype
         self.assignment, self.snapshots = assignment, list(befores)
         self.snapshot_rounds = snapshot_rounds
         self.id = uuid4().hex[:8]
-        self.watch = Watch(client)
         self.means: list[Model | None] = []
         self.moves = Counter[int]()
         self._assignments: dict[str, Future] = {}
@@ -159,7 +201,6 @@ class ShardedRun:
             worker = max(fair, key=lambda w: (near[w], -load[w], w))
             load[worker] += sizes[number]
             self.homes[number] = self._settle(number, worker, loaded[number])
-        self.watch.gather([home.part for home in self.homes.values()])
 
     @property
     def plan(self) -> Plan:
@@ -181,7 +222,7 @@ class ShardedRun:
         part = client.compute(rows, workers=[worker])
         place = client.submit(Place, key=self._key("place", number), workers=[worker], pure=False)
         if worker not in self._assignments:
-            sent = client.scatter(self.assignment, workers=[worker], hash=False)
+            sent = self.watch.wait(client.scatter, self.assignment, workers=[worker], hash=False)
             self._assignments[worker] = sent
         return Home(worker, part, place, self._assignments[worker])
 
@@ -215,7 +256,7 @@ class ShardedRun:
                 homeless = bool(workers) and self.homes[number].worker not in workers
                 if future in done and future.status == "finished":
                     try:
-                        answer = future.result(timeout=GRACE)
+                        answer = self.watch.wait(future.result, timeout=GRACE)
                     except (*LOST, TimeoutError):  # with its worker, before it came here
                         self._move(number)
                         answer = None
@@ -224,7 +265,7 @@ class ShardedRun:
                         del waiting[number]
                         continue
                 elif future in done and future.status == "error":
-                    error = future.exception(timeout=GRACE)
+                    error = self.watch.wait(future.exception, timeout=GRACE)
                     if not isinstance(error, LOST):
                         raise error
                     self._move(number)

@@ -130,7 +130,7 @@ class ClusterFit:
         lifted = rows.index[lifted_rows(sample)]
         del sample
         cluster = ShardedRun(
-            self.client,
+            self.watch,
             [[self.parts[k] for k in members] for members in groups],
             [[loaded[k] for k in members] for members in groups],
             self.sizes,
@@ -271,7 +271,7 @@ class ClusterFit:
 
     def _holders(self, loaded: Any, groups: list[list[int]]) -> list[Counter[str]]:
         """For each shard, how many of its parts each worker has."""
-        where = self.client.who_has(futures_of(loaded))
+        where = self.watch.wait(self.client.who_has, futures_of(loaded))
         keys = [part.key for part in loaded]
         return [Counter(w for k in members for w in where.get(keys[k], ())) for members in groups]
 

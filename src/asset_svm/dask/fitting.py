@@ -181,7 +181,8 @@ class DaskLearner(Learner):
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
             fit = ClusterFit(self, self._connection(), X, y, sample_weight, watch)
-            solution, rows, encoded = fit.run()
+            with fit.watch.watching():
+                solution, rows, encoded = fit.run()
             forget(self, keep=("classes_",))
             self.n_features_in_ = fit.n_features
             names = column_names(X)
