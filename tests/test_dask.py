@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
 
 pytest.importorskip("distributed", reason='needs the extra "dask": pip install "asset-svm[dask]"')
 
@@ -26,7 +27,14 @@ from distributed import Client, LocalCluster
 
 import asset_svm
 from asset_svm import AssetClassifier, AssetRegressor
-from asset_svm.dask import ClusterError, DaskAssetClassifier, DaskAssetRegressor, cluster, read_parquet
+from asset_svm.dask import (
+    ClusterError,
+    DaskAssetClassifier,
+    DaskAssetRegressor,
+    cells,
+    cluster,
+    read_parquet,
+)
 
 pytestmark = pytest.mark.dask
 
@@ -240,6 +248,90 @@ def test_files(client, blobs, tmp_path):
         read_parquet(str(tmp_path / "part-*.parquet"), "nothing")
 
 
+# Cells --------------------------------------------------------------------------------------------
+
+CELLS = dict(gamma=0.5, n_cells=8, C=3.0, random_state=0)
+
+
+def test_cells_over_workers_are_the_plain_estimators_bit_for_bit(client, blobs, tmp_path):
+    X, y = blobs
+    plain = AssetClassifier(**CELLS, n_partitions=2).fit(X, y)
+    model = DaskAssetClassifier(**CELLS, n_partitions=2).fit(*chunked(X, y, 700))
+    decisions = model.decision_function(chunked(X, y, 900)[0]).compute()
+    np.testing.assert_array_equal(decisions, plain.decision_function(X))
+    assert model.objective_ == plain.objective_ and model.dual_gap_ == plain.dual_gap_
+    assert model.n_cells_ == plain.n_cells_ == 8 and model.t_ == plain.t_ and len(model.history_) == 2
+    asset_svm.save(model, tmp_path / "cells.asset")
+    np.testing.assert_array_equal(asset_svm.load(tmp_path / "cells.asset").predict(X), plain.predict(X))
+    assert model.to_local().partial_fit(X[:500], y[:500]).score(X, y) > 0.85
+
+
+def test_cells_do_not_depend_on_partitions_or_workers(client, blobs):
+    first = sorted(client.scheduler_info()["workers"])[0]
+    placed = client.persist(chunked(*blobs, 2000), workers=[first])
+    model = DaskAssetClassifier(**CELLS, tol=1e-4).fit(*placed)
+    other = DaskAssetClassifier(**CELLS, tol=1e-4).fit(*chunked(*blobs, 300))
+    decisions = model.decision_function(blobs[0])
+    np.testing.assert_array_equal(decisions, other.decision_function(blobs[0]))
+    assert model.dual_gap_ <= 1e-4 * model.objective_
+
+
+def test_cells_of_a_sample_hold_all_rows(client, blobs, monkeypatch):
+    """The partition is grown from some rows; each cell is the exact SVM of all rows in it."""
+    monkeypatch.setattr(cells, "SAMPLE_ROWS", 600)
+    X, y = blobs
+    w = np.where(np.arange(4000) % 3 == 0, 2.0, 1.0)
+    model = DaskAssetClassifier(**(CELLS | dict(n_cells=40)), tol=1e-6).fit(
+        *chunked(X, y, 1000), da.from_array(w, chunks=1000)
+    )
+    of = model.cells_[0].partition.assign(X)
+    assert 20 <= model.n_cells_ <= 60 and np.bincount(of).sum() == 4000
+    np.testing.assert_allclose(model.cells_[0].shares, np.bincount(of, weights=w) / w.sum(), rtol=1e-12)
+    cell = np.flatnonzero(of == 0)
+    K = rbf_kernel(X[cell].astype(float), gamma=0.5)
+    # Coordinate ascent on the dual: a reference of its own.
+    alpha, f = np.zeros(len(cell)), np.zeros(len(cell))
+    for _ in range(3000):
+        for i in range(len(cell)):
+            new = np.clip(alpha[i] + (1 - y[cell][i] * f[i]), 0, CELLS["C"] * w[cell][i])
+            f += (new - alpha[i]) * y[cell][i] * K[:, i]
+            alpha[i] = new
+    np.testing.assert_allclose(model.decision_function(X[cell]), f, atol=2e-3)
+
+
+def test_cells_too_large_to_be_solved_whole_are_approximated(client, blobs):
+    X, y = blobs
+    settings = CELLS | dict(memory_limit=1e6, max_iter=5, n_components=100)
+    plain = AssetClassifier(**settings).fit(X, y)
+    model = DaskAssetClassifier(**settings).fit(*chunked(X, y, 1000))
+    assert any(type(cell).__name__ == "Nested" for cell in model.cells_[0].decisions)
+    np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+
+
+def test_cells_of_sparse_rows_of_names_and_of_a_regression(client, waves):
+    X, y = make_classification(1500, 20, n_informative=6, n_classes=3, random_state=0)
+    X[np.abs(X) < 0.5] = 0
+    names = np.array(["a", "bb", "ccc"])[y]
+    blocks = da.from_array(X, chunks=(400, -1)).map_blocks(sp.csr_matrix)
+    plain = AssetClassifier(n_cells=5, random_state=0).fit(sp.csr_matrix(X), names)
+    model = DaskAssetClassifier(n_cells=5, random_state=0).fit(blocks, da.from_array(names, chunks=400))
+    assert (model.predict(blocks).compute() == plain.predict(sp.csr_matrix(X))).mean() > 0.999
+    X, y = waves
+    frame = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y + 5.0}), npartitions=3)
+    settings = dict(n_cells=4, fit_intercept=True, C=10, random_state=0)
+    model = DaskAssetRegressor(**settings).fit(frame[["a", "b"]], frame["y"])
+    plain = AssetRegressor(**settings).fit(X, y + 5.0)
+    predicted = model.predict(frame[["a", "b"]]).compute()
+    np.testing.assert_allclose(predicted, plain.predict(X), rtol=1e-9)
+
+
+def test_bundles_share_the_work():
+    counts = np.array([900, 10, 10, 500, 480, 20])
+    of, sizes = cells.bundles(counts, 3)
+    assert len(set(of[counts > 400])) == 3 and sizes == [int(counts[of == b].sum()) for b in range(3)]
+    assert cells.bundles(counts, 100)[1] == sorted(counts, reverse=True)
+
+
 # The estimator ------------------------------------------------------------------------------------
 
 
@@ -355,22 +447,30 @@ def test_without_a_client_it_says_how_to_get_one(monkeypatch):
 # Faults -------------------------------------------------------------------------------------------
 
 
-def when_round(client, number, act):
-    """Do something as soon as this round, or a later one, is being run."""
+def when_running(client, is_due, act):
+    """Do something as soon as such a task is being run, by its key."""
 
-    def rounds(dask_scheduler):
-        keys = [key for key, task in dask_scheduler.tasks.items() if task.state == "processing"]
-        return [int(key.split("-")[2]) for key in keys if str(key).startswith("asset_round-")]
+    def keys(dask_scheduler):
+        return [str(key) for key, task in dask_scheduler.tasks.items() if task.state == "processing"]
 
     def watch():
         end = time.monotonic() + 120
         while time.monotonic() < end:
-            if max(client.run_on_scheduler(rounds), default=-1) >= number:
+            if any(map(is_due, client.run_on_scheduler(keys))):
                 act()
                 return
             time.sleep(0.005)
 
     return in_background(watch)
+
+
+def when_round(client, number, act):
+    """Do something as soon as this round, or a later one, is being run."""
+
+    def is_due(key):
+        return key.startswith("asset_round-") and int(key.split("-")[2]) >= number
+
+    return when_running(client, is_due, act)
 
 
 @pytest.fixture(scope="module")
@@ -394,6 +494,23 @@ def test_a_worker_killed_in_a_round_changes_nothing(client, slow_problem):
     assert same_model(model, expected)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
     client.wait_for_workers(2, timeout=30)
+
+
+def test_a_worker_killed_while_it_solves_cells_changes_nothing(client, slow_problem):
+    settings = dict(n_cells=16, C=10.0, random_state=0)
+    X, y = slow_problem
+    expected = DaskAssetClassifier(**settings).fit(*chunked(X, y, 6000))
+    pids = client.run(os.getpid)
+    victim = pids[sorted(pids)[0]]
+    kill = lambda: os.kill(victim, signal.SIGKILL)  # noqa: E731
+    watching = when_running(client, lambda key: key.startswith("solve_cells"), kill)
+    model = DaskAssetClassifier(**settings).fit(*chunked(X, y, 6000))
+    watching.join()
+    assert victim not in client.run(os.getpid).values()
+    np.testing.assert_array_equal(
+        model.decision_function(X[:1000]), expected.decision_function(X[:1000])
+    )
+    client.wait_for_workers(2, timeout=60)
 
 
 def test_scattered_rows_cannot_be_computed_again_and_it_says_so(client, slow_problem):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -148,17 +148,7 @@ def fit_cells(estimator: Any, rows: Any, encoded: Any, kernel: Kernel, seed: int
     """Train the cells of every partition and store the result on the estimator."""
     lam = estimator._lam(rows)
     deadline = begun + estimator.time_limit if estimator.time_limit else float("inf")
-    problem = CellProblem(
-        kernel,
-        rows.X,
-        encoded.targets,
-        encoded.loss,
-        rows.weight / (lam * rows.weight.sum()),
-        lam,
-        estimator._free_intercept,
-        deadline=deadline,
-        **({} if estimator.tol is None else {"tol": estimator.tol}),
-    )
+    problem = cell_problem(estimator, rows, encoded, kernel, lam, rows.weight.sum(), deadline)
     count = resolve_cells(estimator.n_cells, len(rows.y))
     threads = max(estimator._host_engine().n_threads, blas_threads())
     if callable(kernel.name):
@@ -173,27 +163,73 @@ def fit_cells(estimator: Any, rows: Any, encoded: Any, kernel: Kernel, seed: int
         memory = estimator._host_engine().memory()
         matrix = problem.entry_bytes * min(max(map(len, groups)), problem.largest(memory)) ** 2
         outer = max(min(threads, memory // max(matrix, 1)), 1) if len(groups) >= 2 * threads else 1
-        train = _trainer(
-            estimator, rows, encoded, problem, groups, seed + 7919 * number, threads // outer
-        )
+        train = cell_trainer(
+            estimator, rows, encoded, problem, groups, partition_seed(seed, number), threads // outer,
+            problem.largest(memory),
+        )  # fmt: skip
         fitted = side_by_side(train, range(len(groups)), outer)
         decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())
         parts.append(CellModels(partition, decisions, shares(rows, groups), mean, len(rows.y)))
-        histories.append(
-            {
-                "partition": number,
-                "cells": partition.n_cells,
-                "seconds": time.perf_counter() - begun,
-                "objective": float(sum(f.objective for f in fitted)),
-                "dual_gap": float(sum(f.dual_gap for f in fitted)),
-                "sweeps": max(f.sweeps for f in fitted),
-                "converged": all(f.converged for f in fitted),
-            }
-        )
+        histories.append(partition_record(number, fitted, time.perf_counter() - begun))
         if time.perf_counter() > deadline:
             break
-    alone = callable(kernel.name)
-    estimator._decision = CellDecision(parts, encoded.targets.n_models, rows.X.dtype, alone)
+    store_cells(estimator, parts, histories, kernel, lam, encoded.targets.n_models, rows.X.dtype)
+    if deadline == float("inf"):
+        warn_of_gaps(histories, problem.tol)
+
+
+def cell_problem(
+    estimator: Any,
+    rows: Any,
+    encoded: Any,
+    kernel: Kernel,
+    lam: float,
+    total_weight: float,
+    deadline: float = float("inf"),
+) -> CellProblem:
+    """What the cells of these rows share; ``total_weight`` is that of all rows there are."""
+    return CellProblem(
+        kernel,
+        rows.X,
+        encoded.targets,
+        encoded.loss,
+        rows.weight / (lam * total_weight),
+        lam,
+        estimator._free_intercept,
+        deadline=deadline,
+        **({} if estimator.tol is None else {"tol": estimator.tol}),
+    )
+
+
+def partition_seed(seed: int, number: int) -> int:
+    """The seed of a partition; its cells add their numbers."""
+    return seed + 7919 * number
+
+
+def partition_record(number: int, fitted: Sequence[FittedCell], seconds: float) -> dict[str, Any]:
+    """What the history tells of a partition."""
+    return {
+        "partition": number,
+        "cells": len(fitted),
+        "seconds": seconds,
+        "objective": float(sum(f.objective for f in fitted)),
+        "dual_gap": float(sum(f.dual_gap for f in fitted)),
+        "sweeps": max(f.sweeps for f in fitted),
+        "converged": all(f.converged for f in fitted),
+    }
+
+
+def store_cells(
+    estimator: Any,
+    parts: list[CellModels],
+    histories: list[dict[str, Any]],
+    kernel: Kernel,
+    lam: float,
+    n_models: int,
+    dtype: np.dtype,
+) -> None:
+    """The public face of a model of cells."""
+    estimator._decision = CellDecision(parts, n_models, dtype, alone=callable(kernel.name))
     estimator.cells_, estimator._cell_kernel = parts, kernel
     estimator.n_cells_ = int(np.mean([part.partition.n_cells for part in parts]).round())
     estimator.gamma_ = kernel.gamma
@@ -202,17 +238,22 @@ def fit_cells(estimator: Any, rows: Any, encoded: Any, kernel: Kernel, seed: int
     estimator.n_iter_ = max(record["sweeps"] for record in histories)
     estimator.objective_ = float(np.mean([record["objective"] for record in histories]))
     estimator.dual_gap_ = float(np.mean([record["dual_gap"] for record in histories]))
-    if not all(record["converged"] for record in histories) and deadline == float("inf"):
+
+
+def warn_of_gaps(histories: list[dict[str, Any]], tol: float) -> None:
+    """Warn where cells were not solved to their tolerance."""
+    if not all(record["converged"] for record in histories):
+        sweeps = max(record["sweeps"] for record in histories)
         warnings.warn(
-            f"Some cells have a duality gap above {problem.tol:g} of their objective after "
-            f"{estimator.n_iter_} sweeps; raise tol, or lower C.",
+            f"Some cells have a duality gap above {tol:g} of their objective after {sweeps} sweeps; "
+            "raise tol, or lower C.",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _Fitted:
+class FittedCell:
     """A trained cell."""
 
     decision: Callable[[Any], np.ndarray]
@@ -222,27 +263,30 @@ class _Fitted:
     converged: bool
 
 
-def _trainer(
+def cell_trainer(
     estimator: Any,
     rows: Any,
     encoded: Any,
     problem: CellProblem,
-    groups: list[np.ndarray],
+    groups: Sequence[np.ndarray] | Mapping[int, np.ndarray],
     seed: int,
     n_threads: int,
-) -> Callable[[int], _Fitted]:
-    """A function that trains a cell on its group of rows, with so many threads."""
+    largest: int,
+) -> Callable[[int], FittedCell]:
+    """A function that trains a cell on its group of rows, with so many threads.
+
+    Cells of more than ``largest`` rows get an approximation.
+    """
     targets = plain_targets(rows, encoded)
-    largest = problem.largest(estimator._host_engine().memory())
 
     def few(index: np.ndarray) -> tuple[Any, np.ndarray]:
         """Some rows of a cell and their targets."""
         some = index[:: -(-len(index) // KEPT_ROWS)]
         return rows.X[some], targets[some]
 
-    def exact(number: int, index: np.ndarray) -> _Fitted:
+    def exact(number: int, index: np.ndarray) -> FittedCell:
         found = problem.solve(index, seed + number, n_threads)
-        return _Fitted(
+        return FittedCell(
             _decision(problem.kernel, rows.X, found, encoded.offset, few(index)),
             float(found.objective.sum()),
             float(found.dual_gap.sum()),
@@ -250,15 +294,15 @@ def _trainer(
             found.converged,
         )
 
-    def approximate(number: int, index: np.ndarray) -> _Fitted:
-        (share,) = shares(rows, [index])
+    def approximate(number: int, index: np.ndarray) -> FittedCell:
+        share = problem.lam * float(problem.cost[index].sum())
         model = nested(estimator, problem.kernel, seed + number, problem.lam / share)
         if is_integer(model.n_components):
             model.set_params(n_components=min(model.n_components, len(index)))
         if problem.deadline < np.inf:
             model.set_params(time_limit=max(problem.deadline - time.perf_counter(), 1e-3))
         model.fit(rows.X[index], targets[index], sample_weight=rows.weight[index])
-        return _Fitted(
+        return FittedCell(
             in_columns(estimator, model, encoded),
             share * model.objective_,
             share * model.dual_gap_,
@@ -266,12 +310,12 @@ def _trainer(
             converged=True,
         )
 
-    def constant(index: np.ndarray) -> _Fitted:
+    def constant(index: np.ndarray) -> FittedCell:
         """A large cell with one class."""
         values = encoded.targets.block(index[:1])[:, 0]
-        return _Fitted(Constant(values, *few(index)), 0.0, 0.0, 0, converged=True)
+        return FittedCell(Constant(values, *few(index)), 0.0, 0.0, 0, converged=True)
 
-    def train(number: int) -> _Fitted:
+    def train(number: int) -> FittedCell:
         index = groups[number]
         if len(index) <= largest:
             return exact(number, index)
