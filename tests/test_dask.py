@@ -33,7 +33,6 @@ from asset_svm.dask import (
     DaskAssetRegressor,
     cells,
     cluster,
-    read_parquet,
 )
 
 pytestmark = pytest.mark.dask
@@ -79,6 +78,12 @@ def chunked(X, y, size):
 
 def same_model(one, other):
     return np.array_equal(one.coef_, other.coef_) and np.array_equal(one.intercept_, other.intercept_)
+
+
+def with_hole(block):
+    block = block.copy()
+    block[7:8] = None
+    return block
 
 
 def in_background(function):
@@ -233,19 +238,6 @@ def test_regression_on_dataframes(client, waves):
     assert same_model(alone, plain)
     constant = DaskAssetRegressor(epsilon=100.0).fit(lazy[["a", "b"]], lazy["y"])
     assert not constant.coef_.any() and constant.n_iter_ == 0
-
-
-def test_files(client, blobs, tmp_path):
-    X, y = blobs
-    frame = pd.DataFrame(X, columns=list("abc")).assign(label=y, w=1.0)
-    for number in range(2):
-        frame[number * 2000 : (number + 1) * 2000].to_parquet(tmp_path / f"part-{number}.parquet")
-    found = read_parquet(str(tmp_path / "part-*.parquet"), "label", "w")
-    model = DaskAssetClassifier(**SETTINGS).fit(*found)
-    assert model.n_shards_ == 2 and model.feature_names_in_.tolist() == ["a", "b", "c"]
-    assert model.score(*found[:2]) > 0.85
-    with pytest.raises(ValueError, match=r'target="nothing" is not among the columns'):
-        read_parquet(str(tmp_path / "part-*.parquet"), "nothing")
 
 
 # Cells --------------------------------------------------------------------------------------------
@@ -420,6 +412,7 @@ def test_progress_is_told_by_callbacks_and_task_names(client, blobs):
         ),
         (lambda X, y: (X * np.nan, y), {}, "X contains NaN"),
         (lambda X, y: (X, y * 0), {}, "y has one class"),
+        (lambda X, y: (X, y.astype(object).map_blocks(with_hole)), {}, "has no value in row 7"),
         (lambda X, y: (X[:0], y[:0]), {}, "X has no row of positive weight"),
         (lambda X, y: (X, y), {"tol": 0.1}, "tol=0.1 does not work on a cluster"),
         (lambda X, y: (X, y), {"n_components": "auto"}, 'n_components="auto" tries several'),
