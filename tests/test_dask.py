@@ -522,12 +522,21 @@ def test_scattered_rows_cannot_be_computed_again_and_it_says_so(client, slow_pro
 
 
 def test_a_cluster_without_workers_is_told(blobs, monkeypatch):
-    monkeypatch.setattr(cluster, "GRACE", 1.0)
+    monkeypatch.setattr(cluster, "STARTING", 1.0)
     options = dict(n_workers=0, processes=False, dashboard_address="127.0.0.1:0")
     with LocalCluster(**options) as empty, Client(empty, set_as_default=False) as connected:
         model = DaskAssetClassifier(client=connected)
         with pytest.raises(ClusterError, match="has had no worker for 1 s"):
             model.fit(*chunked(*blobs, 2000))
+
+
+def test_rows_that_no_worker_can_hold_are_told_before_it_is_stopped(client):
+    wide = da.zeros((300_000, 700), chunks=(15_000, -1), dtype=np.float32)
+    y = da.arange(300_000, chunks=15_000) % 2
+    with pytest.raises(
+        ClusterError, match=r"have to hold 8\d\d MB of rows, and Dask stops it at 859 MB"
+    ):
+        DaskAssetClassifier(**SETTINGS, n_shards=1).fit(wide, y)
 
 
 def test_a_worker_that_joins_late_changes_nothing(client, two_shards, blobs):

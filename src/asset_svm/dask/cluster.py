@@ -37,9 +37,17 @@ NAP = 0.002
 ANSWER = 5.0
 """Seconds that one look may take: a scheduler that stands still keeps its connections."""
 GRACE = 20.0
-"""Seconds that a scheduler may be out of reach, or a cluster be without workers."""
+"""Seconds that a scheduler may be out of reach."""
+STARTING = 60.0
+"""Seconds that a cluster may be without workers: new ones take their time."""
+PAUSE = 0.8
+"""Of its memory limit: there Dask stops a worker."""
+PROCESS_BYTES = 150_000_000
+"""What a worker takes without any rows."""
 MOST_MOVES = 5
 """Times that one shard may lose its home."""
+GONE = (OSError, KeyError)
+"""What sending to a worker raises that is no more, known to the scheduler or not."""
 LOST = (KilledWorker, FutureCancelledError, FuturesCancelledError, CommClosedError)
 
 
@@ -63,11 +71,15 @@ class Watch:
             return dict(found)
         now = time.monotonic()
         self._missed = self._missed or now
-        if client.status in ("closed", "closing") or now - self._missed > GRACE:
-            raise self._gone() if found is None else ClusterError(
-                f"The cluster of {self.address} has had no worker for {GRACE:.0f} s; "
+        if client.status in ("closed", "closing"):
+            raise self._gone()
+        if now - self._missed > (GRACE if found is None else STARTING):
+            if found is None:
+                raise self._gone()
+            raise ClusterError(
+                f"The cluster of {self.address} has had no worker for {STARTING:.0f} s; "
                 "start workers and fit again."
-            )  # fmt: skip
+            )
         return {}
 
     def _gone(self) -> ClusterError:
@@ -159,8 +171,8 @@ class ShardedRun:
         The parts of each shard, from their source.
     loaded : list of lists of Delayed
         The same as they lie on the cluster; let go of when the shards have them.
-    sizes : list of int
-        The rows of each shard.
+    sizes, n_bytes : list of int
+        The rows of each shard, and what they take in memory.
     holders : list of dict
         For each shard, how many of its parts each worker has already.
     assignment : Assignment
@@ -176,6 +188,7 @@ class ShardedRun:
         parts: Sequence[Sequence[Delayed]],
         loaded: Sequence[Sequence[Delayed]],
         sizes: Sequence[int],
+        n_bytes: Sequence[int],
         holders: Sequence[Counter[str]],
         assignment: Assignment,
         befores: Sequence[Snapshot],
@@ -183,7 +196,7 @@ class ShardedRun:
         dtype: Any,
     ):
         self.watch, self.client = watch, watch.client
-        self.parts, self.sizes, self.dtype = parts, sizes, dtype
+        self.parts, self.sizes, self.n_bytes, self.dtype = parts, sizes, n_bytes, dtype
         self.assignment, self.snapshots = assignment, list(befores)
         self.snapshot_rounds = snapshot_rounds
         self.id = uuid4().hex[:8]
@@ -200,7 +213,11 @@ class ShardedRun:
             fair = [w for w in workers if load[w] <= least + sizes[number] // 10]
             worker = max(fair, key=lambda w: (near[w], -load[w], w))
             load[worker] += sizes[number]
-            self.homes[number] = self._settle(number, worker, loaded[number])
+            self._check_room(number, worker)
+            try:
+                self.homes[number] = self._settle(number, worker, loaded[number])
+            except GONE:
+                self._move(number)
 
     @property
     def plan(self) -> Plan:
@@ -226,23 +243,42 @@ class ShardedRun:
             self._assignments[worker] = sent
         return Home(worker, part, place, self._assignments[worker])
 
+    def _check_room(self, number: int, worker: str) -> None:
+        """Dask would stop a worker whose memory is full, without end and without a word."""
+        info = self.watch.wait(self.client.scheduler_info, n_workers=-1)["workers"].get(worker, {})
+        limit = info.get("memory_limit") or float("inf")
+        others = [i for i, home in self.homes.items() if home.worker == worker and i != number]
+        rows = sum(self.n_bytes[i] for i in (*others, number))
+        if rows + PROCESS_BYTES > PAUSE * limit:
+            raise ClusterError(
+                f"Worker {worker} would have to hold {rows / 1e6:.0f} MB of rows, and Dask stops it at "
+                f"{PAUSE * limit / 1e6:.0f} MB; add workers or memory, or give float32 rows."
+            )
+
     def _move(self, number: int) -> None:
         """A new home for a shard whose old one is gone: the worker with the fewest rows."""
-        self.moves[number] += 1
-        if self.moves[number] > MOST_MOVES:
-            raise ClusterError(
-                f"Shard {number} lost its worker or its rows {MOST_MOVES + 1} times; look for what "
-                "ends workers (their memory limit?), and make the rows from a source that Dask can "
-                "read again, not by client.scatter."
-            )
-        workers = self._workers()
-        self._assignments.pop(self.homes[number].worker, None)
-        load = dict.fromkeys(workers, 0)
-        for other, home in self.homes.items():
-            if other != number and home.worker in load:
-                load[home.worker] += self.sizes[other]
-        freest = min(workers, key=lambda w: (load[w], w))
-        self.homes[number] = self._settle(number, freest, self.parts[number])
+        if number in self.homes:
+            self._assignments.pop(self.homes[number].worker, None)
+        while True:
+            self.moves[number] += 1
+            if self.moves[number] > MOST_MOVES:
+                raise ClusterError(
+                    f"Shard {number} lost its worker or its rows {MOST_MOVES + 1} times; look for what "
+                    "ends workers (their memory limit?), and make the rows from a source that Dask can "
+                    "read again, not by client.scatter."
+                )
+            workers = self._workers()
+            load = dict.fromkeys(workers, 0)
+            for other, home in self.homes.items():
+                if other != number and home.worker in load:
+                    load[home.worker] += self.sizes[other]
+            freest = min(workers, key=lambda w: (load[w], w))
+            self._check_room(number, freest)
+            try:
+                self.homes[number] = self._settle(number, freest, self.parts[number])
+                return
+            except GONE:  # that one is gone too, and the scheduler does not know yet
+                time.sleep(POLL * self.moves[number])
 
     def _everywhere(self, submit: Callable[[int, Past | None], Future]) -> list[Any]:
         """What every shard answers; where one was lost, after it has found a new home."""

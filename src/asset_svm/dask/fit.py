@@ -126,6 +126,7 @@ class ClusterFit:
             [[data.parts[k] for k in members] for members in groups],
             [[data.loaded[k] for k in members] for members in groups],
             self.sizes,
+            [sum(data.summaries[k].n_bytes for k in members) for members in groups],
             self._holders(groups),
             assignment,
             self._befores(lifted),

@@ -49,6 +49,7 @@ class Summary:
     """What the run must know of a part; ``values`` are the classes there, or the extremes of y."""
 
     n_rows: int
+    n_bytes: int
     skipped: int
     n_features: int
     dtype: np.dtype[Any]
@@ -163,7 +164,7 @@ def summarise(part: Part, numeric: bool) -> Summary:
     largest = float(w.max(initial=0.0))
     even = bool((w == largest).all())
     return Summary(
-        len(y), part.skipped, X.shape[1], X.dtype, sp.issparse(X),
+        len(y), part.__sizeof__(), part.skipped, X.shape[1], X.dtype, sp.issparse(X),
         float(w.sum()), largest, even, values, weights,
     )  # fmt: skip
 
