@@ -4,9 +4,11 @@ import importlib.util
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -182,6 +184,22 @@ def test_a_worker_killed_on_the_way_changes_nothing(scheduler, capsys):
         assert victim not in client.run(os.getpid).values()
     one, other = asset_svm.load("well.asset"), asset_svm.load("hurt.asset")
     np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+def test_ctrl_c_of_a_terminal_leaves_the_model_so_far(tmp_path):
+    """The signal reaches the workers too, which are of the same terminal."""
+    command = [sys.executable, "-m", "asset_svm.cli.main", "train", "part-*.parquet", *SMALL]
+    command += ["--max-iter", "100000", "--dask", "local", "--jobs", "1", "-o", "m.asset"]
+    with open("told", "w") as told:
+        process = subprocess.Popen(command, stderr=told, stdout=told, start_new_session=True)
+    end = time.monotonic() + 120
+    while "epoch" not in Path("told").read_text() and time.monotonic() < end:
+        time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(60) == 130
+    said = Path("told").read_text()
+    assert "the model so far is in m.asset" in said and "Traceback" not in said
+    assert asset_svm.load("m.asset").n_iter_ < 100000
 
 
 def test_rows_of_files_as_collections(scheduler, here, monkeypatch):

@@ -14,6 +14,8 @@ from asset_svm.cli.options import UsageError
 LOCAL = "local"
 PATIENCE = 5.0
 """Seconds for a scheduler to answer."""
+DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+"""Ctrl-C reaches the workers of a terminal too: they go on, and the command decides."""
 
 
 def check_dask() -> None:
@@ -35,6 +37,7 @@ def connected(where: str, workers: int | None) -> Iterator[Any]:
                 host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
                 silence_logs="ERROR",
+                preload=[DEAF],
             ) as processes,
             Client(processes) as client,
         ):
