@@ -193,7 +193,7 @@ def test_ctrl_c_of_a_terminal_leaves_the_model_so_far(tmp_path):
     with open("told", "w") as told:
         process = subprocess.Popen(command, stderr=told, stdout=told, start_new_session=True)
     end = time.monotonic() + 120
-    while "epoch" not in Path("told").read_text() and time.monotonic() < end:
+    while "epoch" not in Path("told").read_text() and process.poll() is None and time.monotonic() < end:
         time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(60) == 130
