@@ -3,8 +3,8 @@
     ASSET_DATA=folder python benchmarks/epoch_cost.py [--sets ijcnn,adult,mnist]
 
 Ratios of medians over alternating fits in one process. Three epochs: the mean one of a run of 25 (the
-default), where rows are mapped in the first and lifted when they are first learnt from; one after
-the first (the median); and the first. The pilot's time is that of the call itself.
+default), where rows are mapped in the first; one after the first (the median); and the first. The
+pilot's time is that of the call itself.
 """
 
 from __future__ import annotations

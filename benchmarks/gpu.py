@@ -1,10 +1,11 @@
 """MNIST-E on one NVIDIA card: 10^6 elastically deformed digits, made on the card, learnt there.
 
-    python benchmarks/gpu.py --output folder [--part sweep fit best stream predict] [--rows 1000000]
+    python benchmarks/gpu.py --output folder [--part sweep ... cells] [--rows 1000000]
 
 Prints times per phase beside the measured ceilings of the card, and the error after each pass; writes
 gpu.json and gpu.png (test error against time, as the paper's Figure 2). Training digits are deformed
-from MNIST's training digits, validation and test digits from two halves of its test digits.
+from MNIST's training digits, validation and test digits from two halves of its test digits. The part
+"cells" learns COVTYPE (ASSET_DATA) in cells, on the card and on the CPU.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,22 +25,26 @@ import torch
 import datasets as data
 from asset_svm import AssetClassifier
 from asset_svm.data import GivenOrder, OneVsRestTargets
+from asset_svm.engines.cells import CellProblem
 from asset_svm.engines.cuda import driver as card_driver
 from asset_svm.engines.cuda.blocks import BLOCK
 from asset_svm.engines.cuda.engine import CudaEngine
 from asset_svm.engines.cuda.maps import CardMap
 from asset_svm.engines.cuda.products import gram_blocks
+from asset_svm.engines.cuda.sweeps import CudaSweeps, Wave
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures
+from asset_svm.features.cells import grouped
 from asset_svm.kernels import Kernel
 from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, Cut, FractionWindow, ModelAxis, SolverState
 from asset_svm.steps import RobustStep, StrongStep
+from datasets.deformation import SMOOTHNESS, STRENGTH
 
 LAM, GAMMA = 1e-8, 0.01
 """The paper's, for MNIST-E."""
-SMOOTHNESS, STRENGTH = 4.0, 20.0
-"""Of the displacements: pixels over which they are alike, and a factor (0.8 pixels rms)."""
+TIME_GOAL = 15.0
+"""Seconds of a whole fit, in which the best settings are looked for."""
 RESULTS: dict[str, Any] = {}
 
 
@@ -152,7 +157,7 @@ def sweep(digits: Digits, dimensions: list[int], limits: dict[str, float]) -> No
                     phi: Any = FourierFeatures.sample(kernel, 784, d, rng)
                 else:
                     phi = engine.nystroem.sample(digits.X, kernel, d, rng)
-                mapped = engine.rows(phi, digits.X, screen=False)
+                mapped = engine.rows(phi, digits.X, lead=False)
             with clock() as features:
                 mapped.fill()
             if kind == "fourier" and d == max(dimensions):
@@ -207,7 +212,7 @@ def _from_host(phi: Any, digits: Digits) -> None:
     """The features once more, rows in pageable host memory; as halves, beside the first."""
     times = {}
     for name, X in (("card", digits.X), ("host", digits.X.cpu().numpy())):
-        again = CudaEngine(precision="float16", memory_limit=1 << 36).rows(phi, X, screen=False)
+        again = CudaEngine(precision="float16", memory_limit=1 << 36).rows(phi, X, lead=False)
         with clock() as spent:
             again.fill()
         times[name] = spent[0]
@@ -287,13 +292,17 @@ def fit(name: str, digits: Digits, X: Any, **options: Any) -> tuple[AssetClassif
 
 
 def best(digits: Digits, trials: list[dict[str, Any]]) -> None:
-    """The lowest validation error among a few settings, and what it gives on the test digits."""
+    """The lowest validation error among a few settings, and what it gives on the test digits.
+
+    Settings that take longer than ``TIME_GOAL`` are shown, and chosen only where all do.
+    """
     print("\nSettings chosen on the validation digits")
     rows = []
     for options in trials:
         name = " ".join(f"{k}={v}" for k, v in options.items())
         rows.append(fit(name, digits, digits.X, **options)[1] | {"options": options})
-    chosen = min(rows, key=lambda row: row["validation"])
+    quick = [row for row in rows if row["seconds"] <= TIME_GOAL]
+    chosen = min(quick or rows, key=lambda row: row["validation"])
     RESULTS["best"] = {"trials": rows, "chosen": chosen}
     print(f"chosen: {chosen['name']}: test {chosen['test']:.2f} % in {chosen['seconds']:.1f} s")
 
@@ -335,6 +344,82 @@ def predictions(digits: Digits) -> None:
     RESULTS["prediction"] = found
 
 
+class TimedSweeps(CudaSweeps):
+    """Sweeps that note their seconds."""
+
+    spent: ClassVar[list[float]] = []
+
+    def __call__(self, wave: Wave) -> tuple[torch.Tensor, torch.Tensor]:
+        """Solve, and wait for it."""
+        with clock() as seconds:
+            found = super().__call__(wave)
+        self.spent += seconds
+        return found
+
+
+def cells(settings: list[dict[str, Any]]) -> None:
+    """COVTYPE in cells: phases on the card, whole fits and predictions beside the CPU's."""
+    X, y, X_test, y_test = data.paper_split("covtype", 0)
+    few, rows = slice(0, 20_000), []
+    for device in ("cuda", "cpu"):  # kernels are compiled
+        AssetClassifier(gamma=128.0, n_cells="auto", device=device).fit(X[few], y[few]).predict(X_test)
+    cell_phases(X, y)
+    print(f"\nCOVTYPE, {len(y)} rows, {len(y_test)} test rows: cells, everything counted")
+    for options in settings:
+        for device in ("cuda", "cuda, rows on the card", "cpu"):
+            there = "rows on" in device
+            fitted, tested = (
+                (torch.from_numpy(part).cuda() if there else part) for part in (X, X_test)
+            )
+            model = AssetClassifier(device=device[:4].strip(","), random_state=0, n_jobs=-1, **options)
+            with clock() as spent:
+                model.fit(fitted, y)
+            with clock() as first:  # sends the model to the card
+                decisions = model.decision_function(tested)
+            again = median_time(lambda model=model, tested=tested: model.decision_function(tested), 3)
+            record = dict(
+                device=device, options=options, seconds=spent[0], cells=model.n_cells_,
+                error=error(decisions, y_test), objective=model.objective_, gap=model.dual_gap_,
+                sweeps=model.n_iter_, prediction=[first[0], again], rate=len(y_test) / again,
+            )  # fmt: skip
+            rows.append(record)
+            print(
+                f"{device:24s} {options}: {spent[0]:.2f} s  error {record['error']:.2f} %  objective "
+                f"{model.objective_:.5f}  gap {model.dual_gap_:.5f}  {model.n_cells_} cells  "
+                f"{model.n_iter_} sweeps  predicts {record['rate']:.3g} rows/s, the first time in "
+                f"{first[0]:.2f} s",
+                flush=True,
+            )
+    RESULTS["cells"] = rows
+
+
+def cell_phases(X: np.ndarray, y: np.ndarray) -> None:
+    """Where the time of a fit goes."""
+    problem = CellProblem(
+        Kernel("rbf", 128.0), X, OneVsRestTargets((y > 0).astype(np.intp), 2), Hinge(),
+        np.full(len(y), 10.0), 0.1 / len(y), intercept=False,
+    )  # fmt: skip
+    engine = CudaEngine(sweeps=TimedSweeps)
+    with clock() as upload:
+        there = engine.cells(X)
+    with clock() as growth:
+        partition, of = there.grow(X, round(len(y) / 1000), np.random.default_rng(0))
+    groups = grouped(np.arange(len(y)), of, partition.n_cells)
+    TimedSweeps.spent.clear()
+    with clock() as solution:
+        found = there.solve(problem, groups, range(len(groups)))
+    swept = sum(TimedSweeps.spent)
+    there.close()
+    sizes = np.array([len(group) for group in groups])
+    phases = dict(
+        upload=upload[0], growth=growth[0], sweeps=swept, matrices_and_rest=solution[0] - swept,
+        waves=len(TimedSweeps.spent), matrix_bytes=int(4 * (sizes**2).sum()), largest=int(sizes.max()),
+        sweeps_at_most=max(one.sweeps for one in found), hard=sum(not one.converged for one in found),
+    )  # fmt: skip
+    RESULTS["cell_phases"] = phases
+    print("\nCOVTYPE in cells, seconds:", {k: round(v, 4) for k, v in phases.items()}, flush=True)
+
+
 def draw_figure(path: Path) -> None:
     """Test error against seconds."""
     import matplotlib
@@ -360,19 +445,30 @@ def draw_figure(path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
+CELLS: list[dict[str, Any]] = [
+    dict(gamma=128.0, C=10.0, n_cells="auto"),
+    dict(gamma=128.0, C=10.0, n_cells="auto", n_partitions=4),
+]
 TRIALS: list[dict[str, Any]] = [
-    dict(gamma=0.03, lam=1e-7, n_components=16_384, max_iter=3),
     dict(gamma=0.03, lam=1e-8, n_components=16_384, max_iter=6),
-    dict(gamma=0.03, lam=1e-8, n_components=32_768, max_iter=4, precision="float16"),
-    dict(gamma=0.04, lam=1e-8, n_components=32_768, max_iter=6, precision="float16"),
     dict(gamma=0.04, lam=3e-9, n_components=32_768, max_iter=10, precision="float16"),
+    dict(
+        gamma=0.04, lam=3e-9, n_components=32_768, max_iter=8, precision="float16", landmarks="margin"
+    ),
+    dict(
+        gamma=0.03, lam=3e-9, n_components=32_768, max_iter=8, precision="float16", landmarks="margin"
+    ),
+    dict(
+        gamma=0.04, lam=3e-9, n_components=32_768, max_iter=6, precision="float16", landmarks="kmeans"
+    ),
+    dict(gamma=0.03, C=10.0, n_cells=100, n_partitions=7),
 ]
 
 
 def main() -> None:
     """Run the parts asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = ("sweep", "precision", "fit", "best", "stream", "predict")
+    parts = ("sweep", "precision", "fit", "best", "stream", "predict", "cells")
     parser.add_argument("--part", nargs="*", default=parts, choices=parts)
     parser.add_argument("--output", type=Path, default=Path("."))
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -382,10 +478,12 @@ def main() -> None:
     limits = ceilings()
     RESULTS["card"], RESULTS["ceilings"] = torch.cuda.get_device_name(), limits
     print(RESULTS["card"], {k: round(v, 1) for k, v in limits.items()}, flush=True)
-    with clock() as spent:
-        digits = Digits(arguments.rows)
-    print(f"MNIST-E made in {spent[0]:.1f} s", flush=True)
-    warm_up(digits)
+    digits: Any = None
+    if set(arguments.part) - {"cells"}:
+        with clock() as spent:
+            digits = Digits(arguments.rows)
+        print(f"MNIST-E made in {spent[0]:.1f} s", flush=True)
+        warm_up(digits)
     work = dict(
         sweep=lambda: sweep(digits, arguments.dimensions, limits),
         precision=lambda: precision(digits, max(arguments.dimensions)),
@@ -393,6 +491,7 @@ def main() -> None:
         best=lambda: best(digits, arguments.trials),
         stream=lambda: stream(digits),
         predict=lambda: predictions(digits),
+        cells=lambda: cells(CELLS),
     )
     try:
         for part in arguments.part:

@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 from asset_svm import AssetClassifier
 from datasets import SETS, DataMissingError
 from experiments import ALL, FULL, QUICK, Task
-from experiments.machine import stamp
+from experiments.machine import has_card, stamp
 from experiments.report import write_report
 from experiments.store import Store
 from solvers import SOLVERS
@@ -48,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = Path(options.output)
     store = Store(folder / "results.jsonl")
     console = Console()
-    jobs = options.jobs or (min(cpu_count(), 2) if scale.quick else 1)
+    # Two runs at a time would share the card, and its clock.
+    jobs = options.jobs or (min(cpu_count(), 2) if scale.quick and not has_card() else 1)
     status = 0
     if not options.report_only:
         try:

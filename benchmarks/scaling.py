@@ -45,7 +45,7 @@ def one(m: int, s: int, limit: int | None) -> dict[str, float]:
 
     X, y = problem(m)
     settings = dict(gamma=0.5, C=1.0, n_components=s, max_iter=EPOCHS, random_state=0)
-    AssetClassifier(**settings).fit(X[:4000], y[:4000])  # what is compiled is loaded
+    AssetClassifier(**settings).fit(X[:5000], y[:5000])  # what is compiled is loaded
     model = AssetClassifier(**settings, memory_limit=limit)
     before = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")

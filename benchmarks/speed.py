@@ -127,11 +127,11 @@ def machine(name: str, threads: int) -> dict[str, Any]:
     model = ours(paper, 0, 1, threads).fit(X[:4096], y[:4096])
     phi = model.feature_map_
     m, n, s, d = len(X), X.shape[1], phi.basis_dimension, phi.dimension
-    rows = LocalRows(phi, X, 512, keep=True, screen=False)
+    rows = LocalRows(phi, X, 512, keep=True)
     rows.fetch(np.arange(m))  # pages of memory are there from now on
 
     def forget() -> None:
-        rows.seen[:] = rows.once_lifted[:] = False
+        rows.seen[:] = False
         for start in range(0, m, 512):
             rows.fetch(np.arange(start, min(start + 512, m)))
 
@@ -151,7 +151,7 @@ def machine(name: str, threads: int) -> dict[str, Any]:
         ModelAxis.build(loss, [paper.lam], [ball], [RobustStep(ball.size, 1.0, 0.1)]),
         SolverState.zeros(1, d, V.dtype),
         Average(NoWindow()),
-        cut=LocalEngine().cut(len(X), screen=False),
+        cut=LocalEngine().cut(len(X), led=False),
     )
     driver.advance(3 * m)
     loop = best_of(lambda: driver.advance(m), 5)
@@ -206,7 +206,7 @@ def main() -> None:
     print(stamp(arguments.threads))
     with threadpool_limits(arguments.threads):
         X, y, _, _ = data.paper_split("adult", 0)
-        ours(data.PAPER["adult"], 0, 1, arguments.threads).fit(X[:3000], y[:3000])  # compiles
+        ours(data.PAPER["adult"], 0, 1, arguments.threads).fit(X[:5000], y[:5000])  # compiles
         for name in arguments.sets.split(","):
             results.append(machine(name, arguments.threads))
             print({k: v if isinstance(v, str) else round(v, 3) for k, v in results[-1].items()})

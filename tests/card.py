@@ -1,7 +1,7 @@
-"""A stand-in for the card's kernel on torch's CPU device: the numba twin of the blocked form.
+"""Stand-ins for the card's kernels on torch's CPU device: their numba twins.
 
-It obeys the kernel's contract (pieces, Gram blocks, shrinks, what is written where), so that everything
-around the kernel can be tested without a card.
+They obey the kernels' contracts (pieces, Gram blocks, shrinks, padding, what is written where), so that
+everything around the kernels can be tested without a card.
 """
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 from asset_svm.engines.cuda.blocks import BLOCK
 from asset_svm.solvers.average import NEVER
 from asset_svm.solvers.blocked_form import run_block
+from asset_svm.solvers.exact_form import solve_cell
 
 CPU = torch.device("cpu")
 
@@ -64,3 +65,34 @@ class HostForm:
             errors, active = (y * margins <= 0)[seen].sum(), (slopes != 0).sum()
             bad = (~np.isfinite(margins))[seen].sum()
             state.tally[k] += torch.tensor([losses, errors, active, bad], dtype=torch.float64)
+
+
+class HostSweeps:
+    def __init__(self, real, rule, device):
+        self.rule = rule
+
+    def __call__(self, wave):
+        models = len(wave.y)
+        beta = torch.zeros(wave.y.shape, dtype=torch.float64)
+        found = torch.zeros((len(wave.sizes), models, 3), dtype=torch.float64)
+        matrices = [matrix for batch in wave.matrices for matrix in batch.numpy()]
+        for c, matrix in enumerate(matrices):
+            m, first = int(wave.sizes[c]), int(wave.first[c])
+            part = slice(first, first + m)
+            for k in range(models):
+                if wave.wanted[c, k]:
+                    K = np.ascontiguousarray(matrix[:m, :m])
+                    seed = int(wave.seeds[c]) + k
+                    solved = self.solve(K, wave.y[k, part].numpy(), wave.cost[part].numpy(), seed)
+                    beta[k, part], found[c, k] = solved
+        return beta, found
+
+    def solve(self, K, y, cost, seed):
+        rule, hinge = self.rule, self.rule.loss == 0
+        low, high = (np.minimum(cost * y, 0), np.maximum(cost * y, 0)) if hinge else (-cost, cost)
+        beta, F = np.zeros(len(y)), np.zeros(len(y), dtype=K.dtype)
+        budget = rule.budget * len(y) ** 2
+        ended = solve_cell(
+            K, y, low, high, rule.epsilon, hinge, rule.tol, rule.most, budget, seed, beta, F
+        )
+        return torch.from_numpy(beta), torch.tensor(ended, dtype=torch.float64)

@@ -51,27 +51,28 @@ def problem(step, *, dtype=np.float32, m=3000, fourier=False):
 
 
 def training_rows(X, y, phi, metric, recipe, seed=7, engine=ENGINE):
-    mapped = engine.rows(phi if metric is None else phi.in_metric(metric), X, screen=recipe.screens)
+    mapped = engine.rows(
+        phi if metric is None else phi.in_metric(metric), X, lead=recipe.step == "metric"
+    )
     targets = OneVsRestTargets((y > 0).astype(np.intp), 2)
     order = ShuffledOrder(len(y), seed)
     return TrainingRows(mapped, targets, order, np.ones(len(y)), None, 1.0, metric)
 
 
 def planned(X, y, phi, metric, recipe, n_shards, rounds):
-    """A plan, and the rows that were lifted to make it."""
+    """A plan made from all rows."""
     sample = training_rows(X, y, phi, metric, recipe)
     sizes = find_step_sizes(ENGINE, recipe, sample, 1.0, len(y) * EPOCHS // n_shards)
     mapped = phi if metric is None else phi.in_metric(metric)
     plan = Plan(recipe, mapped, metric, sizes, EPOCHS, rounds, n_shards)
-    return plan, np.flatnonzero(sample.mapped.once_lifted)
+    return plan
 
 
-def shards_of(plan, X, y, phi, metric, recipe, lifted, cuts, engine=ENGINE):
+def shards_of(plan, X, y, phi, metric, recipe, cuts, engine=ENGINE):
     made = []
     for number, part in enumerate(np.split(np.arange(len(y)), cuts)):
-        before = Snapshot.before(len(part), np.flatnonzero(np.isin(part, lifted)))
         rows = training_rows(X[part], y[part], phi, metric, recipe, 7 + number, engine)
-        made.append(Shard(engine, plan, rows, before))
+        made.append(Shard(engine, plan, rows, Snapshot()))
     return made
 
 
@@ -88,8 +89,8 @@ def test_one_shard_is_the_local_engine_bit_for_bit(step, fourier, dtype):
     parts = problem(step, fourier=fourier, dtype=dtype)
     metric, recipe = parts[3:]
     local = train(ENGINE, recipe, training_rows(*parts), Stopping(EPOCHS))
-    plan, lifted = planned(*parts, 1, EPOCHS)
-    (coef, intercept), history = solve(plan, shards_of(plan, *parts, lifted, []))
+    plan = planned(*parts, 1, EPOCHS)
+    (coef, intercept), history = solve(plan, shards_of(plan, *parts, []))
     plain = coef if metric is None else metric.apply(coef)
     np.testing.assert_array_equal(plain, local.coef)
     np.testing.assert_array_equal(intercept, local.intercept)
@@ -118,9 +119,9 @@ def test_a_round_after_every_step_is_averaged_sgd(step, task, shares, average):
         part = np.arange(number * m, (number + 1) * m)
         targets = RealTargets(y[part])
         order = ShuffledOrder(m, number)
-        mapped = ENGINE.rows(phi, X[part], screen=False)
+        mapped = ENGINE.rows(phi, X[part], lead=False)
         rows = TrainingRows(mapped, targets, order, np.ones(m), None, 1.0)
-        shards.append(Shard(ENGINE, plan, rows, Snapshot.before(m, np.empty(0, dtype=int))))
+        shards.append(Shard(ENGINE, plan, rows, Snapshot()))
         parts.append((V[part], y[part], order.rows(0, m * epochs)))
     steps = m * epochs
     begin = 1 if average is None else steps - round(average * steps) + 1
@@ -140,12 +141,12 @@ def test_a_round_after_every_step_is_averaged_sgd(step, task, shares, average):
 def test_a_shard_built_anew_from_its_past_goes_on_bit_for_bit(step, keep):
     """Killed in every round, and rebuilt from a snapshot three rounds old and the models since."""
     parts = problem(step)
-    plan, lifted = planned(*parts, 2, 12)
-    undisturbed, _ = solve(plan, shards_of(plan, *parts, lifted, [1000]))
+    plan = planned(*parts, 2, 12)
+    undisturbed, _ = solve(plan, shards_of(plan, *parts, [1000]))
     engine = LocalEngine(memory_limit=None if keep else 0)
 
     def fresh():
-        return shards_of(plan, *parts, lifted, [1000], engine)
+        return shards_of(plan, *parts, [1000], engine)
 
     shards, means, snapshots = fresh(), [], {}
 
@@ -168,8 +169,8 @@ def test_a_shard_built_anew_from_its_past_goes_on_bit_for_bit(step, keep):
 def test_every_shard_visits_each_of_its_rows_once_an_epoch_whatever_its_size():
     """Of 1, 19 and 2980 rows, in 12 rounds: some rounds of a small shard have no step."""
     parts = problem("robust")
-    plan, lifted = planned(*parts, 3, 12)
-    shards = shards_of(plan, *parts, lifted, [1, 20])
+    plan = planned(*parts, 3, 12)
+    shards = shards_of(plan, *parts, [1, 20])
     model, history = solve(plan, shards)
     assert np.isfinite(model[0]).all()
     assert [int(shard.driver.state.steps[0]) for shard in shards] == [4, 76, 4 * 2980]
@@ -206,8 +207,8 @@ def test_shuffled_shards_come_near_the_local_objective():
     parts = problem("metric")
     local = train(ENGINE, parts[4], training_rows(*parts), Stopping(EPOCHS))
     for cuts in ([1500], [500, 1000, 1500, 2000, 2500], [100, 200, 1000]):
-        plan, lifted = planned(*parts, len(cuts) + 1, 20)
-        model, _ = solve(plan, shards_of(plan, *parts, lifted, cuts))
+        plan = planned(*parts, len(cuts) + 1, 20)
+        model, _ = solve(plan, shards_of(plan, *parts, cuts))
         assert objective_of(model, parts) < 1.03 * local.certificate.objective[0]
 
 
@@ -218,8 +219,8 @@ def test_rounds_make_up_for_shards_of_one_class():
     parts = (X[order], y[order], phi, metric, recipe)
     found = []
     for rounds in (EPOCHS, 10 * EPOCHS, 100 * EPOCHS):
-        plan, lifted = planned(*parts, 2, rounds)
-        model, _ = solve(plan, shards_of(plan, *parts, lifted, [1500]))
+        plan = planned(*parts, 2, rounds)
+        model, _ = solve(plan, shards_of(plan, *parts, [1500]))
         found.append(objective_of(model, parts))
     assert found[0] > found[1] > found[2]
 

@@ -429,10 +429,8 @@ def test_a_model_of_the_card_is_saved_as_one_of_the_host(card_estimators, landma
     assert copy.score(X, y) > 0.6
 
 
-def test_cells_and_streams_stay_on_the_host(tmp_path):
+def test_streams_and_few_rows_stay_on_the_host(tmp_path):
     X, y = digits()
-    with pytest.raises(ValueError, match="n_cells=4"):
-        AssetClassifier(n_cells=4, device="cuda").fit(X, y)
     cells = AssetClassifier(n_cells=4, gamma=0.1, random_state=0, device="auto").fit(X, y)
     same = AssetClassifier(n_cells=4, gamma=0.1, random_state=0).fit(X, y)
     np.testing.assert_array_equal(cells.decision_function(X), same.decision_function(X))
@@ -578,6 +576,22 @@ def test_tensors_on_the_card_are_taken_as_they_are():
         model.fit(rows, y[:-1])
     with pytest.raises(ValueError, match=r"X\.cpu\(\)"):
         model.set_params(device="cpu").predict(rows)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("landmarks", ["margin", "kmeans"])
+def test_landmarks_of_tensors_are_chosen_without_a_copy_to_the_host(landmarks, monkeypatch):
+    from asset_svm.estimators import maps
+
+    def refuse(X):
+        raise AssertionError(f"landmarks={landmarks!r} copied {tuple(X.shape)} to the host")
+
+    monkeypatch.setattr(maps, "on_host", refuse)
+    X, y = digits(20_000)
+    options = dict(gamma=0.1, C=10, n_components=300, random_state=0, landmarks=landmarks, max_iter=5)
+    model = AssetClassifier(device="cuda", **options).fit(torch.from_numpy(X).cuda(), y)
+    here = AssetClassifier(**options).fit(X, y)
+    assert model.score(X, y) == pytest.approx(here.score(X, y), abs=0.02)
 
 
 @pytest.mark.cuda

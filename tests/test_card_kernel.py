@@ -1,4 +1,4 @@
-"""The card's kernel itself, compiled for the host, against the row form: no card needed, but g++."""
+"""The card's kernels themselves, compiled for the host, against their twins: no card, but g++."""
 
 import ctypes
 import shutil
@@ -9,8 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the engine of the card needs torch (extra cuda)")
 
-from asset_svm.engines.cuda import blocks  # noqa: E402
-from card import CPU  # noqa: E402
+from asset_svm.engines.cuda import blocks, sweeps  # noqa: E402
+from asset_svm.engines.cuda.sweeps import CudaSweeps, SweepRule, Wave  # noqa: E402
+from card import CPU, HostSweeps  # noqa: E402
 from emulation import compile_kernel  # noqa: E402
 from test_card import close, drivers, problem  # noqa: E402
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++ t
 
 
 class HostKernel:
-    """Launches the kernel's one thread block, here and now."""
+    """Launches the kernel's thread blocks, here and now."""
 
     def __init__(self, launch):
         self.launch = launch
@@ -26,9 +27,10 @@ class HostKernel:
     def reserve(self, shared):
         assert shared <= 1 << 17
 
-    def __call__(self, arguments, grid, threads, *, cooperative, shared):
-        assert (grid, threads, cooperative) == (1, 256, True)
-        self.launch(ctypes.byref(arguments))
+    def __call__(self, arguments, grid, threads, *, cooperative=False, shared):
+        assert threads == 256 and shared <= 1 << 17
+        assert grid == 1 or not cooperative  # blocks that wait for each other would wait for ever
+        self.launch(ctypes.byref(arguments), grid)
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +39,9 @@ def compiled(tmp_path_factory):
     folder, found = tmp_path_factory.mktemp("kernels"), {}
 
     def kernel(file, name, device, **defines):
-        key = tuple(defines.items())
+        key = (name, *defines.items())
         if key not in found:
-            found[key] = HostKernel(compile_kernel(folder, **defines))
+            found[key] = HostKernel(compile_kernel(folder, file, name, **defines))
         return found[key]
 
     return kernel
@@ -74,3 +76,54 @@ def test_the_kernel_follows_the_row_form(compiled, monkeypatch, task, step, boun
     for name in ("loss", "errors", "active"):
         close(getattr(found, name), getattr(expected, name), 1e-9)
     np.testing.assert_array_equal(there.state.steps, here.state.steps)
+
+
+def wave(task, real, models=2, seed=0):
+    """Cells of unequal sizes in two batches, padded with numbers that must not matter."""
+    rng = np.random.default_rng(seed)
+    matrices, sizes, first, rows = [], [], [], 0
+    for p, members in ((48, (48, 37)), (20, (17, 20, 1))):
+        batch = torch.full((len(members), p, p), 1e3, dtype=real)
+        for c, m in enumerate(members):
+            X = rng.normal(size=(m, 3))
+            K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(-1))
+            batch[c, :m, :m] = torch.from_numpy(K)
+            sizes.append(m)
+            first.append(rows)
+            rows += p
+        matrices.append(batch)
+    f = rng.normal(size=(models, rows))
+    y = np.sign(f) if task == "classification" else f
+    wanted = np.ones((len(sizes), models), dtype=np.int32)
+    wanted[1, models - 1] = 0
+    return Wave(
+        matrices, torch.tensor(sizes), torch.tensor(first), torch.from_numpy(y),
+        torch.from_numpy(rng.uniform(0.5, 5.0, size=rows)), torch.from_numpy(wanted),
+        torch.arange(7, 7 + len(sizes)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("task", "real", "most", "budget", "shared"),
+    [
+        ("classification", torch.float64, 12, 9.0, 48 << 10),
+        ("classification", torch.float32, 1, 9.0, 1 << 10),
+        ("regression", torch.float64, 12, 0.3, 48 << 10),
+        ("regression", torch.float32, 12, 9.0, 1600),
+    ],
+)
+def test_cells_are_swept_as_by_the_exact_form(compiled, monkeypatch, task, real, most, budget, shared):
+    """Both losses, all ways to end, a model that is left alone; without shared memory, and some."""
+    monkeypatch.setattr(sweeps, "kernel", compiled)
+    monkeypatch.setattr(sweeps, "shared_memory", lambda device: shared)
+    cells = wave(task, real)
+    code, epsilon = (0, 0.0) if task == "classification" else (1, 0.1)
+    rule = SweepRule(code, epsilon, 0.01, most, budget)
+    beta, found = CudaSweeps(real, rule, CPU)(cells)
+    expected_beta, expected = HostSweeps(real, rule, CPU)(cells)
+    tolerance = 1e-10 if real == torch.float64 else 1e-4
+    close(found[..., 1:].numpy(), expected[..., 1:].numpy(), tolerance)
+    close(beta.numpy(), expected_beta.numpy(), tolerance)
+    np.testing.assert_array_equal(found[..., 0].numpy(), expected[..., 0].numpy())
+    assert not beta[-1, 48 : 2 * 48].any() and not found[1, -1].any()
+    assert 1 <= expected[..., 0].max() <= most

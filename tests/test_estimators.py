@@ -29,6 +29,7 @@ from sklearn.svm import SVC, SVR
 
 import asset_svm
 from asset_svm import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
+from asset_svm.estimators import fitting
 
 
 def frozen(array):
@@ -1141,3 +1142,24 @@ def test_defaults_come_within_a_hundredth_of_svr():
     reference = cross_val_score(make_pipeline(StandardScaler(), SVR()), rows, y, cv=folds).mean()
     ours = make_pipeline(StandardScaler(), AssetRegressor(random_state=0))
     assert cross_val_score(ours, rows, y, cv=folds).mean() >= reference - 0.01
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_large_rows_are_searched_for_nan_and_infinity_as_small_ones_are(value, monkeypatch):
+    """Threads look at large arrays; a sum that overflows is not a NaN."""
+    monkeypatch.setattr(fitting, "LARGE", 1)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)).astype(np.float32)
+    y = X[:, 0] > 0
+    model = AssetClassifier(n_components=10, max_iter=2, random_state=0).fit(X, y)
+    damaged = X.copy()
+    damaged[137, 1] = value
+    for call in (lambda: AssetClassifier().fit(damaged, y), lambda: model.predict(damaged)):
+        with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+            call()
+    with pytest.raises(ValueError, match="Input y contains"):
+        AssetRegressor().fit(X, np.where(y, value, 0.0))
+    huge = np.full((200, 3), 1e36, dtype=np.float32)  # finite, its sum is not
+    assert model.predict(huge).shape == (200,)
+    with config_context(assume_finite=True):
+        assert model.predict(X).shape == (200,)

@@ -24,7 +24,7 @@ from experiments.report import write_report
 from experiments.store import Store
 from experiments.table3 import seconds_to, split_error, verdict
 from solvers import Problem
-from solvers.traces import stream_trace, trace
+from solvers.traces import card_trace, stream_trace, trace
 
 # Data sets ---------------------------------------------------------------------------------------
 
@@ -159,6 +159,24 @@ def test_a_stream_is_seen_once_and_both_algorithms_learn(blobs):
     for points in found.values():
         assert [point.steps for point in points] == [100, 200, 300, 400, 500]
         assert points[-1].error < 35
+
+
+def test_a_pass_on_a_card_is_the_pass_over_the_stream(blobs):
+    """The card is played by torch's CPU device; its rows come in one piece, in the same order."""
+    pytest.importorskip("torch", reason="the engine of the card needs torch (extra cuda)")
+    from asset_svm.engines.cuda.engine import CudaEngine
+    from card import CPU, HostForm
+
+    X, y = blobs[0].astype(np.float32), blobs[1]
+    test, settings = (X[500:], y[500:]), (0.5, 1e-2, 64, 0, 5)
+    stream = stream_trace(iter([(X[:500], y[:500])]), 500, test, *settings)
+    engine = CudaEngine(device=CPU, form=HostForm)
+    card = card_trace(X[:500], y[:500], test, *settings, engine)
+    assert list(card) == list(stream)
+    for name, points in card.items():
+        assert [point.steps for point in points] == [100, 200, 300, 400, 500]
+        assert all(a.seconds < b.seconds for a, b in pairwise(points))
+        assert points[-1].error == pytest.approx(stream[name][-1].error, abs=1.0)
 
 
 # The store ---------------------------------------------------------------------------------------

@@ -170,6 +170,13 @@ def test_any_bytes_are_refused(tmp_path, garbage):
         asset_svm.load(path)
 
 
+def test_a_version_that_never_was_is_refused(tmp_path, content):
+    path = tmp_path / "zero.asset"
+    path.write_bytes(content.replace(b'"version":"1"', b'"version":"0"'))
+    with pytest.raises(ModelFileError, match="its version is '0'"):
+        asset_svm.load(path)
+
+
 def test_a_cut_a_foreign_and_a_newer_file_are_told(tmp_path, content, monkeypatch):
     import safetensors.numpy
 

@@ -9,7 +9,6 @@ from threadpoolctl import threadpool_limits
 
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.workers import working
 from asset_svm.features import NystroemFeatures
 from asset_svm.kernels import Kernel
 
@@ -64,7 +63,7 @@ def test_an_error_in_a_thread_is_raised_where_fit_was_called(problem):
     X, _ = problem
     phi = NystroemFeatures.sample(X, Kernel("rbf", 0.3), 40, np.random.default_rng(0))
     engine = LocalEngine(n_threads=2)
-    rows = engine.rows(phi, X, screen=True)
+    rows = engine.rows(phi, X, lead=False)
     caller = threading.get_ident()
 
     def failing(values):
@@ -84,7 +83,7 @@ def test_rows_that_were_announced_and_never_opened_are_there_afterwards(problem)
     X, _ = problem
     phi = NystroemFeatures.sample(X, Kernel("rbf", 0.3), 40, np.random.default_rng(0))
     engine = LocalEngine(n_threads=2)
-    rows = engine.rows(phi, X, screen=False)
+    rows = engine.rows(phi, X, lead=False)
     with engine.working(rows):
         for start in range(0, 400, 100):
             rows.expect(np.arange(start, start + 100))
@@ -102,10 +101,3 @@ def test_a_callable_kernel_is_called_by_the_calling_thread_alone(problem):
 
     AssetRegressor(kernel=kernel, n_components=20, n_jobs=3, max_iter=2).fit(X, y.astype(float))
     assert callers == {threading.get_ident()}
-
-
-def test_parts_cover_all_rows_in_order():
-    with working(3) as workers:
-        parts = workers.together(lambda rows: rows, np.arange(100), 16)
-    assert [len(part) for part in parts] == [48, 48, 4]
-    np.testing.assert_array_equal(np.concatenate(parts), np.arange(100))

@@ -6,10 +6,13 @@ import platform
 import subprocess
 from functools import lru_cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("asset-svm", "numpy", "scipy", "scikit-learn", "numba")
+from asset_svm import __version__
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 @lru_cache(maxsize=1)
@@ -21,8 +24,18 @@ def stamp(threads: int) -> dict[str, Any]:
         gpu=_gpu(),
         threads=threads,
         python=platform.python_version(),
-        versions={name: version(name) for name in PACKAGES},
+        versions={"asset-svm": __version__} | {name: version(name) for name in PACKAGES},
     )
+
+
+@lru_cache(maxsize=1)
+def has_card() -> bool:
+    """Whether PyTorch is there and finds a card."""
+    if find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
 
 
 def _run(*command: str) -> str:

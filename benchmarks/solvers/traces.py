@@ -3,7 +3,7 @@
 As in the paper: steps with D_X as it is (``step_scale`` 1), rows drawn with replacement (or as they
 come), the test error of the average of the last 100 iterates at every checkpoint. Seconds are CPU
 time, as in the paper; the clock stands still while the error is taken, and while rows of a stream are
-made.
+made. On a card, seconds are those of a clock on the wall.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from solvers.base import Problem
 
 WINDOW = 100
 """Iterates that are averaged."""
+FIRST_ROWS = 1000
+"""From which the length of steps is taken on a card, as from the first block of a stream."""
 
 
 @dataclass(frozen=True)
@@ -74,16 +76,14 @@ def trace(
     m, engine, loss = len(problem.y), LocalEngine(), Hinge()
     targets = OneVsRestTargets((problem.y > 0).astype(np.intp), 2)
     order = UniformOrder(m, seed, None)
-    rows = TrainingRows(
-        engine.rows(phi, problem.X, screen=False), targets, order, np.ones(m), None, 1.0
-    )
+    rows = TrainingRows(engine.rows(phi, problem.X, lead=False), targets, order, np.ones(m), None, 1.0)
     recipe = Recipe(loss, (problem.lam,), step, 1.0, WINDOW, free_intercept=False, seed=seed)
     bounds, kappa = sample_gradients(recipe, rows)
     sets = recipe.feasible_sets(1.0, kappa)
     axis = ModelAxis.build(loss, recipe.lam, sets, recipe.rules(sets, bounds, 1.0))
     driver = Driver(
         rows.mapped, targets, order, axis, SolverState.zeros(1, phi.dimension, rows.mapped.dtype),
-        Average(CountWindow(WINDOW)), cut=engine.cut(m, screen=False),
+        Average(CountWindow(WINDOW)), cut=engine.cut(m, led=False),
         length=m * epochs,
     )  # fmt: skip
     spent = time.process_time() - clock
@@ -125,6 +125,21 @@ class _Passing:
         return self.y[None, rows - self.start]
 
 
+def _ways(
+    lam: float, count: int, V: np.ndarray, y: np.ndarray
+) -> tuple[FeasibleSet, dict[str, tuple[StepRule, Window]]]:
+    """Where iterates may lie, and the algorithms of Figure 2: steps, and what is averaged."""
+    loss = Hinge()
+    ball = FeasibleSet(loss.radius(lam, 1.0), None)
+    robust = RobustStep(ball.size, estimate_gradient_bound(loss, V, y, intercept=False))
+    last = CountWindow(WINDOW)
+    return ball, {
+        "ASSET_F": (robust, last),
+        "ASSET*_F": (StrongStep(lam), last),
+        "ASSET_F, last half": (robust, FractionWindow(0.5, count)),
+    }
+
+
 def stream_trace(
     blocks: Iterator[tuple[np.ndarray, np.ndarray]], count: int, test: tuple[np.ndarray, np.ndarray],
     gamma: float, lam: float, d: int, seed: int, looks: int,
@@ -140,14 +155,7 @@ def stream_trace(
     watched = TestRows(phi, *test)
     rows, loss = _Passing(phi, blocks), Hinge()
     size = rows.pull()
-    ball = FeasibleSet(loss.radius(lam, 1.0), None)
-    bound = estimate_gradient_bound(loss, rows.V, rows.y, intercept=False)
-    robust, last = RobustStep(ball.size, bound), CountWindow(WINDOW)
-    ways: dict[str, tuple[StepRule, Window]] = {
-        "ASSET_F": (robust, last),
-        "ASSET*_F": (StrongStep(lam), last),
-        "ASSET_F, last half": (robust, FractionWindow(0.5, count)),
-    }
+    ball, ways = _ways(lam, count, rows.V, rows.y)
     drivers = {
         name: Driver(
             rows, rows, GivenOrder(count), ModelAxis.build(loss, (lam,), [ball], [rule]),
@@ -172,3 +180,56 @@ def stream_trace(
         if end >= count:
             return found
         size = rows.pull()
+
+
+def card_trace(
+    X: np.ndarray, y: np.ndarray, test: tuple[np.ndarray, np.ndarray], gamma: float, lam: float,
+    d: int, seed: int, looks: int, engine: Any = None,
+) -> dict[str, list[Checkpoint]]:  # fmt: skip
+    """``stream_trace`` of the same rows on a card, where all of them lie from the beginning.
+
+    One algorithm after the other; a look counts the features of the rows up to there.
+    """
+    import torch
+
+    from asset_svm.engines.cuda.blocks import BLOCK
+    from asset_svm.engines.cuda.engine import CudaEngine
+
+    engine = CudaEngine() if engine is None else engine
+
+    def now() -> float:
+        if engine.device.type == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    count, loss = len(y), Hinge()
+    rng = np.random.default_rng([seed, 0])
+    phi = FourierFeatures.sample(Kernel("rbf", gamma), X.shape[1], d, rng)
+    mapped = engine.rows(phi, torch.from_numpy(X).to(engine.device), lead=False)
+    begun = now()
+    mapped.fill()
+    features = now() - begun
+    decide, positive = engine.held_out(phi, test[0]), test[1] > 0
+    targets = OneVsRestTargets((y > 0).astype(np.intp), 2)
+    first = slice(0, FIRST_ROWS)
+    ball, ways = _ways(lam, count, phi(X[first]), np.where(y[first] > 0, 1.0, -1.0))
+    found: dict[str, list[Checkpoint]] = {}
+    for name, (rule, window) in ways.items():
+
+        def start(rule: StepRule = rule, window: Window = window) -> Driver:
+            return engine.driver(
+                mapped, targets, GivenOrder(count), ModelAxis.build(loss, (lam,), [ball], [rule]),
+                SolverState.zeros(1, d, np.float32), Average(window), cut=Cut(BLOCK), length=count,
+            )  # fmt: skip
+
+        start().advance(min(WINDOW, count))  # the kernel is compiled, or read from disk
+        driver, spent, found[name] = start(), 0.0, []
+        for look in range(1, looks + 1):
+            steps = count * look // looks
+            begun = now()
+            driver.advance(steps - driver.position)
+            spent += now() - begun
+            error = 100.0 * float(np.mean((decide(driver.model()[0])[:, 0] > 0) != positive))
+            found[name].append(Checkpoint(steps, spent + features * steps / count, error))
+    mapped.close()
+    return found

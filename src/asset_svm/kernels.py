@@ -10,6 +10,7 @@ Conventions that bind the code below:
 - The Gaussian kernel is computed from one matrix product. Rows are first moved to the mean of the
   landmarks and multiplied by sqrt(gamma): the kernel does not change, the cancellation in
   |x|^2 - 2 x.z + |z|^2 does, and columns of 1e30 do not overflow in float32.
+- Columns in which no two landmarks differ are left out of the product: moved, they are 0 there.
 - CSR rows are never made dense. Landmarks are, up to ``DENSE_LANDMARK_BYTES``: a nonzero of x then
   costs one contiguous row of length s.
 """
@@ -27,7 +28,7 @@ from numba import njit
 
 from asset_svm.numerics.elementwise import gaussian_values
 from asset_svm.numerics.padding import padded_columns
-from asset_svm.numerics.rows import moved_rows, sparse_times_dense
+from asset_svm.numerics.rows import moved_columns, moved_rows, sparse_times_dense
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -36,6 +37,8 @@ BlockFunction = Callable[[Matrix], Array]
 
 NAMES = ("rbf", "laplacian", "poly", "sigmoid", "linear")
 DENSE_LANDMARK_BYTES = 1 << 30
+FEW_COLUMNS = 0.97
+"""A product with fewer of the columns than this pays for choosing them."""
 
 
 @dataclass(frozen=True)
@@ -196,11 +199,16 @@ class _Gaussian:
             # A shift that rows of this type can hold: X and Z must move by the same.
             self.shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
             Z = np.asarray(Z, dtype=np.float64)
+            self.shift = np.where((Z[0] == Z).all(axis=0), Z[0], self.shift)
             centred = (Z - self.shift) * self.factor
         # Round first, then take norms of what was rounded: |z' - z'| is then 0 to rounding.
+        self.columns: Array | None = None  # those that any two landmarks differ in, where few
         if self.dense:
             centred = np.asarray(centred, dtype=dtype)
             self.norms = squared_norms(centred)
+            varying = np.flatnonzero(centred.any(axis=0))
+            if not sp.issparse(Z) and len(varying) < FEW_COLUMNS * n:
+                self.columns, centred = varying, centred[:, varying]
             self.transposed: Matrix = padded_columns(centred.T, dtype)
         else:
             self.norms = squared_norms(centred)
@@ -215,14 +223,21 @@ class _Gaussian:
         if sp.issparse(X):
             scaled = X.astype(self.dtype) * self.dtype.type(self.factor)
             offset = self.shift * self.factor
-            dots = _times(scaled, self.transposed)
             norms = squared_norms(scaled)
             if offset.any():
-                dots -= (offset.astype(self.dtype) @ self.transposed)[None, :]
                 norms = norms - 2.0 * (scaled.astype(np.float64) @ offset) + offset @ offset
+            if self.columns is not None:
+                scaled, offset = scaled[:, self.columns], offset[self.columns]
+            dots = _times(scaled, self.transposed)
+            if offset.any():
+                dots -= (offset.astype(self.dtype) @ self.transposed)[None, :]
         else:
-            moved, norms = np.empty(X.shape, dtype=self.dtype), np.empty(X.shape[0])
-            moved_rows(X, self.shift, self.factor, moved, norms)
+            moved = np.empty((X.shape[0], len(self.transposed)), dtype=self.dtype)
+            norms = np.empty(X.shape[0])
+            if self.columns is None:
+                moved_rows(X, self.shift, self.factor, moved, norms)
+            else:
+                moved_columns(X, self.shift, self.factor, self.columns, moved, norms)
             dots = np.asarray(moved @ self.transposed)
         return gaussian_values(dots, norms, self.norms)
 

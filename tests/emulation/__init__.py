@@ -1,4 +1,4 @@
-"""The card's kernel, compiled for the host: one thread block of fibres, a grid of one.
+"""The card's kernels, compiled for the host: one thread block of fibres at a time.
 
 The source is the one the card runs; only its PTX instructions, and where shared memory lies, are
 replaced. Slow, and exact about what lanes exchange, so that a wrong lane, a missing term or a wrong
@@ -14,14 +14,14 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
-def compile_kernel(folder, **defines):
-    """The kernel as a shared library; returns a function of its argument structure."""
-    source = files("asset_svm.engines.cuda").joinpath("blocked_form.cu").read_text()
+def compile_kernel(folder, file, kernel, **defines):
+    """A kernel as a shared library; returns a function of its argument structure and the grid."""
+    source = files("asset_svm.engines.cuda").joinpath(file).read_text()
     source = re.sub(r'asm volatile\("ld\.acquire[^;]*;[^;]*;', "seen = *run.arrived;", source)
     source = re.sub(r'asm\("cvt\.f32\.f16[^;]*;[^;]*;', "f = 0;", source)
     source = re.sub(r'asm\("cvt\.rn\.f16[^;]*;[^;]*;', "h = 0;", source)
-    source = source.replace(
-        "extern __shared__ __align__(16) REAL ring[];", "REAL* ring = (REAL*)host::ring;"
+    source = re.sub(
+        r"extern __shared__ __align__\(16\) ([\w ]+) (\w+)\[\];", r"\1* \2 = (\1*)host::ring;", source
     )
     source = re.sub(
         r"__shared__ union \{(.*?)\} s;",
@@ -29,6 +29,7 @@ def compile_kernel(folder, **defines):
         source,
         flags=re.S,
     )
+    defines = {"KERNEL": kernel, **defines}
     name = "-".join(str(value) for value in defines.values())
     unit, library = folder / f"{name}.cpp", folder / f"{name}.so"
     parts = [(HERE / "cuda_on_host.hpp").read_text(), source, (HERE / "launch.cpp").read_text()]

@@ -12,6 +12,7 @@
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __grid_constant__
+#define __shared__ static
 
 struct float4 { float x, y, z, w; };
 struct double2 { double x, y; };
@@ -68,10 +69,15 @@ template <typename T> T __shfl_up_sync(unsigned, T v, int by) {
   return host::exchange(v, lane >= by ? lane - by : lane);
 }
 inline unsigned __ballot_sync(unsigned, bool on) {
+  host::mailbox[host::current][0] = on;
+  host::warp();
   unsigned bits = 0;
-  for (int lane = 0; lane < 32; ++lane) bits |= unsigned(host::exchange(int(on), lane)) << lane;
+  const int first = host::current / 32 * 32;
+  for (int lane = 0; lane < 32; ++lane) bits |= unsigned(host::mailbox[first + lane][0]) << lane;
+  host::warp();
   return bits;
 }
+inline int __ffs(unsigned x) { return __builtin_ffs(int(x)); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline unsigned atomicAdd(unsigned* p, unsigned by) { return *p += by, *p - by; }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }

@@ -1,14 +1,13 @@
-// Runs the kernel's one thread block.
+// Runs the kernel's thread blocks, one after the other.
 static Run arguments;
 
 static void fibre_main() {
-  run_blocks(arguments);
+  KERNEL(arguments);
   host::done[host::current] = true;
   while (true) swapcontext(&host::fibre[host::current], &host::scheduler);
 }
 
-extern "C" void launch(const Run* run) {
-  arguments = *run;
+static void run_block() {
   std::memset(host::shared, 0xff, sizeof host::shared);  // on a card it holds anything
   std::memset(host::ring, 0xff, sizeof host::ring);
   static std::vector<char> stacks(size_t(host::COUNT) * host::STACK);
@@ -28,5 +27,14 @@ extern "C" void launch(const Run* run) {
       host::current = t;
       swapcontext(&host::scheduler, &host::fibre[t]);
     }
+  }
+}
+
+extern "C" void launch(const Run* run, int grid) {
+  arguments = *run;
+  gridDim.x = grid;
+  for (int block = 0; block < grid; ++block) {
+    blockIdx.x = block;
+    run_block();
   }
 }

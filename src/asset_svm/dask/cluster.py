@@ -176,8 +176,6 @@ class ShardedRun:
     holders : list of dict
         For each shard, how many of its parts each worker has already.
     assignment : Assignment
-    befores : list of Snapshot
-        Of the shards before the first round.
     snapshot_rounds : int
         After so many rounds snapshots are taken.
     """
@@ -191,13 +189,12 @@ class ShardedRun:
         n_bytes: Sequence[int],
         holders: Sequence[Counter[str]],
         assignment: Assignment,
-        befores: Sequence[Snapshot],
         snapshot_rounds: int,
         dtype: Any,
     ):
         self.watch, self.client = watch, watch.client
         self.parts, self.sizes, self.n_bytes, self.dtype = parts, sizes, n_bytes, dtype
-        self.assignment, self.snapshots = assignment, list(befores)
+        self.assignment, self.snapshots = assignment, [Snapshot()] * len(parts)
         self.snapshot_rounds = snapshot_rounds
         self.id = uuid4().hex[:8]
         self.means: list[Model | None] = []

@@ -21,10 +21,8 @@ from asset_svm.dask.work import Assignment
 from asset_svm.data import GivenOrder
 from asset_svm.engines.averaging import (
     Plan,
-    Snapshot,
     StepSizes,
     find_step_sizes,
-    lifted_rows,
     run_rounds,
 )
 from asset_svm.engines.task import Recipe, Solution, TrainingRows
@@ -82,7 +80,7 @@ class ClusterFit:
         groups = group(sizes, estimator.n_shards or MOST_SHARDS)
         self.sizes = [sum(sizes[k] for k in members) for members in groups]
         shares = np.array(self.sizes) / total
-        epochs = estimator.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // total))
+        epochs = int(estimator.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // total)))
         mean_weight = None if data.even else data.total_weight / total
         sampling = estimator.sampling
         if sampling == "auto":
@@ -93,7 +91,7 @@ class ClusterFit:
             shares = np.array(weights) / data.total_weight
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         sample = TrainingRows(
-            engine.rows(phi, rows.X, screen=recipe.screens),
+            engine.rows(phi, rows.X, lead=recipe.leads(len(rows.y), epochs)),
             encoded.targets,
             GivenOrder(len(rows.y)),
             rows.weight,
@@ -119,7 +117,6 @@ class ClusterFit:
             [seed, *map(int, np.random.SeedSequence(seed).generate_state(len(groups) - 1))],
             None if limit is None else int(limit),
         )
-        lifted = rows.index[lifted_rows(sample)]
         del sample
         cluster = ShardedRun(
             self.watch,
@@ -129,7 +126,6 @@ class ClusterFit:
             [sum(data.summaries[k].n_bytes for k in members) for members in groups],
             self._holders(groups),
             assignment,
-            self._befores(lifted),
             max(plan.rounds // epochs, 1),
             data.dtype,
         )
@@ -180,15 +176,6 @@ class ClusterFit:
         if asked is not None:
             return int(asked) * epochs
         return max(min(ROUNDS_PER_EPOCH * epochs, steps // ROUND_STEPS), FEWEST_ROUNDS)
-
-    def _befores(self, lifted: np.ndarray) -> list[Snapshot]:
-        """The shards before the first round: rows that the sample lifted count as lifted there too."""
-        found, begin = [], 0
-        for size in self.sizes:
-            inside = lifted[np.searchsorted(lifted, begin) : np.searchsorted(lifted, begin + size)]
-            found.append(Snapshot.before(size, inside - begin))
-            begin += size
-        return found
 
     def _holders(self, groups: list[list[int]]) -> list[Counter[str]]:
         """For each shard, how many of its parts each worker has."""

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.engines.local import LocalEngine, LocalRows
+from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.task import Recipe, TrainingRows
 from asset_svm.engines.training import pilot_scale, sample_gradients
 from asset_svm.feasible import FeasibleSet
@@ -135,23 +135,13 @@ class Snapshot:
     ----------
     rounds : int
         Rounds behind it.
-    lifted : uint8 array
-        A bit a row: whether it was ever lifted to features (see ``Driver``).
     state, average
         Without the iterates, which the next mean model replaces; None before the first round.
     """
 
-    rounds: int
-    lifted: Array
+    rounds: int = 0
     state: SolverState | None = None
     average: Average | None = None
-
-    @classmethod
-    def before(cls, n_rows: int, lifted: Array) -> Snapshot:
-        """Of a shard that has not begun, with these rows lifted."""
-        bits = np.zeros(n_rows, dtype=bool)
-        bits[lifted] = True
-        return cls(0, np.packbits(bits))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,13 +170,13 @@ class Shard:
     def __init__(self, engine: LocalEngine, plan: Plan, rows: TrainingRows, past: Snapshot):
         self.engine, self.plan, self.rows = engine, plan, rows
         m, recipe = rows.order.n_rows, plan.recipe
-        steps, screen = m * plan.epochs, rows.mapped.screens
+        steps = m * plan.epochs
         self.rounds, self.done = Rounds(steps, plan.rounds), past.rounds
-        cut = engine.cut(m, screen=screen)
+        cut = engine.cut(m, led=rows.mapped.led)
         if plan.n_shards > 1:
             cut = RoundCut(cut.size, cut.until, cut.later, self.rounds)
         state = SolverState.zeros(len(recipe.lam), rows.mapped.dimension, rows.mapped.dtype)
-        average = Average(recipe.window(steps))
+        average = Average(recipe.window(steps, looked_at=False))
         if past.state is not None and past.average is not None:
             kept, average = deepcopy((past.state, past.average))
             state = replace(kept, direction=state.direction, pending=state.pending)
@@ -199,17 +189,12 @@ class Shard:
             average,
             weight=rows.slope_weight,
             cut=cut,
-            form=recipe.form,
+            form=recipe.form_of(rows.mapped),
             length=steps,
-            screen=screen,
             ahead=True,
         )
         self.driver.position = self.rounds.begin(self.done)
         self.driver.slopes = Slopes.zeros(len(recipe.lam), m)
-        lifted = np.flatnonzero(np.unpackbits(past.lifted, count=m))
-        with engine.working(rows.mapped):
-            for start in range(0, len(lifted), engine.block_size):
-                rows.mapped.fetch(lifted[start : start + engine.block_size])
 
     def advance(self, mean: Model | None) -> Report:
         """The next round, from this model; None, or any where there is one shard: from its own."""
@@ -248,15 +233,7 @@ class Shard:
         first = window.start(self.rounds.steps)
         segments = [s for s in driver.average.segments if s.begin >= first]
         average = deepcopy(replace(driver.average, segments=segments))
-        bits = np.zeros(self.rows.order.n_rows, dtype=bool)
-        bits[lifted_rows(self.rows)] = True
-        return Snapshot(self.done, np.packbits(bits), state, average)
-
-
-def lifted_rows(rows: TrainingRows) -> Array:
-    """The rows that were ever lifted to features."""
-    assert isinstance(rows.mapped, LocalRows)
-    return np.flatnonzero(rows.mapped.once_lifted)
+        return Snapshot(self.done, state, average)
 
 
 def mean_model(models: Sequence[Model], shares: Array) -> Model:

@@ -7,9 +7,9 @@ is lam_c = lam W / W_c in the words of the cell's own (PL).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from asset_svm.data import Targets
 from asset_svm.exceptions import NonFiniteError
+from asset_svm.features.cells import Partition
 from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
 from asset_svm.losses import Hinge, Loss
@@ -26,6 +27,8 @@ from asset_svm.solvers.interior_form import solve_interior
 Array = npt.NDArray[Any]
 Matrix = Any
 Result = TypeVar("Result")
+Model = tuple[Array, float, float, float, int]
+"""(beta, b, P, D, sweeps) of one model of a cell."""
 
 TOLERANCE = 0.01
 """Of the duality gap, relative to the objective of the cell."""
@@ -38,6 +41,8 @@ LARGEST_CELL = 16384
 """Rows whose kernel matrix is solved whole, where memory allows."""
 SMALL_CELL = 256
 """Rows that are solved whole whatever the limit: less than a block of mapped rows takes."""
+INSIDE = 0.2
+"""Times tol: that of the interior-point method, whose last steps cost little and gain much."""
 LARGEST_INTERIOR = 4096
 """Rows for which the interior-point method is affordable: a factor is of the third order."""
 BLOCK = 1024
@@ -55,6 +60,29 @@ class CellSolution:
     dual_gap: Array
     sweeps: int
     converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class CellFunctions:
+    """The decision functions of the cells of one partition.
+
+    Parameters
+    ----------
+    landmarks : sequence of matrices
+        Of each cell, of shape (s, n); None where there are none.
+    weights : sequence of arrays
+        (K, s).
+    intercept : array of shape (cells, K)
+    others : mapping from cells to functions
+        Cells that decide by themselves: from rows to (rows, K) decisions.
+    """
+
+    partition: Partition
+    kernel: Kernel
+    landmarks: Sequence[Any]
+    weights: Sequence[Array]
+    intercept: Array
+    others: Mapping[int, Callable[[Any], Array]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,14 +122,39 @@ class CellProblem:
     def solve(self, rows: Array, seed: int, n_threads: int = 1) -> CellSolution:
         """The models of the cell with these rows."""
         K = self._kernel_matrix(rows, n_threads)
-        y, cost = self.targets.block(rows), self.cost[rows]
-        # When the time is up every cell still gets a model: that of one sweep.
-        most = MOST_SWEEPS if time.perf_counter() < self.deadline else 1
+        y, cost, late = self.targets.block(rows), self.cost[rows], self.is_late
         parts = side_by_side(
-            lambda k: self._model(K, y[k], cost, seed + k, most, alone=len(y) == 1),
-            range(len(y)),
-            n_threads,
+            lambda k: self._model(K, y[k], cost, seed + k, late=late), range(len(y)), n_threads
         )
+        return self.solution(rows, parts)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is up: every cell still gets a model, that of one sweep."""
+        return time.perf_counter() >= self.deadline
+
+    def most_sweeps(self, *, late: bool) -> int:
+        """Sweeps at most."""
+        return 1 if late else MOST_SWEEPS
+
+    def budget(self, *, late: bool) -> float:
+        """Changes of a beta, times m^2, after which no new sweep begins.
+
+        With an intercept, sweeps are of use only where nothing better can be had.
+        """
+        return 0.0 if self.intercept and not late else BUDGET
+
+    def is_trivial(self, y: Array) -> Array:
+        """Whether a constant solves the models with these targets, one a row: y[:, 0] is it.
+
+        A class that is absent from a cell, or alone there.
+        """
+        one_sided: Array = (y == y[..., :1]).all(axis=-1)
+        counts = isinstance(self.loss, Hinge) and (self.intercept or self.targets.n_models > 1)
+        return one_sided if counts else np.zeros_like(one_sided)
+
+    def solution(self, rows: Array, parts: Sequence[Model]) -> CellSolution:
+        """What the models of the cell with these rows come to."""
         betas = np.array([part[0] for part in parts])
         if not np.isfinite([part[1:4] for part in parts]).all() or not np.isfinite(betas).all():
             raise NonFiniteError(
@@ -135,35 +188,66 @@ class CellProblem:
             )
         return K
 
-    def _model(
-        self, K: Array, y: Array, cost: Array, seed: int, most: int, *, alone: bool
-    ) -> tuple[Array, float, float, float, int]:
-        """(beta, b, P, D, sweeps) of one model."""
+    def _model(self, K: Array, y: Array, cost: Array, seed: int, *, late: bool) -> Model:
         m, hinge = len(y), isinstance(self.loss, Hinge)
         beta, F = np.zeros(m), np.zeros(m, dtype=K.dtype)
-        if hinge and (y == y[0]).all() and (self.intercept or not alone):
-            return beta, float(y[0]), 0.0, 0.0, 0  # a class that is absent here, or alone
-        low, high = (np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)) if hinge else (-cost, cost)
-        epsilon, late = self.loss.epsilon, most == 1
-        # With an intercept, sweeps are of use only where nothing better can be had.
-        budget = 0.0 if self.intercept and not late else BUDGET * m**2
-        sweeps, primal, dual = solve_cell(
-            K, y, low, high, epsilon, hinge, self.tol, most, budget, seed, beta, F
-        )
-        if not self.intercept and primal - dual <= self.tol * primal:
-            return beta, 0.0, primal, dual, sweeps
-        found = self._finished(K, y, cost, beta)
-        if late or m > LARGEST_INTERIOR:
+        if self.is_trivial(y):
+            return beta, float(y[0]), 0.0, 0.0, 0
+        swept = solve_cell(
+            K, y, *self.box(y, cost), self.loss.epsilon, hinge, self.tol, self.most_sweeps(late=late),
+            self.budget(late=late) * m**2, seed, beta, F,
+        )  # fmt: skip
+        if self.is_solved(*swept[1:]):
+            return beta, 0.0, swept[1], swept[2], swept[0]
+        exact, inside = K.astype(np.float64), None
+        if self.goes_inside(m, late=late):
+            inside = solve_interior(
+                K, y, *self.box(y, cost), self.loss.epsilon, INSIDE * self.tol, intercept=self.intercept
+            )
+        return self.settled(exact.__matmul__, y, cost, beta, swept[0], inside)
+
+    def goes_inside(self, m: int, *, late: bool) -> bool:
+        """Whether the interior-point method has its turn, after sweeps that have not solved a cell."""
+        return not late and m <= LARGEST_INTERIOR
+
+    def is_solved(self, primal: Any, dual: Any) -> Any:
+        """Whether sweeps that ended at these values have done all there is to do."""
+        return (primal - dual <= self.tol * primal) & (not self.intercept)
+
+    def box(self, y: Array, cost: Array) -> tuple[Array, Array]:
+        """(low, high), between which beta lies."""
+        if isinstance(self.loss, Hinge):
+            return np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)
+        return -cost, cost
+
+    def settled(
+        self,
+        times: Callable[[Array], Array],
+        y: Array,
+        cost: Array,
+        beta: Array,
+        sweeps: int,
+        inside: tuple[Array, int] | None,
+    ) -> Model:
+        """The model of a cell that sweeps have not solved: the better of where they and others ended.
+
+        Parameters
+        ----------
+        times : callable
+            beta -> K beta, in float64.
+        beta : array of shape (m,)
+            Where sweeps ended.
+        inside : (beta, steps) of the interior-point method, optional
+        """
+        found = self._finished(times, y, cost, beta)
+        if inside is None:
             return (*found, sweeps)
-        inside, steps = solve_interior(
-            K, y, low, high, epsilon, 0.2 * self.tol, intercept=self.intercept
-        )
-        for candidate in self._candidates(inside):
-            another = self._finished(K, y, cost, candidate)
+        for candidate in self._candidates(inside[0]):
+            another = self._finished(times, y, cost, candidate)
             # The one with fewer support vectors comes last, and is taken where it is as good.
             if another[2] <= found[2] or another[2] - another[3] <= self.tol * another[2]:
                 found = another
-        return (*found, sweeps + steps)
+        return (*found, sweeps + inside[1])
 
     def _candidates(self, beta: Array) -> Iterator[Array]:
         """What the interior-point method found, and the same without what is nearly 0."""
@@ -173,12 +257,12 @@ class CellProblem:
             yield np.where(size < NEGLIGIBLE * self.tol * size.mean(), 0.0, beta)
 
     def _finished(
-        self, K: Array, y: Array, cost: Array, beta: Array
+        self, times: Callable[[Array], Array], y: Array, cost: Array, beta: Array
     ) -> tuple[Array, float, float, float]:
         """(beta, b, P, D) of the feasible point next to beta, and the b that suits it best."""
         if self.intercept:
             beta = _balanced(beta)
-        f = K.astype(np.float64) @ beta
+        f = times(beta)
         b = best_intercept(self.loss, y, f, cost) if self.intercept else 0.0
         square = 0.5 * float(beta @ f)
         primal = square + float(cost @ self.loss.value(y, f + b))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.engines.workers import Workers, blas_threads, working
-from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
+from asset_svm.features import Evaluable, FeatureMap, Metric, MetricFeatures, NystroemFeatures
 from asset_svm.solvers import Driver
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.pilot import Subset
-from asset_svm.solvers.products import mixed_margins, mixed_sums
+from asset_svm.solvers.products import scattered_margins, scattered_sums
 
 Array = npt.NDArray[Any]
 Matrix = Any
 
 ROWS = 16
-FEW_ROWS = 64
-"""Fewer are lifted by one thread."""
 FEW_MODELS = 4
 """Up to so many, loops over rows are faster than matrix products with copies of them."""
 LONG_BLOCKS = 4
@@ -40,7 +39,7 @@ BLOCK_SIZE = 512
 the block of V to stay in a cache."""
 METRIC_SAMPLE = 2048
 """Rows from which the metric is estimated."""
-LOOK = 1024
+LOOK = 4096
 """Rows at a time, where all of them are looked at once."""
 
 
@@ -69,40 +68,45 @@ def _container_memory() -> int:
 
 
 class LocalRows:
-    """phi of the rows of X: basis values when a row is first visited, features when it is learnt from.
+    """phi of the rows of X, or, where they are led, their basis values and leading coordinates.
 
-    Where they are kept, a row of the buffer holds first the one and then, in its place, the other.
-    Where they are not, both are computed anew at every visit, and only what a row has been is kept:
-    rows once lifted are lifted at every visit, so that both ways take the same steps. Rows are
-    lifted at once, and nobody screens them, where that is cheap.
+    Both are kept in memory, or computed anew at every visit.
 
     Parameters
     ----------
     phi : Evaluable
+        In a metric, where rows are led.
     X : matrix of shape (m, n)
     block_size : int
-        Basis values are computed for so many rows at a time.
+        Rows are mapped so many at a time.
     keep : bool
-    screen : bool
-        Whether basis values are of use.
+    lead : bool
+        Whether rows are led; not done where features cost little beside basis values.
     """
 
     look_size = LOOK
 
-    def __init__(self, phi: Evaluable, X: Matrix, block_size: int, *, keep: bool, screen: bool = True):
+    def __init__(self, phi: Evaluable, X: Matrix, block_size: int, *, keep: bool, lead: bool = False):
         self.X, self.block_size = X, block_size
         self.dimension, self.dtype = phi.dimension, np.dtype(X.dtype)
-        self.basis_dimension = phi.basis_dimension
         self.basis, self.lift = phi.basis(self.dtype), phi.lift(self.dtype)
         self.lower = phi.lower(self.dtype)
-        self.screens = screen and not phi.lift_is_cheap
-        self.width = self.dimension if not self.screens else max(self.dimension, self.basis_dimension)
+        self.width = self.values_width = phi.dimension
+        self.lead = None
+        if lead and isinstance(phi, MetricFeatures) and not phi.lift_is_cheap:
+            self.lead = phi.lead(self.dtype)
+            self.width, self.values_width = mapped_width(phi, lead), phi.basis_dimension
         m = X.shape[0]
-        self.seen, self.once_lifted = np.zeros(m, dtype=bool), np.zeros(m, dtype=bool)
+        self.seen = np.zeros(m, dtype=bool)
         self.kept = np.empty((m, self.width), dtype=self.dtype) if keep else None
         self.reentrant = phi.reentrant
         self.workers: Workers | None = None
         self._coming = np.zeros(m, dtype=bool)
+
+    @property
+    def led(self) -> bool:
+        """Whether they are."""
+        return self.lead is not None
 
     @property
     def kept_bytes(self) -> int:
@@ -135,13 +139,12 @@ class LocalRows:
                 self._coming[done] = False
 
     def open(self, rows: Array) -> LocalBlock:
-        """These rows, with their basis values or features."""
+        """These rows, as they are kept or computed."""
         if self.kept is None:
             scratch = self._announced(rows)
             if scratch is None:
                 scratch = self._anew(rows)
-            lifted = np.full(len(rows), not self.screens)
-            return LocalBlock(self, rows, scratch, np.arange(len(rows)), lifted)
+            return LocalBlock(self, scratch, np.arange(len(rows)))
         if self.workers is not None and self._coming[rows].any():
             for done, _ in self.workers.finished():
                 self._coming[done] = False
@@ -151,7 +154,7 @@ class LocalRows:
         if len(new):
             self._keep(new)
             self.seen[new] = True
-        return LocalBlock(self, rows, self.kept, rows, self.once_lifted[rows])
+        return LocalBlock(self, self.kept, rows)
 
     def _announced(self, rows: Array) -> Array | None:
         """What a worker made of these rows, if they were announced."""
@@ -172,89 +175,70 @@ class LocalRows:
 
     def fetch(self, rows: Array) -> tuple[Array, Array]:
         """The features of these rows."""
-        return self.open(rows).lifted(np.arange(len(rows)))
+        block = self.open(rows)
+        if not self.led:
+            return block.matrix, block.positions
+        values = block.matrix[block.positions[_even(np.arange(len(rows)))], : self.values_width]
+        return self.lift(values), np.arange(len(rows))
 
     def _compute(self, rows: Array, out: Array, where: Array) -> None:
-        """Put the basis values of these rows there, or their features."""
-        size = self.block_size
+        """Put the numbers of these rows there."""
+        size, w = self.block_size, self.values_width
         for start in range(0, len(rows), size):
-            part = rows[start : start + size]
+            part, place = rows[start : start + size], where[start : start + size]
             values = self.basis(self.X[_even(part)])
-            if not self.screens:
-                values = self.lift(values)
-            out[where[start : start + size], : values.shape[1]] = values[: len(part)]
-        if not self.screens:
-            self.once_lifted[rows] = True
+            if self.lead is None:
+                out[place] = self.lift(values)[: len(part)]
+            else:
+                out[place, :w] = values[: len(part)]
+                out[place, w:] = self.lead(values)[: len(part)]
 
 
 @dataclass(eq=False)
 class LocalBlock:
-    """Some of ``LocalRows``: row i is matrix[positions[i]], features where is_lifted[i]."""
+    """Some of ``LocalRows``: row i is matrix[positions[i]]."""
 
     source: LocalRows
-    rows: Array
     matrix: Array
     positions: Array
-    is_lifted: Array
+
+    @cached_property
+    def values(self) -> Array:
+        """Features or basis values, (B, d) or (B, s)."""
+        return np.asarray(self.matrix[self.positions, : self.source.values_width])
+
+    def lead(self) -> Array:
+        """Leading coordinates, (B, k)."""
+        return np.asarray(self.matrix[self.positions, self.source.values_width :])
 
     def margins(self, coef: Array) -> Array:
         """V coef^T."""
-        return self._margins(coef, np.arange(len(self.rows)))
-
-    def _margins(self, coef: Array, which: Array) -> Array:
-        source, positions, lifted = self.source, self.positions[which], self.is_lifted[which]
-        coef = coef.astype(source.dtype)
-        weights = coef if lifted.all() else np.ascontiguousarray(source.lower(coef))
-        out = np.empty((len(coef), len(which)))
-        if len(coef) <= FEW_MODELS:
-            mixed_margins(self.matrix, positions, lifted, coef, weights, out)
-            return out
-        for part, factor in ((lifted, coef), (~lifted, weights)):
-            if part.any():
-                out[:, part] = factor @ self.matrix[positions[part], : factor.shape[1]].T
-        return out
-
-    def screen(self, coef: Array) -> Array:
-        """V coef^T of the rows that were never lifted, in any visit; NaN for others."""
-        out = np.full((len(coef), len(self.rows)), np.nan)
-        fresh = np.flatnonzero(~self.source.once_lifted[self.rows])
-        if len(fresh):
-            out[:, fresh] = self._margins(coef, fresh)
+        source = self.source
+        weights = coef.astype(source.dtype)
+        if source.led:
+            weights = np.ascontiguousarray(source.lower(weights))
+        if len(coef) > FEW_MODELS:
+            return (weights @ self.values.T).astype(np.float64)
+        out = np.empty((len(coef), len(self.positions)))
+        scattered_margins(self.matrix, self.positions, weights, out)
         return out
 
     def sums(self, beta: Array) -> Array:
         """Beta V."""
         source = self.source
-        features = np.zeros((len(beta), source.dimension), dtype=source.dtype)
-        basis = np.zeros((len(beta), source.basis_dimension), dtype=source.dtype)
-        if len(beta) <= FEW_MODELS:
-            mixed_sums(self.matrix, self.positions, self.is_lifted, beta, features, basis)
+        if len(beta) > FEW_MODELS:
+            total = beta.astype(source.dtype) @ self.values
         else:
-            for part, out in ((self.is_lifted, features), (~self.is_lifted, basis)):
-                rows = self.matrix[self.positions[part], : out.shape[1]]
-                out += beta[:, part].astype(source.dtype) @ rows
-        total = features.astype(np.float64)
-        return total if self.is_lifted.all() else total + source.lift(basis)
+            total = np.zeros((len(beta), source.values_width), dtype=source.dtype)
+            scattered_sums(self.matrix, self.positions, beta, total)
+        return np.asarray(source.lift(total) if source.led else total, dtype=np.float64)
 
-    def lifted(self, which: Array) -> tuple[Array, Array]:
-        """The features of these rows of the block."""
-        source = self.source
-        todo = which[~self.is_lifted[which]]
-        if len(todo):
-            if source.workers is None or len(todo) < FEW_ROWS:
-                self._lift(todo)
-            else:  # a row that is there twice must not be lifted in two parts
-                once = np.unique(self.positions[todo], return_index=True)[1]
-                source.workers.together(self._lift, todo[once], ROWS)
-            self.is_lifted[todo] = True
-            source.once_lifted[self.rows[todo]] = True
-        return self.matrix, self.positions[which]
 
-    def _lift(self, which: Array) -> None:
-        source = self.source
-        values = self.matrix[self.positions[_even(which)], : source.basis_dimension]
-        features = source.lift(values)[: len(which)]
-        self.matrix[self.positions[which], : source.dimension] = features
+def mapped_width(phi: Evaluable, lead: bool) -> int:
+    """Numbers that are kept of a row."""
+    if lead and isinstance(phi, MetricFeatures) and not phi.lift_is_cheap:
+        return phi.basis_dimension + phi.n_leading
+    return phi.dimension
 
 
 def _even(rows: Array) -> Array:
@@ -287,22 +271,14 @@ class LocalEngine:
         """Bytes that mapped rows, or kernel matrices, may take."""
         return available_memory() // 2 if self.memory_limit is None else self.memory_limit
 
-    def rows(self, phi: Evaluable, X: Matrix, *, screen: bool) -> LocalRows:
+    def rows(self, phi: Evaluable, X: Matrix, *, lead: bool) -> LocalRows:
         """The rows of X: mapped once where they fit in memory, else whenever they are visited."""
-        width = phi.dimension
-        if screen and not phi.lift_is_cheap:
-            width = max(width, phi.basis_dimension)
-        size = X.shape[0] * width * np.dtype(X.dtype).itemsize
-        return LocalRows(phi, X, self.block_size, keep=size <= self.memory(), screen=screen)
+        size = X.shape[0] * mapped_width(phi, lead) * np.dtype(X.dtype).itemsize
+        return LocalRows(phi, X, self.block_size, keep=size <= self.memory(), lead=lead)
 
-    def cut(self, n_rows: int, *, screen: bool) -> Cut:
-        """Steps between two looks at the run; where rows are screened, at the drift of a block.
-
-        In the first epoch many rows are learnt from for the first time, and a short block tells
-        better which; later few are, and a long one spares most of the screening.
-        """
-        size, long = self.block_size, LONG_BLOCKS * self.block_size
-        return Cut(size, n_rows, long) if screen else Cut(long)
+    def cut(self, n_rows: int, *, led: bool) -> Cut:
+        """Steps between two looks at the run; of a block in the led form."""
+        return Cut(self.block_size if led else LONG_BLOCKS * self.block_size)
 
     @contextmanager
     def working(self, rows: BlockRows) -> Iterator[None]:
@@ -339,7 +315,8 @@ class LocalEngine:
         rng = np.random.default_rng([seed, 3])
         count = min(METRIC_SAMPLE, X.shape[0])
         chosen = np.sort(rng.choice(X.shape[0], size=count, replace=False))
-        return phi.find_metric(phi(X[chosen]), weight[chosen], rng)
+        V = phi(X[chosen])
+        return phi.find_metric(V, weight[chosen], rng).measured(V, weight[chosen])
 
     def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
         """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""

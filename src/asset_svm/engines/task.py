@@ -20,6 +20,7 @@ from asset_svm.solvers import (
     BlockRows,
     CountWindow,
     Cut,
+    FinalWindow,
     FractionWindow,
     NoWindow,
     RowBlock,
@@ -35,6 +36,10 @@ StepKind = Literal["robust", "strong", "metric"]
 Matrix = Any
 BLOCK = 1024
 """Rows at a time, where all of them are looked at once."""
+FEWEST_LED, FEWEST_ONCE = 4096, 64
+"""Rows from which on they are led, if visited often or once."""
+MOST_VISITS = 48
+"""Of a row, by all models and in all epochs, up to which it is led."""
 
 
 class Engine(Trials, Protocol):
@@ -44,13 +49,13 @@ class Engine(Trials, Protocol):
     def nystroem(self) -> type[NystroemFeatures]:
         """The class of Nystroem maps whose landmarks are factored here."""
 
-    def rows(self, phi: Evaluable, X: Matrix, *, screen: bool) -> BlockRows:
-        """phi of the rows of X."""
+    def rows(self, phi: Evaluable, X: Matrix, *, lead: bool) -> BlockRows:
+        """phi of the rows of X, led where that is asked for and pays."""
 
     def memory(self) -> int:
         """Bytes that mapped rows may take."""
 
-    def cut(self, n_rows: int, *, screen: bool) -> Cut:
+    def cut(self, n_rows: int, *, led: bool) -> Cut:
         """Steps between two looks at a run over so many rows."""
 
     def working(self, rows: BlockRows) -> AbstractContextManager[None]:
@@ -128,27 +133,41 @@ class Recipe:
             return [StrongStep(lam) for lam in self.lam]
         return [RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)]
 
-    @property
-    def screens(self) -> bool:
-        """Whether idle rows come first in their block (see ``Driver``): not with the paper's steps."""
-        return self.step == "metric"
+    def leads(self, n_rows: int, epochs: int | None = None) -> bool:
+        """Whether so many rows, visited so often (None: once) are led: never with the paper's steps.
+
+        A block must not hold a good part of all rows, nor one twice: its steps would be blind to each
+        other along most directions; few rows are lifted in no time, too. And a block costs two
+        products with P a model, where lifting costs one a row once: many visits pay for it.
+        """
+        if self.step != "metric" or len(self.lam) * (epochs or 1) > MOST_VISITS:
+            return False
+        return n_rows >= (FEWEST_ONCE if epochs is None else FEWEST_LED)
+
+    def form_of(self, rows: BlockRows) -> Form:
+        """How these rows are stepped through."""
+        return "led" if rows.led else self.form
 
     def usual_average(self, *, decaying: bool) -> float:
         """The fraction that "auto" stands for."""
         return 0.05 if self.step == "metric" and decaying else 0.5
 
-    def window(self, total: int | None, *, stream: bool = False) -> Window:
+    def window(self, total: int | None, *, stream: bool = False, looked_at: bool = True) -> Window:
         """The averaging window of a run of ``total`` steps (None: not known).
 
-        ``stream`` says that the steps do not decay to 0 at its end.
+        ``stream`` says that the steps do not decay to 0 at its end, ``looked_at`` that its model is
+        of interest before.
         """
         if self.average is None:
             return NoWindow()
-        if self.average == "auto":
-            return FractionWindow(self.usual_average(decaying=not stream), total)
         if isinstance(self.average, int):
             return CountWindow(self.average, total, every_step=total is None)
-        return FractionWindow(self.average, total)
+        fraction = self.average
+        if fraction == "auto":
+            fraction = self.usual_average(decaying=not stream)
+        if total is None or looked_at:
+            return FractionWindow(fraction, total)
+        return FinalWindow(fraction, total)
 
 
 @dataclass(frozen=True)
@@ -169,6 +188,8 @@ class Stopping:
         Gives the model to return instead of the last one, or None.
     early : bool
         Whether ``after_epoch`` is there to stop the run.
+    watched : bool
+        Whether ``after_epoch`` looks at the model.
     """
 
     epochs: int
@@ -177,6 +198,12 @@ class Stopping:
     after_epoch: Callable[[int, tuple[Array, Array], dict[str, Any]], bool] | None = None
     chosen: Callable[[], tuple[Array, Array] | None] | None = None
     early: bool = False
+    watched: bool = False
+
+    @property
+    def looked_at(self) -> bool:
+        """Whether the model is of interest before the end of the run."""
+        return self.watched or self.early or not self.end_is_known or self.tol is not None
 
     @property
     def end_is_known(self) -> bool:
@@ -268,8 +295,8 @@ class _Some:
         return self.mapped.fetch(self.chosen[rows])
 
     @property
-    def screens(self) -> bool:
-        return self.mapped.screens
+    def led(self) -> bool:
+        return self.mapped.led
 
     @property
     def look_size(self) -> int:

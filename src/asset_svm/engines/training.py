@@ -80,9 +80,10 @@ def train(
             steps = rows.order.n_rows * epochs
             rules = recipe.rules(sets, bounds, scale, steps if decaying else 0, rows.metric)
             axis = ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
-            return axis, Average(recipe.window(steps, stream=not decaying))
+            return axis, Average(
+                recipe.window(steps, stream=not decaying, looked_at=stopping.looked_at)
+            )
 
-        screen = rows.mapped.screens
         state = start or SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
         state.clear_segment()
         axis, average = plan(stopping.stage(0) if staged else stopping.epochs)
@@ -94,11 +95,10 @@ def train(
             state,
             average,
             weight=rows.slope_weight,
-            cut=engine.cut(rows.order.n_rows, screen=screen),
-            form=recipe.form,
+            cut=engine.cut(rows.order.n_rows, led=rows.mapped.led),
+            form=recipe.form_of(rows.mapped),
             pool=pool,
             length=total,
-            screen=screen,
             ahead=True,
         )
         run = _Epochs(driver, recipe, rows, stopping, plan if staged else None)

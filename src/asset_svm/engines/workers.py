@@ -1,8 +1,8 @@
 """Threads that map rows while the loop runs on others.
 
 A run has two kinds of work: rows are mapped, in any order and number at a time, and stepped through,
-one after the other. Workers map the rows of the next blocks, and their share of what is lifted now,
-while the main thread steps through the last one. Matrix products have one BLAS thread each then:
+one after the other. Workers map the rows of the next blocks while the main thread steps through the
+last one. Matrix products have one BLAS thread each then:
 what each thread computes does not depend on how many there are, so neither do the steps; and
 BLAS's own threads, which wait for each other by spinning, took five times as long beside another
 process.
@@ -14,14 +14,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy.typing as npt
 
 from asset_svm.features.threads import blas, few_threads
 
 Array = npt.NDArray[Any]
-Result = TypeVar("Result")
 
 
 def blas_threads() -> int:
@@ -31,10 +30,10 @@ def blas_threads() -> int:
 
 
 class Workers:
-    """``count`` threads for what comes next, and ``count - 1`` beside the main one for what is due."""
+    """``count`` threads for what comes next."""
 
-    def __init__(self, count: int, ahead: ThreadPoolExecutor, beside: ThreadPoolExecutor):
-        self.count, self._ahead, self._beside = count, ahead, beside
+    def __init__(self, count: int, ahead: ThreadPoolExecutor):
+        self.count, self._ahead = count, ahead
         self._due: deque[tuple[Array, Future[Any]]] = deque()
 
     @property
@@ -52,13 +51,6 @@ class Workers:
             rows, future = self._due.popleft()
             yield rows, future.result()
 
-    def together(self, job: Callable[[Array], Result], rows: Array, unit: int) -> list[Result]:
-        """Job of parts of the rows, cut at multiples of ``unit``, all at once."""
-        size = -(-len(rows) // (self.count * unit)) * unit
-        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
-        others = [self._beside.submit(job, part) for part in parts[1:]]
-        return [job(parts[0]), *(future.result() for future in others)]
-
 
 @contextmanager
 def working(count: int) -> Iterator[Workers | None]:
@@ -67,5 +59,5 @@ def working(count: int) -> Iterator[Workers | None]:
         if count <= 1:
             yield None
             return
-        with ThreadPoolExecutor(count) as ahead, ThreadPoolExecutor(count - 1) as beside:
-            yield Workers(count, ahead, beside)
+        with ThreadPoolExecutor(count) as ahead:
+            yield Workers(count, ahead)

@@ -13,23 +13,23 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.data import Targets
 from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.task import Engine, Recipe, StepKind
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.callbacks import CallbackSupportMixin
+from asset_svm.estimators.cells import resolve_cells
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.device import (
     card_engine,
     check_card_rows,
-    check_host_rows,
     goes_to_card,
     on_card,
     on_host,
 )
-from asset_svm.estimators.fitting import FLOATS, results
+from asset_svm.estimators.fitting import results, validate_rows
 from asset_svm.estimators.landmarks import check_landmarks, sampler_of
 from asset_svm.estimators.maps import (
     DEFAULT_COMPONENTS,
@@ -189,11 +189,6 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         check.check_flag("warm_start", self.warm_start)
         check.check_jobs(self.n_jobs)
         check.check_choice("device", self.device, ("cpu", "cuda", "auto"))
-        if self.device == "cuda" and self.n_cells is not None:
-            raise ValueError(
-                f'device="cuda" has no cells, and n_cells={self.n_cells!r} asks for them; set '
-                'device="cpu" ("auto" takes it too), or n_cells=None.'
-            )
         check.check_choice("precision", self.precision, ("float32", "float16"))
         check.check_level("verbose", self.verbose)
 
@@ -221,8 +216,12 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _on_card(self, X) -> bool:
         """Whether ``device`` sends these rows to the card."""
-        known = check.is_integer(self.n_components)
-        return goes_to_card(self.device, X, self.n_components if known else DEFAULT_COMPONENTS)
+        if self.n_cells is not None:
+            width = X.shape[0] // resolve_cells(self.n_cells, X.shape[0])  # kernel values a row
+        else:
+            known = check.is_integer(self.n_components)
+            width = self.n_components if known else DEFAULT_COMPONENTS
+        return goes_to_card(self.device, X, width)
 
     def _recipe(self, loss: Loss, lam: float, n_models: int, seed: int) -> Recipe:
         average = self.average
@@ -299,17 +298,15 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
     def _decide(self, X) -> np.ndarray:
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        if hasattr(self, "cells_"):
-            check_host_rows(X, "a model of cells")
-        elif self._on_card(X):
+        if self._on_card(X) and not self._decision.alone:
             return self._decision.on_card(card_engine(None, self.precision), X)
-        return self._decision(X)
+        return self._decision(on_host(X))
 
     def _checked(self, X, *, reset: bool):
         """Rows that can be worked on: an array, a CSR matrix, or a tensor on the card."""
         if on_card(X):
             return check_card_rows(self, X, reset=reset)
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
+        return validate_rows(self, X, reset=reset)
 
     def compiled(self, method="predict"):
         """A plain function for serving: no validation, no checks, no overhead.

@@ -31,6 +31,7 @@ class EpochCallbacks:
         self.estimator, self.X, self.y = estimator, X, y
         self.left = epochs
         self.present = hasattr(estimator, "_init_callback_context")
+        self.registered = bool(getattr(estimator, "_skl_callbacks", ()))
         if self.present:
             self.context = estimator._init_callback_context(max_subtasks=epochs)
             self.context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)

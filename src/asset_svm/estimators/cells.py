@@ -1,7 +1,8 @@
 """Estimators of cells: a partition of the input space, and models of their own in every cell.
 
 A cell is the exact SVM of its rows; one that is too large for that, and every cell of a stream, is an
-estimator of the same class and parameters, without cells, on the rows of the cell.
+estimator of the same class and parameters, without cells, on the rows of the cell. With a card, it
+finds the cells, solves the exact ones and decides; what is stored is the same.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ import copy
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from asset_svm.engines.cells import CellProblem, CellSolution, side_by_side
+from asset_svm.engines.cells import CellFunctions, CellProblem, CellSolution, side_by_side
 from asset_svm.engines.workers import blas_threads
-from asset_svm.estimators.decision import Decision
+from asset_svm.estimators.decision import Decision, finite
+from asset_svm.estimators.device import on_host, row_type
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.parameters import is_integer
 from asset_svm.features.cells import Partition, grouped
@@ -50,6 +53,23 @@ class CellModels:
     n_rows: int = 0
     """That were solved at once."""
 
+    def functions(self, engine: Any, n_models: int) -> CellFunctions:
+        """The functions of the cells as an engine of a card takes them."""
+        count = len(self.decisions)
+        landmarks: list[Any] = [None] * count
+        weights = [np.empty((n_models, 0))] * count
+        intercept, others, kernel = np.zeros((count, n_models)), {}, Kernel("linear")
+        for cell, decision in enumerate(self.decisions):
+            if isinstance(decision, Nested):
+                others[cell] = partial(decision.by, engine)
+            elif isinstance(decision, Constant):
+                intercept[cell] = decision.values
+            else:
+                assert isinstance(decision, Decision)
+                kernel, landmarks[cell] = decision.source.kernel, decision.source.components
+                weights[cell], intercept[cell] = decision.weights, decision.intercept
+        return CellFunctions(self.partition, kernel, landmarks, weights, intercept, others)
+
 
 @dataclass(eq=False)
 class CellDecision:
@@ -59,7 +79,20 @@ class CellDecision:
     n_models: int
     dtype: np.dtype
     alone: bool = False
-    """Whether one thread decides: a user's kernel may not be made for several at a time."""
+    """Whether one thread of the host decides: a user's kernel may not be made for several at a time."""
+    _prepared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_prepared": {}}
+
+    def on_card(self, engine: Any, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, computed on a card."""
+        dtype = row_type(X)
+        key = (dtype, engine.precision)
+        if key not in self._prepared:
+            parts = [part.functions(engine, self.n_models) for part in self.parts]
+            self._prepared[key] = engine.cell_decision(parts, X.shape[1], dtype)
+        return finite(self._prepared[key](X))
 
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions, in the type of X."""
@@ -123,10 +156,16 @@ class Nested:
 
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions."""
-        found = self.model._decision(X)
+        return self._placed(self.model._decision(X))
+
+    def by(self, engine: Any, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, computed where the engine works."""
+        return self._placed(self.model._decision.by(engine, X))
+
+    def _placed(self, found: np.ndarray) -> np.ndarray:
         if self.columns is None:
-            return found + X.dtype.type(self.offset)
-        out = np.full((X.shape[0], self.n_models), -1.0, dtype=X.dtype)
+            return found + found.dtype.type(self.offset)
+        out = np.full((len(found), self.n_models), -1.0, dtype=found.dtype)
         if len(self.columns) == 2:  # one decision between two of the classes
             out[:, self.columns] = np.hstack([-found, found])
         else:
@@ -144,8 +183,13 @@ def resolve_cells(n_cells: Any, m: int) -> int:
     return max(1, round(m / CELL_ROWS)) if n_cells == "auto" else min(int(n_cells), m)
 
 
-def fit_cells(estimator: Any, rows: Any, encoded: Any, kernel: Kernel, seed: int, begun: float) -> None:
-    """Train the cells of every partition and store the result on the estimator."""
+def fit_cells(
+    estimator: Any, rows: Any, encoded: Any, kernel: Kernel, seed: int, begun: float, card: Any = None
+) -> None:
+    """Train the cells of every partition and store the result on the estimator.
+
+    ``card`` has the cells of the same rows, where a card does the work.
+    """
     lam = estimator._lam(rows)
     deadline = begun + estimator.time_limit if estimator.time_limit else float("inf")
     problem = cell_problem(estimator, rows, encoded, kernel, lam, rows.weight.sum(), deadline)
@@ -157,23 +201,23 @@ def fit_cells(estimator: Any, rows: Any, encoded: Any, kernel: Kernel, seed: int
     for number in range(estimator.n_partitions):
         rng = np.random.default_rng([seed, 5, number])
         with few_threads(0):
-            partition, cells = Partition.grow(rows.X, count, rng)
+            partition, cells = (card or Partition).grow(rows.X, count, rng)
         groups = grouped(np.arange(len(rows.y)), cells, partition.n_cells)
         # Several cells at a time, as memory allows, or, where there are few, several threads in each.
-        memory = estimator._host_engine().memory()
+        memory = (card or estimator._host_engine()).memory()
         matrix = problem.entry_bytes * min(max(map(len, groups)), problem.largest(memory)) ** 2
         outer = max(min(threads, memory // max(matrix, 1)), 1) if len(groups) >= 2 * threads else 1
         train = cell_trainer(
             estimator, rows, encoded, problem, groups, partition_seed(seed, number), threads // outer,
-            problem.largest(memory),
+            problem.largest(memory), card,
         )  # fmt: skip
-        fitted = side_by_side(train, range(len(groups)), outer)
+        fitted = side_by_side(train, range(len(groups)), 1 if card else outer)
         decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())
         parts.append(CellModels(partition, decisions, shares(rows, groups), mean, len(rows.y)))
         histories.append(partition_record(number, fitted, time.perf_counter() - begun))
         if time.perf_counter() > deadline:
             break
-    store_cells(estimator, parts, histories, kernel, lam, encoded.targets.n_models, rows.X.dtype)
+    store_cells(estimator, parts, histories, kernel, lam, encoded.targets.n_models, row_type(rows.X))
     if deadline == float("inf"):
         warn_of_gaps(histories, problem.tol)
 
@@ -272,20 +316,26 @@ def cell_trainer(
     seed: int,
     n_threads: int,
     largest: int,
+    card: Any = None,
 ) -> Callable[[int], FittedCell]:
-    """A function that trains a cell on its group of rows, with so many threads.
+    """A function that trains a cell on its group of rows, with so many threads, or on a card.
 
     Cells of more than ``largest`` rows get an approximation.
     """
     targets = plain_targets(rows, encoded)
+    solved: dict[int, CellSolution] = {}
+    if card is not None:
+        small = [number for number in range(len(groups)) if len(groups[number]) <= largest]
+        found = card.solve(problem, [groups[c] for c in small], [seed + c for c in small])
+        solved = dict(zip(small, found, strict=True))
 
     def few(index: np.ndarray) -> tuple[Any, np.ndarray]:
         """Some rows of a cell and their targets."""
         some = index[:: -(-len(index) // KEPT_ROWS)]
-        return rows.X[some], targets[some]
+        return on_host(rows.X[some]), targets[some]
 
     def exact(number: int, index: np.ndarray) -> FittedCell:
-        found = problem.solve(index, seed + number, n_threads)
+        found = solved.get(number) or problem.solve(index, seed + number, n_threads)
         return FittedCell(
             _decision(problem.kernel, rows.X, found, encoded.offset, few(index)),
             float(found.objective.sum()),
@@ -296,7 +346,8 @@ def cell_trainer(
 
     def approximate(number: int, index: np.ndarray) -> FittedCell:
         share = problem.lam * float(problem.cost[index].sum())
-        model = nested(estimator, problem.kernel, seed + number, problem.lam / share)
+        where = "cpu" if card is None else "cuda"
+        model = nested(estimator, problem.kernel, seed + number, problem.lam / share, where)
         if is_integer(model.n_components):
             model.set_params(n_components=min(model.n_components, len(index)))
         if problem.deadline < np.inf:
@@ -333,14 +384,14 @@ def _decision(
     intercept = found.intercept + offset
     if len(found.rows) == 0:
         return Constant(intercept, *few)
-    return Decision(KernelBasis(kernel, X[found.rows]), found.weights, intercept)
+    return Decision(KernelBasis(kernel, on_host(X[found.rows])), found.weights, intercept)
 
 
-def nested(estimator: Any, kernel: Kernel, seed: int, lam: float) -> Any:
+def nested(estimator: Any, kernel: Kernel, seed: int, lam: float, device: str = "cpu") -> Any:
     """An estimator like this one for the rows of one cell."""
     settings = {
         "n_cells": None,
-        "device": "cpu",
+        "device": device,
         "lam": lam,
         "random_state": seed,
         "n_jobs": 1,

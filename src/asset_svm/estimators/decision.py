@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ class Decision:
     source: Any
     weights: np.ndarray
     intercept: np.ndarray
+    alone: ClassVar[bool] = False
+    """Whether the host must decide, with one thread: never, since a card has a way for any kernel."""
     _prepared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -63,7 +65,7 @@ class Decision:
         key = (dtype, engine.precision)
         if key not in self._prepared:
             self._prepared[key] = engine.decision(self.source, self.weights, self.intercept, dtype)
-        return self._finite(self._prepared[key](X))
+        return finite(self._prepared[key](X))
 
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions; sums in float64, the result in the type of X."""
@@ -73,13 +75,14 @@ class Decision:
             with np.errstate(over="ignore", invalid="ignore"):  # found and told below
                 block = basis(X[start : start + BLOCK_ROWS])
                 out[start : start + BLOCK_ROWS] = weighted_sums(block, self.weights) + self.intercept
-        return self._finite(out)
+        return finite(out)
 
-    @staticmethod
-    def _finite(out: np.ndarray) -> np.ndarray:
-        if not np.isfinite(out).all():
-            raise NonFiniteError(
-                f"The decision of row {int(np.argmin(np.isfinite(out).all(axis=1)))} is not finite: "
-                "its values are too large for the kernel; scale the columns as in training."
-            )
-        return out
+
+def finite(out: np.ndarray) -> np.ndarray:
+    """Decisions, none of which may be infinite or no number."""
+    if not np.isfinite(out).all():
+        raise NonFiniteError(
+            f"The decision of row {int(np.argmin(np.isfinite(out).all(axis=1)))} is not finite: "
+            "its values are too large for the kernel; scale the columns as in training."
+        )
+    return out

@@ -37,12 +37,6 @@ def as_type(X: Any, dtype: Any) -> Any:
     return X.astype(dtype, copy=False)
 
 
-def check_host_rows(X: Any, what: str) -> None:
-    """Raise where ``what`` works on the CPU, and X lies on the card."""
-    if on_card(X):
-        raise ValueError(f"X is a tensor on a CUDA card, and {what} works on the CPU; pass X.cpu().")
-
-
 def goes_to_card(device: str, X: Any, width: int) -> bool:
     """Whether rows X go to the card: asked to, or there already, or ("auto") worth it."""
     if device == "cpu":

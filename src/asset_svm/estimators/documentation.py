@@ -99,7 +99,7 @@ n_jobs : int, default=None
 device : {"cpu", "cuda", "auto"}, default="cpu"
     Where rows are mapped and learnt from. "cuda": on an NVIDIA card (needs the extra ``cuda``); X may
     then also be a torch tensor that lies there. "auto": there, if there is one and the work is worth
-    the way. Cells, and files that are read a window at a time, are worked on by the CPU.
+    the way. Files that are read a window at a time, and batches for cells, are worked on by the CPU.
 precision : {"float32", "float16"}, default="float32"
     Of float32 rows on the card. "float16" multiplies halves (11 bits) and keeps features as halves:
     faster, half the memory, decisions right to about 1e-3.

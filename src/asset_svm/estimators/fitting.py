@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
+from sklearn import config_context, get_config
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from asset_svm.engines.workers import blas_threads
 
 FLOATS = [np.float64, np.float32]
 PRIVATE_RESULTS = (
@@ -19,6 +24,8 @@ PRIVATE_RESULTS = (
     "_fitted_map_key",
     "_fitted_labels",
 )
+LARGE = 1 << 26
+"""Bytes from which threads look for numbers that are not finite."""
 FROM_VALIDATION = ("n_features_in_", "feature_names_in_", "classes_")
 
 
@@ -49,6 +56,30 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         forget(estimator)
         estimator.__dict__.update(before)
         raise
+
+
+def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    """``validate_data`` for rows, with threads that look for NaN and infinity in large arrays."""
+    options = dict(accept_sparse="csr", dtype=FLOATS) | options
+    large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.nbytes >= LARGE
+    if not large or get_config()["assume_finite"]:
+        return validate_data(estimator, X, y, **options)
+    with config_context(assume_finite=True):
+        checked = validate_data(estimator, X, y, **options)
+    name = type(estimator).__name__
+    parts = np.array_split(X, max(blas_threads(), 1))
+    with ThreadPoolExecutor(len(parts)) as pool:
+        finite = all(pool.map(_has_finite_sum, parts))
+    if not finite:  # or the sum overflowed: the slow look decides
+        assert_all_finite(X, estimator_name=name, input_name="X")
+    if not isinstance(y, str):
+        assert_all_finite(checked[1], estimator_name=name, input_name="y")
+    return checked
+
+
+def _has_finite_sum(part: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):  # of this thread
+        return bool(np.isfinite(part.sum()))
 
 
 def check_weight(sample_weight: Any, X: Any) -> np.ndarray:

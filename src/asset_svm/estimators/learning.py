@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
 from asset_svm.engines.certification import certify_rows
@@ -25,17 +24,16 @@ from asset_svm.estimators.components import find_components
 from asset_svm.estimators.device import (
     as_type,
     check_card_targets,
-    check_host_rows,
     on_card,
     on_host,
     row_type,
 )
 from asset_svm.estimators.fitting import (
-    FLOATS,
     FROM_VALIDATION,
     all_or_nothing,
     check_weight,
     forget,
+    validate_rows,
 )
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.margin import margin_sampler
@@ -118,9 +116,7 @@ class Learner(AssetEstimator):
         if on_card(X):
             X, y = self._checked(X, reset=first), check_card_targets(X, y, numeric=self._y_numeric)
         else:
-            X, y = validate_data(
-                self, X, y, accept_sparse="csr", dtype=FLOATS, reset=first, y_numeric=self._y_numeric
-            )
+            X, y = validate_rows(self, X, y, reset=first, y_numeric=self._y_numeric)
         weight = check_weight(on_host(sample_weight), y)
         rows = Rows(X, y, weight, weight, np.arange(len(y)))
         rows = rows.take(np.flatnonzero(weight))
@@ -207,9 +203,12 @@ class Learner(AssetEstimator):
             lam = self._lam(rows)
             recipe = self._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
             order, slope_weight = self._order(rows, seed)
+            epochs = int(self.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // len(rows.y))))
             training = TrainingRows(
                 engine.rows(
-                    phi if metric is None else phi.in_metric(metric), rows.X, screen=recipe.screens
+                    phi if metric is None else phi.in_metric(metric),
+                    rows.X,
+                    lead=recipe.leads(len(rows.y), epochs),
                 ),
                 encoded.targets,
                 order,
@@ -218,7 +217,6 @@ class Learner(AssetEstimator):
                 encoded.y_max,
                 metric,
             )
-            epochs = self.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // len(rows.y)))
             monitor = Monitor(
                 self, engine, phi, metric, encoded, held_out, epochs, rows.X, rows.y, watch
             )
@@ -229,6 +227,7 @@ class Learner(AssetEstimator):
                 after_epoch=monitor,
                 chosen=monitor.chosen,
                 early=self.early_stopping,
+                watched=monitor.watched,
             )
             solution = train(engine, recipe, training, stopping, start=start)
             steps = solution.steps + (self.t_ if start is not None else 0)
@@ -261,11 +260,20 @@ class Learner(AssetEstimator):
                 "early_stopping=True looks at one model after every epoch, and cells are solved one "
                 "after the other; set early_stopping=False, or n_cells=None."
             )
-        check_host_rows(rows.X, "a fit of cells")
+        card: Any = None
+        if self._on_card(rows.X) and not callable(self.kernel):
+            engine: Any = self._engine(rows.X)
+            card = engine.cells(rows.X)
+        else:
+            rows = replace(rows, X=on_host(rows.X))
         forget(self, keep=FROM_VALIDATION)
         self._offset, self._stream_seed = encoded.offset, seed
         kernel = resolve_kernel(self, rows.X, rows.uneven)
-        fit_cells(self, rows, encoded, kernel, seed, begun)
+        try:
+            fit_cells(self, rows, encoded, kernel, seed, begun, card)
+        finally:
+            if card is not None:
+                card.close()
         self.t_ = self.n_iter_ * len(rows.y)
 
     def _warn_of_excess(self, rows: Rows, encoded: Encoded) -> None:
@@ -323,7 +331,6 @@ class Learner(AssetEstimator):
         session.y_max, session.scale, session.metric = encoded.y_max, solution.step_scale, metric
         session.gradient_bounds, session.kappa = solution.gradient_bounds, solution.kappa
         session.rows_seen, session.next_estimate = steps, 2 * steps
-        state.drift[:] = solution.state.drift
         if solution.epochs == 0:  # nothing was learnt, and nothing is known of the steps
             session.scale = session.gradient_bounds = None
         self._session, self._offset = session, encoded.offset
@@ -360,9 +367,9 @@ class Learner(AssetEstimator):
         dtype = self._session.state.direction.dtype
         training = TrainingRows(
             self._engine(rows.X).rows(
-                phi if metric is None else phi.in_metric(metric),
+                phi.in_metric(Metric.identity(phi.dimension) if metric is None else metric),
                 as_type(rows.X, dtype),
-                screen=True,
+                lead=True,
             ),
             encoded.targets,
             GivenOrder(len(rows.y)),
@@ -454,7 +461,8 @@ class Learner(AssetEstimator):
         return self
 
     def _partial_fit_cells(self, rows: Rows, encoded: Encoded, first: bool) -> None:
-        check_host_rows(rows.X, "a fit of cells")
+        self._on_card(rows.X)  # says what is missing, or amiss; streams of cells are the host's
+        rows = replace(rows, X=on_host(rows.X))
         if first:
             self._offset, self.n_iter_, self.t_ = encoded.offset, 0, 0
             self._stream_seed = self._seed()

@@ -13,7 +13,7 @@ from asset_svm.estimators.parameters import check_count, check_not_negative
 from asset_svm.features import FourierFeatures, HadamardFeatures, NystroemFeatures
 from asset_svm.features.fourier import CosineFeatures
 from asset_svm.features.frequencies import DRAWS
-from asset_svm.features.landmarks import Sampler, uniform_landmarks
+from asset_svm.features.landmarks import Sampler, ScoredRows, uniform_landmarks
 from asset_svm.kernels import Kernel, scale_gamma
 
 DEFAULT_COMPONENTS = 2048
@@ -75,15 +75,17 @@ def draw_nystroem(
     features: type[NystroemFeatures] = NystroemFeatures,
 ) -> NystroemFeatures:
     """Landmarks for the rows of X, and their factor; in an eigenbasis where asked and not dear."""
-    if sampler is not uniform_landmarks and on_card(X):
-        X = on_host(X)  # only rows at random are drawn without a look at them
+    own = features.own_sampler(sampler, X)
+    looks = own is sampler and sampler is not uniform_landmarks and not isinstance(sampler, ScoredRows)
+    if looks and on_card(X):
+        X = on_host(X)  # where landmarks are chosen by a look at all rows
     return features.sample(
         X,
         resolve_kernel(estimator, X, weight),
         count,
         rng,
         weight=weight,
-        sampler=sampler,
+        sampler=own,
         rank=estimator.rank,
         threshold=estimator.rank_threshold,
         rule=estimator.rank_rule,

@@ -32,6 +32,11 @@ class Monitor:
             X_out, y_out, weight = held_out
             self.held_out = (engine.held_out(phi, X_out), y_out, weight)
 
+    @property
+    def watched(self) -> bool:
+        """Whether somebody asks for the model between epochs."""
+        return self.watch is not None or self.callbacks.registered
+
     def __call__(self, epoch, model, record) -> bool:
         """Look at the model after an epoch; may add to its record."""
         coef, intercept = model

@@ -27,8 +27,15 @@ def trial(
     if recipe.step == "metric":
         metric = engine.find_metric(phi, rows.X, rows.weight, seed)
     order, slope_weight = learner._order(rows, seed)
+    epochs = max(TRIAL_EPOCHS, -(-TRIAL_STEPS // len(rows.y)))
+    if learner.max_iter is not None:
+        epochs = min(epochs, int(learner.max_iter))
     training = TrainingRows(
-        engine.rows(phi if metric is None else phi.in_metric(metric), rows.X, screen=recipe.screens),
+        engine.rows(
+            phi if metric is None else phi.in_metric(metric),
+            rows.X,
+            lead=recipe.leads(len(rows.y), epochs),
+        ),
         encoded.targets,
         order,
         rows.weight,
@@ -36,9 +43,6 @@ def trial(
         encoded.y_max,
         metric,
     )
-    epochs = max(TRIAL_EPOCHS, -(-TRIAL_STEPS // len(rows.y)))
-    if learner.max_iter is not None:
-        epochs = min(epochs, int(learner.max_iter))
     solution = train(engine, recipe, training, Stopping(epochs))
     weights, intercept = phi.decision_weights(solution.coef), solution.intercept + encoded.offset
     return partial(Decision(phi, weights, intercept).by, engine)

@@ -3,7 +3,7 @@
 from asset_svm.features.base import Evaluable, FeatureMap
 from asset_svm.features.fourier import FourierFeatures
 from asset_svm.features.hadamard import HadamardFeatures
-from asset_svm.features.metric import Metric
+from asset_svm.features.metric import Metric, MetricFeatures
 from asset_svm.features.nystroem import NystroemFeatures
 
 __all__ = [
@@ -12,5 +12,6 @@ __all__ = [
     "FourierFeatures",
     "HadamardFeatures",
     "Metric",
+    "MetricFeatures",
     "NystroemFeatures",
 ]

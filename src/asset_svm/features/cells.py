@@ -14,7 +14,7 @@ cells than empty ones. Distances are Euclidean, whatever the kernel.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,31 @@ Matrix = Any
 BRANCHES = 32
 SAMPLE = 64
 """Rows a centre that k-means looks at."""
+
+
+class Clusters(Protocol):
+    """Who multiplies rows with centres: the rows of one matrix, by their numbers."""
+
+    def centres(self, rows: Array, count: int, rng: np.random.Generator) -> Array:
+        """k-means centres of these rows."""
+
+    def nearest(self, rows: Array, centres: Array) -> Array:
+        """The nearest centre of each of these rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class HostClusters:
+    """The rows of X in memory."""
+
+    X: Matrix
+
+    def centres(self, rows: Array, count: int, rng: np.random.Generator) -> Array:
+        """k-means centres of these rows."""
+        return cluster_centres(self.X[rows], count, rng)
+
+    def nearest(self, rows: Array, centres: Array) -> Array:
+        """The nearest centre of each of these rows."""
+        return nearest_centres(self.X[rows], centres)
 
 
 @dataclass(eq=False)
@@ -51,11 +76,15 @@ class Partition:
     n_cells: int
 
     @classmethod
-    def grow(cls, X: Matrix, n_cells: int, rng: np.random.Generator) -> tuple[Partition, Array]:
+    def grow(
+        cls, X: Matrix, n_cells: int, rng: np.random.Generator, clusters: Clusters | None = None
+    ) -> tuple[Partition, Array]:
         """About ``n_cells`` cells of similar numbers of rows, and the cell of every row of X.
 
         Rows that are all alike cannot be told apart: they stay in one cell, however many.
+        ``clusters`` of the same rows may do the work elsewhere.
         """
+        found = HostClusters(X) if clusters is None else clusters
         cells = np.zeros(X.shape[0], dtype=np.intp)
         target = X.shape[0] / max(n_cells, 1)
         count = 0
@@ -65,11 +94,11 @@ class Partition:
             parts = min(round(len(index) / target), len(index), BRANCHES)
             if parts >= 2:
                 some = rng.choice(index, min(len(index), SAMPLE * parts), replace=False)
-                centres = cluster_centres(X[some], parts, rng)
-                used, of = np.unique(nearest_centres(X[index], centres), return_inverse=True)
+                centres = found.centres(some, parts, rng)
+                members = grouped(index, found.nearest(index, centres), len(centres))
+                used = [k for k, part in enumerate(members) if len(part)]
                 if len(used) >= 2:
-                    members = grouped(index, of, len(used))
-                    return Node(centres[used], [split(part) for part in members])
+                    return Node(centres[used], [split(members[k]) for k in used])
             cells[index] = count
             count += 1
             return count - 1
@@ -77,8 +106,9 @@ class Partition:
         root = split(np.arange(X.shape[0]))
         return cls(root, count), cells
 
-    def assign(self, X: Matrix) -> Array:
-        """The cell of every row."""
+    def assign(self, X: Matrix, clusters: Clusters | None = None) -> Array:
+        """The cell of every row; ``clusters`` of the same rows may do the work elsewhere."""
+        found = HostClusters(X) if clusters is None else clusters
         out = np.zeros(X.shape[0], dtype=np.intp)
 
         def descend(node: Any, index: Array) -> None:
@@ -87,7 +117,7 @@ class Partition:
             if not isinstance(node, Node):
                 out[index] = node
                 return
-            of = nearest_centres(X[index], node.centres)
+            of = found.nearest(index, node.centres)
             for child in np.unique(of):
                 descend(node.children[child], index[of == child])
 
@@ -98,4 +128,6 @@ class Partition:
 def grouped(index: Array, of: Array, count: int) -> list[Array]:
     """The entries of ``index`` by their group, 0 <= of < count, each in its old order."""
     ends = np.cumsum(np.bincount(of, minlength=count))
+    if count <= 1 << 16:
+        of = of.astype(np.uint16)  # sorted by digits, many times as fast
     return np.split(index[np.argsort(of, kind="stable")], ends[:-1])

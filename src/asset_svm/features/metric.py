@@ -12,12 +12,15 @@ With sigma_q^2 the mean square of the features along direction q, h_q = sigma_q 
   (Fourier features, Cholesky bases).
 
 T is symmetric, T >= 1: the ball {|coef'| <= R} holds every coef of norm R.
+
+The leading directions are those along which rows of V T are longest on average: where one step moves
+the margins of many other rows (see ``solvers.led_form``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -34,6 +37,8 @@ FEWEST_ROWS = 100
 """A smaller sample tells nothing of the directions."""
 METRIC_DIRECTIONS = 128
 """k of the low-rank form."""
+LEADING = 32
+"""Directions that lead."""
 OVERSAMPLING = 16
 SUBSPACE_PASSES = 3
 
@@ -50,11 +55,14 @@ class Metric:
         Orthonormal columns.
     rest : float
         h^(-1/2) along all other directions.
+    beyond : float
+        The mean of |v'|^2 over rows v' of V T, without their leading coordinates.
     """
 
     scale: Array
     directions: Array | None = None
     rest: float = 1.0
+    beyond: float = 0.0
     _cast: dict[np.dtype[Any], tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -102,6 +110,26 @@ class Metric:
         scale = _evened(mean_square)
         return cls(scale, directions, float(scale[-1]))
 
+    def measured(self, V: Array, weight: Array | None = None) -> Metric:
+        """With ``beyond`` of a sample of rows."""
+        whole, led = self.apply(V), V @ self.leading().astype(V.dtype)
+        squares = (whole**2).sum(axis=1, dtype=np.float64) - (led**2).sum(axis=1, dtype=np.float64)
+        return replace(self, beyond=max(float(np.average(squares, weights=weight)), 0.0))
+
+    @property
+    def leaders(self) -> Array:
+        """Which of the columns, or of ``directions``, lead."""
+        return np.sort(np.argsort(self.scale, kind="stable")[:LEADING])
+
+    def leading(self) -> Array:
+        """T U, (d, k), for the k leading directions U: the leading coordinates of V T are V T U."""
+        chosen = self.leaders
+        if self.directions is None:
+            columns = np.zeros((len(self.scale), len(chosen)))
+            columns[chosen, np.arange(len(chosen))] = self.scale[chosen]
+            return columns
+        return np.asarray(self.directions[:, chosen] * self.scale[chosen])
+
     def apply(self, A: Array) -> Array:
         """A T, for rows A of features, or coefficients A = coef' of shape (K, d)."""
         return self._multiply(A, self.scale, self.rest)
@@ -133,7 +161,7 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class MetricFeatures:
-    """phi(x) T, for maps that T cannot be folded into."""
+    """phi(x) T."""
 
     phi: Any
     metric: Metric
@@ -150,8 +178,8 @@ class MetricFeatures:
 
     @property
     def lift_is_cheap(self) -> bool:
-        """Where T needs no product."""
-        return self.metric.directions is None
+        """Where phi's is, and T needs no product."""
+        return bool(self.phi.lift_is_cheap) and self.metric.directions is None
 
     @property
     def reentrant(self) -> bool:
@@ -171,6 +199,17 @@ class MetricFeatures:
         """coef' -> lower(T coef')."""
         lower = self.phi.lower(dtype)
         return lambda coef: np.asarray(lower(self.metric.apply(coef)))
+
+    @property
+    def n_leading(self) -> int:
+        """k, the leading coordinates."""
+        return min(LEADING, len(self.metric.scale))
+
+    def lead(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
+        """k -> the leading coordinates of lift(k) T."""
+        led = self.phi.decision_weights(self.metric.leading().T)
+        matrix, count = padded_columns(led.T, dtype), len(led)
+        return lambda K: (K @ matrix)[:, :count]
 
 
 def _evened(mean_square: Array) -> Array:

@@ -26,7 +26,7 @@ from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.base import evaluator, map_in_blocks
 from asset_svm.features.diagnostics import trace_error
 from asset_svm.features.landmarks import Sampler, uniform_landmarks
-from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
+from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, MetricFeatures
 from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.padding import padded_columns
@@ -188,6 +188,11 @@ class NystroemFeatures(KernelBasis):
         v = evaluator(self, dtype)(probe).astype(np.float64)
         return bool((np.einsum("ij,ij->i", v, v) <= limit).all())
 
+    @classmethod
+    def own_sampler(cls, sampler: Sampler, X: Matrix) -> Sampler:
+        """The sampler, or one that does the same where this class does its work."""
+        return sampler
+
     @property
     def dimension(self) -> int:
         """d <= s."""
@@ -239,9 +244,9 @@ class NystroemFeatures(KernelBasis):
             return Metric.of_columns(V, weight, self.eigenvalues / len(self.projection))
         return Metric.of_directions(V, METRIC_DIRECTIONS, rng, weight)
 
-    def in_metric(self, metric: Metric) -> NystroemFeatures:
-        """x -> phi(x) T: T folds into the projection, at no cost a row."""
-        return replace(self, projection=metric.apply(self.projection))
+    def in_metric(self, metric: Metric) -> MetricFeatures:
+        """x -> phi(x) T."""
+        return MetricFeatures(self, metric)
 
     def decision_weights(self, coef: Array) -> Array:
         """alpha_S = P coef = Q D^(-1/2) coef, in float64 (the paper's "Efficient Prediction")."""

@@ -27,6 +27,22 @@ def moved_rows(X: Array, shift: Array, factor: float, out: Array, norms: Array) 
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
+def moved_columns(
+    X: Array, shift: Array, factor: float, columns: Array, out: Array, norms: Array
+) -> None:
+    """As ``moved_rows``, but only these columns are written; norms are those of whole rows."""
+    for i in range(X.shape[0]):
+        total = 0.0
+        for q in range(X.shape[1]):
+            moved = out.dtype.type((X[i, q] - shift[q]) * factor)
+            total += np.float64(moved) * np.float64(moved)
+        norms[i] = total
+        for t in range(columns.shape[0]):
+            q = columns[t]
+            out[i, t] = (X[i, q] - shift[q]) * factor
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _weighted_sums(rows: Array, weights: Array, out: Array) -> None:
     for i in range(rows.shape[0]):
         for k in range(weights.shape[0]):

@@ -39,6 +39,9 @@ class Window(Protocol):
     def start(self, step: int) -> int:
         """The average at ``step`` covers the segments that begin here or later."""
 
+    def counts(self, opened: int) -> bool:
+        """Whether the segment opened at ``opened`` can be part of an average."""
+
 
 @dataclass(frozen=True)
 class FractionWindow:
@@ -64,6 +67,35 @@ class FractionWindow:
         """step - r step."""
         return step - round(self.fraction * step)
 
+    def counts(self, opened: int) -> bool:
+        """Always."""
+        return True
+
+
+@dataclass(frozen=True)
+class FinalWindow:
+    """The last ``fraction`` of ``total`` steps, for a run that nobody looks at before its end."""
+
+    fraction: float
+    total: int
+
+    @property
+    def first(self) -> int:
+        """The steps before it."""
+        return self.total - round(self.fraction * self.total)
+
+    def next_boundary(self, opened: int, step: int, end: int) -> int:
+        """Where it begins."""
+        return self.first if opened < self.first else NEVER
+
+    def start(self, step: int) -> int:
+        """Where it begins."""
+        return min(self.first, step)
+
+    def counts(self, opened: int) -> bool:
+        """From there on."""
+        return opened >= self.first
+
 
 @dataclass(frozen=True)
 class CountWindow:
@@ -86,6 +118,10 @@ class CountWindow:
         """step - count."""
         return max(step - self.count, 0)
 
+    def counts(self, opened: int) -> bool:
+        """Always."""
+        return True
+
 
 @dataclass(frozen=True)
 class NoWindow:
@@ -98,6 +134,10 @@ class NoWindow:
     def start(self, step: int) -> int:
         """Nothing is averaged."""
         return step
+
+    def counts(self, opened: int) -> bool:
+        """Never."""
+        return False
 
 
 @dataclass(eq=False)
@@ -122,8 +162,8 @@ class Average:
 
     @property
     def averages(self) -> bool:
-        """Whether the loop has to keep sums at all."""
-        return not isinstance(self.window, NoWindow)
+        """Whether the loop has to keep sums now."""
+        return self.window.counts(self.opened)
 
     def steps_to_boundary(self, steps_to_end: int) -> int:
         """How many steps may be taken before ``close_segment`` is due."""

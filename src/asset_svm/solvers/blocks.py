@@ -60,25 +60,22 @@ class MappedRows(Protocol):
 
 
 class RowBlock(RowProducts, Protocol):
-    """Rows of which some are lifted to features and others are basis values."""
+    """Some mapped rows."""
 
-    def screen(self, coef: Array) -> Array:
-        """V coef^T, (K, B), of the rows that were never lifted; NaN for others."""
-
-    def lifted(self, which: Array) -> tuple[Array, Array]:
-        """A matrix and positions in it of the features of these rows of the block."""
+    def lead(self) -> Array:
+        """Their leading coordinates, (B, k), where rows are led."""
 
 
 class BlockRows(MappedRows, Protocol):
-    """Rows that are lifted when they are needed."""
+    """Rows that are opened a block at a time."""
 
     @property
     def look_size(self) -> int:
         """How many rows to open at a time where all of them are looked at."""
 
     @property
-    def screens(self) -> bool:
-        """Whether there are rows that are not lifted: else screening finds nothing."""
+    def led(self) -> bool:
+        """Whether rows are basis values, never lifted to features (see ``led_form``)."""
 
     @property
     def looks_ahead(self) -> int:
@@ -89,18 +86,3 @@ class BlockRows(MappedRows, Protocol):
 
     def open(self, rows: Array) -> RowBlock:
         """A block of them."""
-
-
-@dataclass(eq=False)
-class Block:
-    """The rows of the steps from ``first`` on; ``settled`` of them are idle and have no features."""
-
-    first: int
-    V: Array
-    positions: Array
-    rows: Array
-    y: Array
-    weight: Array
-    settled: int = 0
-    screened: Array | None = None
-    """Margins at the beginning of the block, (K, B); NaN where they were not taken."""

@@ -4,15 +4,8 @@
       while steps are left:
         block   = steps [first, end)    by ``Cut``, so that rounding never depends on who asks when
         rows    = order(block)          mapped once, by ``MappedRows``
-        run the row form or the blocked form up to the next of
+        run the row form, the blocked form or the led form up to the next of
           the block's end, the end asked for, a boundary of the average, a shrink that is due
-
-With ``screen`` the rows of a block whose loss is idle come first: at its beginning the margins of rows
-that were never lifted (see ``features.base``) are taken from their basis values, and those that are
-idle by more than the drift of margins within a block are visited at once. They change nothing but
-the step count, and so need no features. This is Algorithm 1 in another order of rows (a shrink that
-falls among them may wake one, once in thousands of visits under strong regularisation). The lift,
-most of the work of the Nystroem map, is left to the rows that are learnt from.
 
 Between two ``advance`` calls anybody may read ``model()``, the averaged model so far; the iterates
 do not notice.
@@ -33,12 +26,26 @@ from asset_svm.data import Order, Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.solvers.average import NEVER, Average
 from asset_svm.solvers.blocked_form import run_block
-from asset_svm.solvers.blocks import Block, BlockRows, Cut, MappedRows
-from asset_svm.solvers.row_form import idle_rows, run_rows, tally
+from asset_svm.solvers.blocks import BlockRows, Cut, MappedRows
+from asset_svm.solvers.led_form import LedRows, run_led
+from asset_svm.solvers.row_form import run_rows, tally
 from asset_svm.solvers.state import ModelAxis, SolverState
 
 Array = npt.NDArray[Any]
-Form = Literal["row", "blocked"]
+Form = Literal["row", "blocked", "led"]
+
+
+@dataclass(eq=False)
+class Block:
+    """The rows of the steps from ``first`` on: features V[positions], or led."""
+
+    first: int
+    rows: Array
+    y: Array
+    weight: Array
+    V: Array
+    positions: Array
+    led: LedRows | None = None
 
 
 @dataclass(eq=False)
@@ -94,13 +101,12 @@ class Driver:
         The steps of a block.
     weight : array of shape (m,), optional
         Multipliers of the slopes, mean 1; negative means that no model sees the row.
-    form : {"row", "blocked"}
+    form : {"row", "blocked", "led"}
+        "led" with ``BlockRows`` that are, and in a metric, only.
     pool : ThreadPoolExecutor, optional
         Runs the models of a block side by side.
     length : int, optional
         The steps this run can have: the last block is not drawn beyond them.
-    screen : bool
-        Whether idle rows come first in their block; in a metric, with ``BlockRows`` only.
     ahead : bool
         Whether blocks are announced before their turn; with ``BlockRows`` only.
     """
@@ -119,10 +125,9 @@ class Driver:
         form: Form = "row",
         pool: ThreadPoolExecutor | None = None,
         length: int | None = None,
-        screen: bool = False,
         ahead: bool = False,
     ):
-        self.screen, self.ahead = screen, ahead
+        self.ahead = ahead
         self.rows, self.targets, self.order = rows, targets, order
         self.axis, self.state, self.average = axis, state, average
         self.weight, self.cut, self.form, self.pool = weight, cut, form, pool
@@ -133,7 +138,6 @@ class Driver:
         self.progress = Progress.zeros(len(axis.lam))
         self._block: Block | None = None
         self._announced = 0  # steps whose rows were
-        self._drift = np.zeros((2, len(axis.lam)))  # sum of squares, count, of this block
 
     def advance(self, steps: int, deadline: float = np.inf) -> int:
         """Take ``steps`` more steps, or as many as end by ``deadline`` (time.perf_counter).
@@ -153,9 +157,9 @@ class Driver:
             self.position = stop
             if stop == turn:
                 self.settle()
-            if stop == min(last, self.length):
-                self._note_drift()
             if stop == last:
+                if self.form == "led":
+                    self._project()
                 self.state.fold()
                 if time.perf_counter() > deadline:
                     break
@@ -177,6 +181,15 @@ class Driver:
         state.unscale()
         state.direction[:] = metric.shrink(state.direction, self.axis.lam * state.shrink_due)
         state.shrink_due[:] = 0.0
+        if self._block is not None and self._block.led is not None:
+            self._block.led.offset = None
+
+    def _project(self) -> None:
+        """Onto the ball, where a loop leaves that to the driver."""
+        direction = self.state.direction
+        norms = np.sqrt(np.einsum("kd,kd->k", direction, direction, dtype=np.float64))
+        far = norms > self.axis.radius
+        direction[far] *= (self.axis.radius[far] / norms[far])[:, None].astype(direction.dtype)
 
     def checkpoints(self, every: int, until: int) -> Iterator[tuple[int, Array, Array]]:
         """Yield (steps, coef, intercept) of the averaged model every ``every`` steps."""
@@ -199,11 +212,11 @@ class Driver:
             rows = self.order.rows(first, min(self.cut.around(first)[1], self.length))
             y = self.targets.block(rows)
             weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
-            if self.screen:
-                self._block = self._screened(first, rows, y, weight)
+            if self.form == "led":
+                led = LedRows.of(cast(BlockRows, self.rows).open(rows), len(y))
+                self._block = Block(first, rows, y, weight, led.lead, np.arange(len(rows)), led)
             else:
-                V, positions = self.rows.fetch(rows)
-                self._block = Block(first, V, positions, rows, y, weight)
+                self._block = Block(first, rows, y, weight, *self.rows.fetch(rows))
             if self.ahead:
                 self._look_ahead(first)
         return self._block
@@ -220,50 +233,17 @@ class Driver:
                 rows.expect(self.order.rows(first, min(end, self.length)))
                 self._announced = end
 
-    def _screened(self, first: int, rows: Array, y: Array, weight: Array) -> Block:
-        """The block with its idle rows first."""
-        state = self.state
-        block = cast(BlockRows, self.rows).open(rows)
-        f = block.screen(state.coef) + state.intercept[:, None]
-        beyond = self.axis.loss.kink(y, f)[1]
-        idle = (beyond <= -np.sqrt(state.drift)[:, None]).all(axis=0) & (weight >= 0.0)
-        others = np.flatnonzero(~idle)
-        order = np.concatenate([np.flatnonzero(idle), others])
-        V, positions = block.lifted(others)
-        return Block(
-            first, V, positions, rows[order], y[:, order], weight[order],
-            len(order) - len(others), f[:, order],
-        )  # fmt: skip
-
-    def _note_drift(self) -> None:
-        """Carry what margins moved in the block that ends over to the state."""
-        squares, count = self._drift
-        drift, new = self.state.drift, squares / np.maximum(count, 1)
-        updated = np.where(np.isinf(drift), new, 0.5 * (drift + new))
-        drift[:] = np.where(count > 0, updated, drift)
-        self._drift[:] = 0.0
-
     def _run(self, first: int, stop: int) -> None:
         block = self._fetch(first)
         part = slice(self.position - first, stop - first)
         y, weight, rows = block.y[:, part], block.weight[part], block.rows[part]
         margins = np.empty(y.shape)
         slopes = np.zeros(y.shape)
-        idle = min(max(block.settled - part.start, 0), len(rows))
-        if idle > 0:
-            assert block.screened is not None
-            margins[:, :idle] = block.screened[:, part][:, :idle]
-            self._idle(idle)
-        if idle < len(rows):
+        if block.led is not None:
+            self._run_led_form(block.led, part, y, weight, margins, slopes)
+        else:
             run = self._run_row_form if self.form == "row" else self._run_blocked_form
-            positions = block.positions[part.start + idle - block.settled : part.stop - block.settled]
-            left = [np.ascontiguousarray(a[:, idle:]) for a in (y, margins, slopes)]
-            run(block.V, positions, left[0], weight[idle:], left[1], left[2])
-            margins[:, idle:], slopes[:, idle:] = left[1:]
-            if block.screened is not None:
-                moved = left[1] - block.screened[:, part][:, idle:]
-                known = np.isfinite(moved)
-                self._drift += np.where(known, moved**2, 0.0).sum(axis=1), known.sum(axis=1)
+            run(block.V, block.positions[part], y, weight, margins, slopes)
         self.average.step += stop - self.position
         if self.slopes is not None:
             self.slopes.add(rows, slopes)
@@ -278,19 +258,6 @@ class Driver:
                 f"The iterates are no longer finite after step {int(self.state.steps.max())}; "
                 "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
             )
-
-    def _idle(self, count: int) -> None:
-        """Steps on rows whose loss is idle, where the driver shrinks: only time passes."""
-        axis, state = self.axis, self.state
-        for k in range(len(axis.lam)):
-            state.steps[k], gained = idle_rows(
-                count, axis.eta[k], axis.power, axis.horizon[k], state.steps[k]
-            )
-            state.shrink_due[k] += gained
-            if self.average.averages:
-                state.pending_weight[k] += gained * state.scale[k]
-                state.weight[k] += gained
-                state.intercept_total[k] += gained * state.intercept[k]
 
     def _each_model(self, run: Callable[[int], None]) -> None:
         models = range(len(self.axis.lam))
@@ -406,3 +373,51 @@ class Driver:
             state.total += head[:, None] * state.direction + gained.astype(V.dtype) @ block
         moved = alive[:, None] * state.direction + a.astype(V.dtype) @ block
         state.direction[:] = scale[:, None] * moved
+
+    def _run_led_form(
+        self, led: LedRows, part: slice, y: Array, weight: Array, margins: Array, slopes: Array
+    ) -> None:
+        axis, state = self.axis, self.state
+        K = len(y)
+        assert axis.metric is not None
+        if (state.scale != 1.0).any():
+            state.unscale()
+        offset = led.renew(state.coef)[:, part]
+        steps = np.zeros((2, K, len(led.lead)))  # a and gained, 0 in other parts of the block
+        travelled, eta_sum = np.zeros(K), np.zeros(K)
+
+        def run(k: int) -> None:
+            state.intercept[k], state.steps[k], eta_sum[k], b_sum, travelled[k] = run_led(
+                led.lead[part],
+                offset[k],
+                y[k],
+                weight,
+                axis.loss.code,
+                axis.loss.epsilon,
+                axis.bound[k],
+                axis.eta[k],
+                axis.power,
+                axis.horizon[k],
+                axis.reach,
+                beyond,
+                self._average_from,
+                led.moved[k],
+                state.intercept[k],
+                state.steps[k],
+                steps[0, k, part],
+                steps[1, k, part],
+                margins[k],
+                slopes[k],
+            )
+            state.intercept_total[k] += b_sum
+
+        beyond = axis.metric.beyond
+        self._each_model(run)
+        state.shrink_due += travelled
+        if not self.average.averages:
+            state.direction += led.rows.sums(steps[0]).astype(state.direction.dtype)
+            return
+        sums = led.rows.sums(steps.reshape(2 * K, -1))
+        state.weight += eta_sum
+        state.total += eta_sum[:, None] * state.direction + sums[K:]
+        state.direction += sums[:K].astype(state.direction.dtype)

@@ -1,7 +1,4 @@
-"""Products with rows of which some are features v = lift(k) and others still basis values k.
-
-f = v.coef = k.lower(coef); sum beta v = (sum over features) beta v + lift((sum over others) beta k).
-"""
+"""Products of few models with rows that lie scattered in a matrix: no copy of them is made."""
 
 from __future__ import annotations
 
@@ -10,34 +7,27 @@ from typing import Any
 import numpy.typing as npt
 from numba import njit
 
-from asset_svm.solvers.row_form import FAST, _add, _dot
+from asset_svm.solvers.row_form import FAST, add_row, dot_row
 
 Array = npt.NDArray[Any]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def mixed_margins(
-    rows: Array, positions: Array, lifted: Array, coef: Array, weights: Array, out: Array
-) -> None:
-    """out[k, i] = row.coef[k] where lifted[i], else row.weights[k], with row = rows[positions[i]]."""
-    d, s = coef.shape[1], weights.shape[1]
+def scattered_margins(rows: Array, positions: Array, weights: Array, out: Array) -> None:
+    """out[k, i] = rows[positions[i]].weights[k]."""
+    width = weights.shape[1]
     for i in range(positions.shape[0]):
-        row = rows[positions[i]]
-        for k in range(coef.shape[0]):
-            out[k, i] = _dot(coef[k], row[:d]) if lifted[i] else _dot(weights[k], row[:s])
+        row = rows[positions[i], :width]
+        for k in range(weights.shape[0]):
+            out[k, i] = dot_row(weights[k], row)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def mixed_sums(
-    rows: Array, positions: Array, lifted: Array, beta: Array, features: Array, basis: Array
-) -> None:
-    """Add beta[k, i] row to features[k] where lifted[i], else to basis[k]."""
-    d, s = features.shape[1], basis.shape[1]
+def scattered_sums(rows: Array, positions: Array, beta: Array, out: Array) -> None:
+    """out[k] += sum over i of beta[k, i] rows[positions[i]]."""
+    width = out.shape[1]
     for i in range(positions.shape[0]):
-        row = rows[positions[i]]
+        row = rows[positions[i], :width]
         for k in range(beta.shape[0]):
             if beta[k, i] != 0.0:
-                if lifted[i]:
-                    _add(features[k], row[:d], beta[k, i])
-                else:
-                    _add(basis[k], row[:s], beta[k, i])
+                add_row(out[k], row, beta[k, i])

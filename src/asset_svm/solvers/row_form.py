@@ -72,7 +72,8 @@ def step_length(eta_1: float, power: float, horizon: int, j: int) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _dot(u: Array, v: Array) -> float:
+def dot_row(u: Array, v: Array) -> float:
+    """u.v, accumulated in their type."""
     total = u.dtype.type(0)
     for q in range(u.shape[0]):
         total += u[q] * v[q]
@@ -80,7 +81,7 @@ def _dot(u: Array, v: Array) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _add(u: Array, v: Array, a: float) -> float:
+def add_row(u: Array, v: Array, a: float) -> float:
     """u += a v; returns |u|^2."""
     factor = u.dtype.type(a)
     total = u.dtype.type(0)
@@ -156,7 +157,7 @@ def run_rows(
     """
     travelled = 0.0
     free = 1.0 if bound > 0.0 else 0.0
-    norm = float(_dot(u, u))
+    norm = float(dot_row(u, u))
     for i in range(index.shape[0]):
         w = weight[i]
         if w < 0.0:
@@ -164,7 +165,7 @@ def run_rows(
             slopes[i] = 0.0
             continue
         v = V[index[i], : u.shape[0]]
-        f = c * _dot(u, v) + b
+        f = c * dot_row(u, v) + b
         g = scalar_slope(code, epsilon, target[i], f)
         margins[i] = f
         slopes[i] = g
@@ -178,13 +179,13 @@ def run_rows(
         length = eta * w
         if g != 0.0:
             if reach < np.inf:
-                size = float(_dot(v, v)) + free
+                size = float(dot_row(v, v)) + free
                 short = truncated(length, reach, scalar_loss(code, epsilon, target[i], f), size)
                 if short < length:
                     slopes[i] = g * short / length
                     length = short
             a = -length * g / c
-            norm = _add_both(u, p, v, a, a * A) if A != 0.0 else _add(u, v, a)
+            norm = _add_both(u, p, v, a, a * A) if A != 0.0 else add_row(u, v, a)
         if c * c * norm > radius * radius:
             c = np.sign(c) * radius / np.sqrt(norm)
         b = min(max(b - length * g, -bound), bound)
@@ -193,16 +194,6 @@ def run_rows(
             eta_sum += eta
             b_sum += eta * b
     return c, b, j, A, eta_sum, b_sum, travelled
-
-
-@njit(cache=True, nogil=True)
-def idle_rows(count: int, eta_1: float, power: float, horizon: int, j: int) -> tuple[int, float]:
-    """``count`` steps that change nothing, without shrink: (j, sum of eta)."""
-    travelled = 0.0
-    for _ in range(count):
-        j += 1
-        travelled += step_length(eta_1, power, horizon, j)
-    return j, travelled
 
 
 @njit(cache=True, nogil=True)

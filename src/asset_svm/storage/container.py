@@ -81,7 +81,7 @@ def _check_metadata(path: Path, metadata: dict[str, str], kind: str) -> None:
     if metadata.get("format") != FORMAT:
         raise ModelFileError(f"{path} is a safetensors file, but not one of asset-svm.")
     version = metadata.get("version", "")
-    if not version.isdecimal():
+    if not version.isdecimal() or int(version) < 1:
         raise ModelFileError(f"{path} is damaged: its version is {version!r}.")
     if int(version) > VERSION:
         raise ModelFileError(

@@ -11,7 +11,7 @@
     what was met before             {"$ref": its "id"}: what was one object stays one
 
 Only the classes of ``classes`` are made, from their fields: a file cannot name any other. A field that
-an older file lacks takes its default.
+an older file lacks takes its default; one that has been retired since is passed over.
 """
 
 from __future__ import annotations
@@ -33,7 +33,14 @@ from asset_svm.features.cells import Node, Partition
 from asset_svm.features.nystroem import KernelBasis
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.solvers import Average, CountWindow, FractionWindow, NoWindow, SolverState
+from asset_svm.solvers import (
+    Average,
+    CountWindow,
+    FinalWindow,
+    FractionWindow,
+    NoWindow,
+    SolverState,
+)
 from asset_svm.solvers.average import Segment
 from asset_svm.solvers.driver import Progress
 
@@ -41,12 +48,16 @@ Array = npt.NDArray[Any]
 CLASSES: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
-        Average, Block, CountWindow, EpsilonInsensitive, FourierFeatures, FractionWindow,
+        Average, Block, CountWindow, EpsilonInsensitive, FinalWindow, FourierFeatures, FractionWindow,
         HadamardFeatures, Hinge, Kernel, KernelBasis, Metric, Node, NoWindow, NystroemFeatures,
         OnlineSession, Partition, Progress, Recent, Recipe, Segment, SolverState, Summary,
         TargetSummary,
     )
 }  # fmt: skip
+
+
+RETIRED = {("SolverState", "drift")}
+"""Fields that older files have."""
 
 
 class Encoder:
@@ -175,6 +186,7 @@ class Decoder:
 
     def _class(self, value: dict[str, Any]) -> Any:
         name, fields = value["$class"], {k: self(v) for k, v in value["fields"].items()}
+        fields = {k: v for k, v in fields.items() if (name, k) not in RETIRED}
         cls = self.classes.get(name)
         known = {} if cls is None else {field.name: field for field in dataclasses.fields(cls)}
         odd = [field for field in fields if field not in known]

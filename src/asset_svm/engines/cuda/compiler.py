@@ -118,6 +118,19 @@ def kernel(file: str, name: str, device: int, **defines: Any) -> Kernel:
     return Kernel(function, device)
 
 
+@cache
+def shared_memory(device: int) -> int:
+    """Bytes of shared memory that a thread block of this card can have, if it asks for them."""
+    largest = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    handle, found = ctypes.c_int(), ctypes.c_int()
+    _check(_driver().cuDeviceGet(ctypes.byref(handle), device), "Finding the card")
+    _check(
+        _driver().cuDeviceGetAttribute(ctypes.byref(found), largest, handle),
+        "Asking for the size of memory",
+    )
+    return found.value
+
+
 class Kernel:
     """A kernel of one card; its only argument is a structure, passed by value."""
 

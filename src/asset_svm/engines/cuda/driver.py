@@ -68,7 +68,6 @@ class CardDriver(Driver):
             self._form = self.make_form(
                 self.axis, self.source.columns, real, self.source.value_type, self.device
             )
-        averages = self.average.averages
         while self.position < end:
             room = self.average.steps_to_boundary(end - self.position)
             if room <= 0:
@@ -79,7 +78,9 @@ class CardDriver(Driver):
             chunk = self._current_chunk()
             stop = min(chunk.first + chunk.count, end, self.position + room)
             part = slice(self.position - chunk.first, stop - chunk.first)
-            self._form.run(card, chunk, part.start, part.stop, self.shrink_interval, averages=averages)
+            self._form.run(
+                card, chunk, part.start, part.stop, self.shrink_interval, averages=self.average.averages
+            )
             if seen is not None:
                 rows = chunk.rows[part]
                 seen[0].index_add_(1, rows, chunk.slopes[:, part].float())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +12,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from asset_svm.engines.cells import CellFunctions
 from asset_svm.engines.cuda.blocks import BLOCK, CudaForm
+from asset_svm.engines.cuda.cell_decision import CardCellDecision
+from asset_svm.engines.cuda.cells import CardCells
 from asset_svm.engines.cuda.driver import CardDriver
 from asset_svm.engines.cuda.maps import CardMap, card_basis, to_card, torch_type
 from asset_svm.engines.cuda.memory import free_memory, in_chunks
 from asset_svm.engines.cuda.nystroem import CardNystroem
 from asset_svm.engines.cuda.products import Precision
 from asset_svm.engines.cuda.rows import CHUNK, CardRows, HeldRows, padded
+from asset_svm.engines.cuda.sweeps import CudaSweeps
 from asset_svm.engines.cuda.transfer import RowFeeder
 from asset_svm.engines.local import METRIC_SAMPLE
 from asset_svm.features import FeatureMap, Metric
@@ -48,6 +52,7 @@ class CudaEngine:
     precision: Precision = "float32"
     device: torch.device = CARD
     form: Any = CudaForm
+    sweeps: Any = CudaSweeps
 
     block_size = BLOCK
 
@@ -56,7 +61,7 @@ class CudaEngine:
         """The class of Nystroem maps whose landmarks are factored here."""
         return type("CardNystroem", (CardNystroem,), {"device": self.device})
 
-    def rows(self, phi: Any, X: Matrix, *, screen: bool) -> CardRows:
+    def rows(self, phi: Any, X: Matrix, *, lead: bool) -> CardRows:
         """The rows of X: kept on the card where they fit, else mapped whenever they are visited."""
         dtype = host_type(X)
         size = 2 if self.precision == "float16" and dtype == np.float32 else dtype.itemsize
@@ -70,7 +75,7 @@ class CudaEngine:
             return self.memory_limit
         return max(free_memory(self.device) - WORKING_MEMORY, WORKING_MEMORY // 2)
 
-    def cut(self, n_rows: int, *, screen: bool) -> Cut:
+    def cut(self, n_rows: int, *, led: bool) -> Cut:
         """Gram blocks."""
         return Cut(BLOCK)
 
@@ -115,7 +120,7 @@ class CudaEngine:
 
     def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
         """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""
-        rows = self.rows(phi, X, screen=False)
+        rows = self.rows(phi, X, lead=False)
         every = np.arange(X.shape[0])
         return lambda coef: rows.open(every).margins(coef).T
 
@@ -131,6 +136,16 @@ class CudaEngine:
     def decision(self, source: Any, weights: Array, intercept: Array, dtype: Any) -> CardDecision:
         """The decision function, prepared for rows of this type."""
         return CardDecision(self, source, weights, intercept, np.dtype(dtype))
+
+    def cells(self, X: Matrix) -> CardCells:
+        """The cells of these rows, to be found and solved here."""
+        return CardCells(X, self.device, self.memory(), self.sweeps)
+
+    def cell_decision(
+        self, parts: Sequence[CellFunctions], n_features: int, dtype: Any
+    ) -> CardCellDecision:
+        """The decision function of cells, prepared for rows of this type."""
+        return CardCellDecision(parts, n_features, dtype, self.device)
 
 
 class CardDecision:

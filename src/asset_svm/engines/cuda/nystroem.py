@@ -10,18 +10,22 @@ The projection stays on the card, and comes to the host when somebody asks for i
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from asset_svm.engines.cuda.clusters import kmeans_landmarks
 from asset_svm.engines.cuda.maps import card_basis
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.features import Metric, NystroemFeatures
+from asset_svm.features import NystroemFeatures
 from asset_svm.features.diagnostics import trace_error
-from asset_svm.features.metric import MetricFeatures
+from asset_svm.features.landmarks import Sampler
+from asset_svm.features.landmarks import kmeans_landmarks as host_kmeans_landmarks
 from asset_svm.features.nystroem import KernelBasis, default_threshold
 from asset_svm.kernels import Kernel
 
@@ -67,6 +71,13 @@ class CardNystroem(NystroemFeatures):
     def _parts(self) -> tuple[Any, ...]:
         parts = (self.kernel, self.components, self.projection)
         return *parts, self.indices, self.eigenvalues, self.threshold, self.trace_error
+
+    @classmethod
+    def own_sampler(cls, sampler: Sampler, X: Any) -> Sampler:
+        """k-means of dense rows is done on the card."""
+        if sampler is host_kmeans_landmarks and not sp.issparse(X):
+            return partial(kmeans_landmarks, cls.device)
+        return sampler
 
     @classmethod
     def from_landmarks(cls, components: Any, kernel: Kernel, **options: Any) -> NystroemFeatures:
@@ -129,10 +140,6 @@ class CardNystroem(NystroemFeatures):
         """s."""
         held = self.projection_on_card
         return int((held if held is not None else self.projection).shape[0])
-
-    def in_metric(self, metric: Metric) -> Any:
-        """x -> phi(x) T, applied to the features: folded in, T would fill the triangle."""
-        return MetricFeatures(self, metric)
 
     def decision_weights(self, coef: Array) -> Array:
         """alpha_S = P coef, in float64."""

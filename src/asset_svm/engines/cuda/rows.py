@@ -55,7 +55,7 @@ class CardRows:
     """
 
     look_size = CHUNK
-    screens = False
+    led = False
     looks_ahead = 0
 
     def __init__(
@@ -184,14 +184,9 @@ class CardBlock:
         product = torch.cat(parts, dim=1) if transposed else torch.stack(parts).double().sum(dim=0)
         return np.asarray(product.double().cpu().numpy())
 
-    def screen(self, coef: Array) -> Array:
-        """Nothing is screened: every row is lifted."""
-        return np.full((len(coef), len(self.V)), np.nan)
-
-    def lifted(self, which: Array) -> tuple[Array, Array]:
-        """The features of these rows of the block, on the host."""
-        index = torch.from_numpy(np.ascontiguousarray(which)).to(self.V.device)
-        return self.V[index].cpu().numpy(), np.arange(len(which))
+    def lead(self) -> Array:
+        """Rows on the card are features, and nothing leads."""
+        return np.zeros((len(self.V), 0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,251 @@
+"""Rows that are never lifted: the led form against a naive reference, and what it may not change."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm.data import OneVsRestTargets, RealTargets, ShuffledOrder, UniformOrder
+from asset_svm.engines import task as tasks
+from asset_svm.engines.local import LocalEngine, LocalRows
+from asset_svm.feasible import FeasibleSet
+from asset_svm.features import FourierFeatures, NystroemFeatures
+from asset_svm.features.base import evaluator
+from asset_svm.features.metric import LEADING
+from asset_svm.kernels import Kernel
+from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.problem import DenseRows
+from asset_svm.solvers import Average, Cut, Driver, FractionWindow, ModelAxis, NoWindow, SolverState
+from asset_svm.steps import MetricStep
+from reference.algorithm import asset_in_metric, asset_led
+
+M, BLOCK, N, S = 700, 64, 2400, 80
+
+
+def problem(task, map_name, n_components=S):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(M, 3))
+    kernel = Kernel("rbf", 1.0)
+    if map_name == "fourier":
+        phi = FourierFeatures.sample(kernel, 3, n_components, rng)
+    else:
+        basis = "eigen" if map_name == "nystroem" else "cholesky"
+        phi = NystroemFeatures.sample(X, kernel, n_components, rng, basis=basis)
+    if task == "classification":
+        codes = (X[:, 0] + 0.3 * rng.normal(size=M) > 0).astype(np.intp)
+        return X, phi, np.where(codes == 1, 1.0, -1.0), OneVsRestTargets(codes, 2), Hinge()
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=M)
+    return X, phi, y, RealTargets(y), EpsilonInsensitive(0.2)
+
+
+def driver(
+    task, map_name, *, bound=None, order=ShuffledOrder, keep=True, window=None, C=10.0, radius=None,
+    block=BLOCK, n_components=S,
+):  # fmt: skip
+    X, phi, y, targets, loss = problem(task, map_name, n_components)
+    V = phi(X)
+    metric = phi.find_metric(V, None, np.random.default_rng(0)).measured(V)
+    lam = 1.0 / (C * M)
+    feasible = FeasibleSet(radius or loss.radius(lam, float(np.abs(y).max())), bound)
+    rule = MetricStep(80.0, 1.3, metric, 0.1, N)
+    rows = LocalRows(phi.in_metric(metric), X, BLOCK, keep=keep, lead=True)
+    assert rows.led
+    run = Driver(
+        rows,
+        targets,
+        order(M, 3),
+        ModelAxis.build(loss, [lam], [feasible], [rule]),
+        SolverState.zeros(1, phi.dimension, X.dtype),
+        Average(window or NoWindow()),
+        cut=Cut(block),
+        form="led",
+    )
+    return run, (V, y, metric, lam, feasible)
+
+
+def expected(run, parts, task, bound, block=BLOCK):
+    V, y, metric, lam, feasible = parts
+    T = metric.apply(np.eye(V.shape[1]))
+    directions = np.linalg.solve(T, metric.leading())
+    return asset_led(
+        V, y, run.order.rows(0, N), lam=lam, radius=feasible.radius, bound=bound, T=T,
+        leading=directions, beyond=metric.beyond, d_x=8.0, d_g=1.3, horizon=N, block=block, reach=1.5,
+        task=task, epsilon=0.2,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("order", [ShuffledOrder, UniformOrder])
+@pytest.mark.parametrize("bound", [None, 5.0])
+@pytest.mark.parametrize("map_name", ["nystroem", "cholesky", "fourier"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_it_follows_the_reference_block_by_block(task, map_name, bound, order, keep):
+    run, parts = driver(task, map_name, bound=bound, order=order, keep=keep)
+    assert run.shrink_interval == BLOCK
+    for coef, b in expected(run, parts, task, bound)[BLOCK - 1 :: BLOCK]:
+        run.advance(BLOCK)
+        np.testing.assert_allclose(run.state.coef[0], coef, atol=1e-8 * max(1.0, np.abs(coef).max()))
+        assert run.state.intercept[0] == pytest.approx(b, abs=1e-8)
+    assert 0.05 < run.take_progress().active[0] / N < 0.95
+
+
+def test_iterates_stay_in_the_ball():
+    run, parts = driver("classification", "nystroem", radius=2.0)
+    iterates = expected(run, parts, "classification", None)
+    assert np.linalg.norm(iterates[-1][0]) == pytest.approx(2.0)
+    run.advance(N)
+    run.settle()
+    run._project()
+    np.testing.assert_allclose(run.state.coef[0], iterates[-1][0], atol=1e-8)
+
+
+def test_where_every_direction_leads_it_is_algorithm_1():
+    run, (V, y, metric, lam, feasible) = driver("classification", "fourier", n_components=LEADING)
+    T = metric.apply(np.eye(V.shape[1]))
+    visits = run.order.rows(0, N)
+    gained = []
+    for _ in range(N // BLOCK):
+        run.advance(BLOCK)
+        gained.append(metric.apply(run.state.coef)[0])
+    assert metric.beyond == pytest.approx(0.0, abs=1e-12)
+    reference = asset_in_metric(
+        V, y, visits, lam=lam, radius=feasible.radius, H=np.linalg.inv(T @ T), d_x=8.0, d_g=1.3,
+        horizon=N, every=BLOCK, reach=1.5,
+    )[BLOCK - 1 :: BLOCK]  # fmt: skip
+    for ours, (coef, _) in zip(gained, reference, strict=False):
+        np.testing.assert_allclose(ours, coef, atol=1e-7 * max(1.0, np.abs(coef).max()))
+
+
+@pytest.mark.parametrize("piece", [1, 7, 50])
+def test_steps_do_not_depend_on_who_asks_when(piece):
+    whole, _ = driver("classification", "nystroem", bound=5.0)
+    pieces, _ = driver("classification", "nystroem", bound=5.0)
+    whole.advance(N)
+    while pieces.position < N:
+        pieces.advance(min(piece, N - pieces.position))
+    np.testing.assert_allclose(pieces.state.coef, whole.state.coef, atol=1e-10)
+    assert pieces.take_progress().active[0] == whole.take_progress().active[0]
+
+
+def test_the_average_is_that_of_the_iterates():
+    """Of those between shrinks; with so little regularisation that the shrinks do not show."""
+    run, parts = driver(
+        "classification", "nystroem", bound=5.0, window=FractionWindow(0.5, N), C=1e12, radius=1e9
+    )
+    iterates = expected(run, parts, "classification", 5.0)
+    run.advance(N)
+    eta = 1.0 - np.arange(N // 2, N) / N
+    late = iterates[N // 2 :]
+    coef, intercept = run.model()
+    np.testing.assert_allclose(coef[0], eta @ [c for c, _ in late] / eta.sum(), atol=1e-7)
+    assert intercept[0] == pytest.approx(eta @ [b for _, b in late] / eta.sum(), rel=1e-7)
+
+
+@pytest.mark.parametrize("K", [1, 3, 7])
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("map_name", ["nystroem", "cholesky", "fourier"])
+def test_products_with_rows_that_are_not_lifted_are_those_of_the_features(map_name, keep, K):
+    X, phi, *_ = problem("classification", map_name)
+    metric = phi.find_metric(phi(X), None, np.random.default_rng(0))
+    rows = LocalRows(phi.in_metric(metric), X, BLOCK, keep=keep, lead=True)
+    plain = DenseRows(evaluator(phi.in_metric(metric), X.dtype)(X))
+    rng = np.random.default_rng(1)
+    chosen = rng.permutation(M)[:300]
+    coef, beta = rng.normal(size=(K, phi.dimension)), rng.normal(size=(K, 300))
+    block = rows.open(chosen)
+    np.testing.assert_allclose(block.margins(coef), plain.margins(coef)[:, chosen], atol=1e-7)
+    np.testing.assert_allclose(block.sums(beta), beta @ plain.V[chosen], atol=1e-6)
+    np.testing.assert_allclose(block.lead(), phi(X)[chosen] @ metric.leading(), atol=1e-8)
+    V, positions = rows.fetch(chosen)
+    np.testing.assert_allclose(V[positions, : phi.dimension], plain.V[chosen], atol=1e-8)
+
+
+@pytest.mark.parametrize(("n_classes", "max_iter"), [(2, 5), (7, 6)])
+def test_many_rows_are_led_and_few_are_not_and_the_objective_is_the_same(
+    n_classes, max_iter, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 4)).astype(np.float32)
+    y = np.digitize(X[:, 0] + np.sin(2 * X[:, 1]), np.linspace(-1.5, 1.5, n_classes + 1)[1:-1])
+    forms = []
+    original = tasks.Recipe.form_of
+    monkeypatch.setattr(
+        tasks.Recipe, "form_of", lambda self, rows: forms.append(original(self, rows)) or forms[-1]
+    )
+    model = AssetClassifier(n_components=300, C=10, gamma=0.5, max_iter=max_iter, random_state=0)
+    led = model.fit(X, y).objective_
+    monkeypatch.setattr(tasks, "FEWEST_LED", 10_000)
+    lifted = model.fit(X, y).objective_
+    assert forms == ["led", "row"]
+    assert led == pytest.approx(lifted, rel=0.01)
+    assert led != lifted
+
+
+def test_rows_are_lifted_where_many_visits_pay_for_it():
+    recipe = tasks.Recipe(Hinge(), (1e-3,), step="metric")
+    assert recipe.leads(4096, 48)
+    assert not recipe.leads(4096, 49)
+    assert not recipe.leads(4095, 1)
+    assert recipe.leads(64)
+    assert not replace(recipe, lam=(1e-3,) * 25).leads(10**6, 2)
+    assert not replace(recipe, step="robust").leads(10**6, 1)
+
+
+def test_regression_too(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 4)).astype(np.float32)
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=6000)
+    model = AssetRegressor(n_components=300, gamma=0.5, max_iter=5, random_state=0)
+    led = model.fit(X, y).objective_
+    monkeypatch.setattr(tasks, "FEWEST_LED", 10_000)
+    assert led == pytest.approx(model.fit(X, y).objective_, rel=0.01)
+
+
+def test_batches_of_a_stream_are_led_too(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = np.sign(X[:, 0])
+    opened = []
+    original = LocalEngine.rows
+    monkeypatch.setattr(
+        LocalEngine,
+        "rows",
+        lambda self, phi, X, lead: opened.append(original(self, phi, X, lead=lead)) or opened[-1],
+    )
+    model = AssetClassifier(n_components=40, gamma=0.3, lam=1e-5, random_state=0)
+    for start in range(0, 3000, 100):
+        model.partial_fit(X[start : start + 100], y[start : start + 100], classes=[-1, 1])
+    assert [rows.led for rows in opened[-10:]] == [True] * 10
+    model.partial_fit(X[:1], y[:1])
+    assert not opened[-1].led
+    assert model.score(X, y) > 0.98
+
+
+def test_short_features_are_lifted_at_once_and_take_their_own_length():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    linear = NystroemFeatures.sample(X, Kernel("linear"), 50, rng, basis="eigen")
+    assert linear.dimension == 5
+    metric = linear.find_metric(linear(X), None, rng)
+    engine = LocalEngine(memory_limit=300 * 5 * 8)
+    rows = engine.rows(linear.in_metric(metric), X, lead=True)
+    assert not rows.led
+    assert rows.kept is not None
+    assert rows.kept.shape == (300, 5)
+    V, positions = rows.fetch(np.arange(0, 300, 7))
+    np.testing.assert_allclose(V[positions], metric.apply(linear(X)[::7]), atol=1e-10)
+
+
+@pytest.mark.parametrize("C", [1e4, 1e6])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_pilot_finds_the_valley_below_a_plateau(C, seed):
+    """With large C long steps are all truncated, and do about as well as each other."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 8)).astype(np.float32)
+    y = np.sin(2 * X[:, 0]) + X[:, 1] > 0.2 * rng.normal(size=5000)
+    common = dict(C=C, n_components=200, random_state=seed, fit_intercept=False)
+    ours = AssetClassifier(**common).fit(X, y).objective_
+    grid = [AssetClassifier(step_scale=c, **common).fit(X, y).objective_ for c in (0.1, 0.01, 0.001)]
+    assert ours <= 1.02 * min(grid)
+    assert max(grid) > 1.03 * min(grid)  # the choice matters here
