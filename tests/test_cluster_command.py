@@ -101,7 +101,8 @@ def test_one_file_gives_the_model_of_one_machine(scheduler, capsys, here):
     assert main(["train", "all.parquet", *SMALL, "-o", "dask.asset", "--dask", scheduler]) == 0
     one, other = asset_svm.load("plain.asset"), asset_svm.load("dask.asset")
     assert type(other) is AssetClassifier and one.get_params() == other.get_params()
-    np.testing.assert_array_equal(one.coef_, other.coef_)
+    # A run that is looked at after every epoch sums its average up in other parts.
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-4, atol=1e-5)
     assert other.feature_names_in_.tolist() == ["a", "b", "c"]
     assert other.classes_.dtype == one.classes_.dtype
 
