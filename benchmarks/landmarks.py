@@ -2,7 +2,7 @@
 
     ASSET_DATA=folder python benchmarks/landmarks.py [--sets ...] [--sizes 256,1024] [--seeds 1]
         [--rows 30000] [--json FILE] [--figure FILE]
-    python benchmarks/landmarks.py --from FILE --figure FILE     draw what was measured before
+    python benchmarks/landmarks.py --from FILE [--figure FILE]   tables of what was measured before
     ASSET_DATA=folder python benchmarks/landmarks.py --auto      n_components="auto" beside fixed ones
 
 Trained on at most ``--rows`` rows of the training part, five epochs, and scored on the validation part
@@ -35,6 +35,8 @@ FOURIER = ("iid", "orthogonal", "qmc", "hadamard")
 EPOCHS = 5
 VALIDATION_ROWS = 20_000
 KERNEL_ROWS = 500
+SETS_ACROSS = 5
+"""In the figure."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "ijcnn": dict(gamma=1.0, lam=8.82e-8),
     "adult": dict(gamma=0.01, lam=1e-5),
@@ -166,7 +168,7 @@ def measure(
 
 
 def figure(records: list[dict], path: str) -> None:
-    """A column a set: error against components above, against the seconds of the fit below."""
+    """Five sets a line: error against components above, against the seconds of the fit below."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -174,36 +176,88 @@ def figure(records: list[dict], path: str) -> None:
 
     names = list(dict.fromkeys(record["set"] for record in records))
     methods = list(dict.fromkeys(record["method"] for record in records))
-    _, axes = plt.subplots(2, len(names), figsize=(3.1 * len(names), 6.2), squeeze=False)
-    for column, name in enumerate(names):
+    across, lines = min(len(names), SETS_ACROSS), -(-len(names) // SETS_ACROSS)
+    drawing, axes = plt.subplots(
+        2 * lines, across, figsize=(3.1 * across, 5.6 * lines + 0.6), squeeze=False
+    )
+    for place in range(len(names), lines * across):
+        for half in range(2):
+            axes[2 * (place // across) + half, place % across].set_axis_off()
+    for place, name in enumerate(names):
+        above, below = axes[2 * (place // across) : 2 * (place // across) + 2, place % across]
         for number, method in enumerate(methods):
             part = [r for r in records if r["set"] == name and r["method"] == method]
             sizes = sorted({r["components"] for r in part})
-            mean = {
-                key: [np.mean([r[key] for r in part if r["components"] == s]) for s in sizes]
-                for key in ("error", "fit")
-            }
+            error, fit = (
+                [middle([r[key] for r in part if r["components"] == s]) for s in sizes]
+                for key, middle in (("error", np.mean), ("fit", np.median))
+            )
             style = dict(
                 marker="o",
                 linestyle="--" if "fourier" in method else "-",
                 color=f"C{number}",
                 label=method,
             )
-            axes[0, column].plot(sizes, mean["error"], **style)
-            axes[1, column].plot(mean["fit"], mean["error"], **style)
-        axes[0, column].set(xscale="log", xlabel="components", title=name)
-        axes[0, column].set_xticks(sorted({r["components"] for r in records if r["set"] == name}))
-        axes[0, column].minorticks_off()
-        axes[0, column].xaxis.set_major_formatter("{x:.0f}")
-        axes[1, column].set(xlabel="processor seconds of the fit")
-        for row in axes[:, column]:
-            row.grid(alpha=0.3)
-    for row in axes[:, 0]:
-        row.set_ylabel("validation error (%, or RMSE)")
-    lines, labels = axes[0, 0].get_legend_handles_labels()
-    axes[0, 0].figure.legend(lines, labels, loc="lower center", ncols=len(methods), fontsize="small")
-    axes[0, 0].figure.tight_layout(rect=(0, 0.05, 1, 1))
-    axes[0, 0].figure.savefig(path, dpi=110)
+            above.plot(sizes, error, **style)
+            below.plot(fit, error, **style)
+        above.set(xscale="log", xlabel="components", title=name)
+        above.set_xticks(sorted({r["components"] for r in records if r["set"] == name}))
+        above.minorticks_off()
+        above.xaxis.set_major_formatter("{x:.0f}")
+        below.set(xlabel="processor seconds of the fit")
+        for panel in (above, below):
+            panel.grid(alpha=0.3)
+            if place % across == 0:
+                panel.set_ylabel("validation error (%, or RMSE)")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    drawing.legend(handles, labels, loc="lower center", ncols=5, fontsize="small")
+    drawing.tight_layout(rect=(0, 0.05, 1, 1))
+    drawing.savefig(path, dpi=90)
+
+
+def tables(records: list[dict]) -> str:
+    """Means over the seeds, and their standard errors for what is learnt, as Markdown."""
+    names = list(dict.fromkeys(record["set"] for record in records))
+    methods = list(dict.fromkeys(record["method"] for record in records))
+    heads = {
+        "error": "validation error, % or RMSE",
+        "trace": "relative trace error",
+        "drawing": "seconds of the processor for the landmarks or frequencies, and their factor",
+        "fit": "seconds of the processor for the whole fit",
+    }
+
+    def cell(key: str, part: list[dict]) -> str:
+        values = [record[key] for record in part if key in record]
+        if not values:
+            return ""
+        digits = 2 if key in ("drawing", "fit") or np.mean(values) > 1 else 3
+        # Of seconds the median: the first fit of a run compiles.
+        middle = np.median(values) if key in ("drawing", "fit") else np.mean(values)
+        text = f"{middle:.{digits}f}"
+        if key == "error" and len(values) > 1:
+            text += f" ± {np.std(values, ddof=1) / np.sqrt(len(values)):.{digits}f}"
+        return text
+
+    lines = []
+    for size in sorted({record["asked"] for record in records}, reverse=True):
+        lines += [f"## {size} components", ""]
+        for key, head in heads.items():
+            lines += [
+                f"{head}:",
+                "",
+                "| | " + " | ".join(names) + " |",
+                "|---" * (len(names) + 1) + "|",
+            ]
+            for method in methods:
+                parts = [
+                    [r for r in records if (r["set"], r["method"], r["asked"]) == (n, method, size)]
+                    for n in names
+                ]
+                cells = [cell(key, part) for part in parts]
+                if any(cells):
+                    lines.append(f"| `{method}` | " + " | ".join(cells) + " |")
+            lines.append("")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -225,6 +279,7 @@ def main() -> None:
         names = arguments.sets.split(",")
         file = Path(arguments.json) if arguments.json else None
         records = measure(names, sizes, arguments.seeds, arguments.rows, file, auto=arguments.auto)
+    print(tables(records))
     if arguments.figure:
         figure(records, arguments.figure)
 
