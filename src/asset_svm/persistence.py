@@ -62,7 +62,8 @@ def save(model: Any, path: str | Path, *, provenance: dict[str, Any] | None = No
     model : AssetClassifier, AssetRegressor, CalibratedClassifierCV, or Pipeline
         scikit-learn's CalibratedClassifierCV of an AssetClassifier, with ensemble=False and sigmoids,
         is loaded as a CalibratedClassifier. A pipeline has one scaler (StandardScaler, MinMaxScaler,
-        MaxAbsScaler) and one of them.
+        MaxAbsScaler) and one of them. Those of ``asset_svm.dask`` are saved as the plain ones that they
+        become by ``to_local``.
     path : path
         By convention ``*.asset``. Written whole or not at all; an old file stays until then.
     provenance : dict, optional
@@ -146,6 +147,8 @@ def _steps(model: Any) -> tuple[Any, Any]:
     """(scaler or None, estimator)."""
     parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     estimator, before = calibrated(parts[-1]), parts[:-1]
+    if hasattr(estimator, "to_local"):  # trained on a cluster
+        estimator = estimator.to_local()
     fits = MODELS.get(type(estimator).__name__) is type(estimator) and len(before) <= 1
     if not fits or any(type(part).__name__ not in SCALERS for part in before):
         names = [type(part).__name__ for part in parts]

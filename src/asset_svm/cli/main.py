@@ -156,9 +156,13 @@ def train(
     seed: Seed = 0,
     jobs: Jobs = None,
     report: Report = None,
+    dask: Annotated[
+        str | None,
+        typer.Option("--dask", metavar="ADDRESS|local", help="Learn on a Dask cluster."),
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
-    """Train a model on the rows of a file."""
+    """Train a model on the rows of a file, or of several: 'part-*.parquet'."""
     options = dict(locals())
     from asset_svm.cli.train import Training
 

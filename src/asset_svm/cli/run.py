@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,8 @@ class Run:
                 f"--test {self.test}: its targets are not those of {self.target}; train without "
                 f"--test, then run: asset evaluate MODEL {self.test} --target FILE."
             )
+        self.scaler: Any = None
+        self.summary: Summary | None = None
         self.params = parse_params(self.parameters)
         self.params |= {"random_state": self.seed, "n_jobs": self.jobs, "verbose": int(self.verbose)}
         if self.memory is not None:
@@ -96,8 +99,15 @@ class Run:
     # Rows ---------------------------------------------------------------------------------------
 
     def _open(self) -> RowSource:
-        """The rows, and what is to be told of them later."""
+        """The rows."""
         source = open_rows(self.data, target=self.target, n_features=self.n_features, **self._reading)
+        self._note(source)
+        if self.test is not None:  # what is wrong with its header is wrong before the training too
+            open_rows(self.test, target=self._test_target, **self._reading)
+        return source
+
+    def _note(self, source: RowSource) -> None:
+        """Keep what is to be told of the rows."""
         width = source.n_features
         if self.n_features is not None and width is not None and width != self.n_features:
             raise UsageError(f"--n-features {self.n_features}: {source.name} has {width} features.")
@@ -107,11 +117,6 @@ class Run:
             "format": self.format or find_format(self.data),
             "target": self.target if columns is None else columns.target,
         }
-        if self.test is not None:  # what is wrong with its header is wrong before the training too
-            open_rows(self.test, target=self._test_target, **self._reading)
-        self.scaler: Any = None
-        self.summary: Summary | None = None
-        return source
 
     @property
     def _test_target(self) -> str | None:
@@ -173,7 +178,8 @@ class Run:
     @property
     def _path(self) -> Path:
         """Where the model goes."""
-        stem = "model" if self.data == STANDARD_INPUT else Path(self.data).resolve().name.split(".")[0]
+        stem = "" if self.data == STANDARD_INPUT else Path(self.data).resolve().name.split(".")[0]
+        stem = re.sub(r"[*?\[\]!]", "", stem).rstrip("-_")  # of a pattern
         return Path(self.output or f"{stem or 'model'}.asset")
 
     def _save(self, model: Any, **told: Any) -> Path:

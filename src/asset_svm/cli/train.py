@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from asset_svm.cli.cluster import check_dask, connected
 from asset_svm.cli.options import Interrupted, UsageError, parse_seconds, parse_value
 from asset_svm.cli.progress import Display
 from asset_svm.cli.run import Run
+from asset_svm.cli.scaling import ColumnScaling
 from asset_svm.cli.scores import Scores
 from asset_svm.cli.tables import model_lines, score_lines, show
 from asset_svm.data.compression import STANDARD_INPUT
@@ -21,7 +23,7 @@ from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.passing import learn_online
-from asset_svm.estimators.streaming import fit_rows
+from asset_svm.estimators.streaming import fit_rows, target_type
 from asset_svm.persistence import scaler_of, scaler_parts
 from asset_svm.storage.checkpoint import Checkpoint
 
@@ -35,15 +37,19 @@ class Training(Run):
     checkpoint: str | None
     every: str
     resume: bool
+    dask: str | None
 
     def run(self) -> None:
         """Train, save, tell."""
         self._check()
         self._log()
         begun = time.perf_counter()
-        source = self._open()
         self.store: Checkpoint | None = None
-        estimator = self._learn_online(source) if self.online else self._fit(source)
+        if self.dask is not None:
+            source, estimator = self._fit_on_cluster(self.dask)
+        else:
+            source = self._open()
+            estimator = self._learn_online(source) if self.online else self._fit(source)
         seconds = time.perf_counter() - begun
         model = self._whole(estimator)
         path = self._save(model)
@@ -73,6 +79,8 @@ class Training(Run):
             raise UsageError(f"--scale {self.scale} needs a pass of its own, and --online makes one.")
         if self.classes is not None and not self.online:
             raise UsageError("--classes goes with --online; other runs find the classes themselves.")
+        if self.dask is not None:
+            self._check_cluster()
         if self.probability and (self.online or self.checkpoint is not None):
             option = "--online" if self.online else "--checkpoint"
             raise UsageError(
@@ -88,6 +96,20 @@ class Training(Run):
         if self.checkpoint is not None:
             model._check_stream_fit(checkpoint=True)
 
+    def _check_cluster(self) -> None:
+        """Options that do not go with ``--dask``."""
+        check_dask()
+        if self.data == STANDARD_INPUT:
+            raise UsageError("--dask: workers cannot read standard input; save it to a file.")
+        for option, given in (
+            ("--online", self.online),
+            ("--checkpoint", self.checkpoint is not None),
+            ("--probability", self.probability),
+            ("--time-limit", self.time_limit is not None),
+        ):
+            if given:
+                raise UsageError(f"{option} does not go with --dask; leave one of them out.")
+
     def _check_stream(self) -> None:
         self._model("classification")._check_stream_fit()
         if self.probability:
@@ -98,12 +120,17 @@ class Training(Run):
 
     def _model(self, task: str) -> Any:
         params = dict(self.params)
+        classifier, regressor = AssetClassifier, AssetRegressor
+        if self.dask is not None:
+            from asset_svm.dask import DaskAssetClassifier, DaskAssetRegressor
+
+            classifier, regressor = DaskAssetClassifier, DaskAssetRegressor
         if task == "regression":
             if "class_weight" in params:
                 raise UsageError("--class-weight is for classification.")
-            return AssetRegressor(**params)
+            return regressor(**params)
         params.pop("epsilon", None)
-        return AssetClassifier(**params)
+        return classifier(**params)
 
     # Learning -----------------------------------------------------------------------------------
 
@@ -134,11 +161,30 @@ class Training(Run):
         self.display = Display(self.summary.n_rows, regression=task == "regression")
         with self.display.shown() as watch:
             fit_rows(model, scanned, checkpoint=self.store, watch=watch)
-        return (
-            model
-            if scanned.held is None
-            else self._calibrated(model, scanned.held, self.display.interrupt)
-        )
+        if scanned.held is None:
+            return model
+        return self._calibrated(model, scanned.held, self.display.interrupt)
+
+    def _fit_on_cluster(self, where: str) -> tuple[RowSource, Any]:
+        """The source, and the plain estimator."""
+        from asset_svm.dask.files import RowFiles
+
+        files = RowFiles(self.data, target=self.target, n_features=self.n_features, **self._reading)
+        self._note(files.source)
+        with connected(where, self.jobs) as client:
+            scaling = None if self.scale == "none" else ColumnScaling(self.scale)
+            self.summary, scaling = files.scan(client, scaling)
+            if scaling is not None:
+                self.scaler = scaling.finish(self.summary.n_features)
+            task = self._found_task()
+            model = self._model(task).set_params(client=client)
+            target_type(model, self.summary.targets)
+            transform = None if self.scaler is None else self.scaler.transform
+            X, y = files.collections(self.summary, transform)
+            self.display = Display(self.summary.n_rows, regression=task == "regression")
+            with self.display.shown() as watch:
+                model._fit(X, y, None, watch=watch)
+            return files.source, model.to_local()
 
     def _notes(self) -> dict[str, Any]:
         """What a resumed run must find as it was, and the scaler."""
