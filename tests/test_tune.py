@@ -121,7 +121,7 @@ def test_every_parameter_of_the_searches_is_an_option():
         (["rows.npz", "--scoring", "beauty"], "beauty"),
         (
             ["rows.npz", "--scoring", "neg_log_loss", *SMALL],
-            "needs probabilities, and a search compares",
+            "needs probabilities, and models of a",
         ),
         (["rows.npz", "--n-components", "auto"], "set it to a number for a search"),
         (["rows.npz", "--memory", "1kB"], "A search needs all rows in memory"),

@@ -38,15 +38,7 @@ class Tuning(Run):
         rows = labelled(search._model, held, self.summary)
         display = SearchDisplay()
         with display.shown() as watch:
-            try:
-                search._fit(rows.X, rows.y, None, watch=watch)
-            except AttributeError as error:
-                if "predict_proba" not in str(error):
-                    raise
-                raise UsageError(
-                    f"--scoring {self.params.get('scoring')}: needs probabilities, and a search "
-                    "compares decisions and predictions; choose another, such as roc_auc."
-                ) from None
+            search._fit(rows.X, rows.y, None, watch=watch)
         estimator = search.best_estimator_
         names = scanned.source.feature_names
         if names is not None:
