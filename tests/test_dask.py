@@ -8,12 +8,15 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
 
 pytest.importorskip("distributed", reason='needs the extra "dask": pip install "asset-svm[dask]"')
 
@@ -23,8 +26,15 @@ import dask.dataframe as dd
 import pandas as pd
 from distributed import Client, LocalCluster
 
+import asset_svm
 from asset_svm import AssetClassifier, AssetRegressor
-from asset_svm.dask import ClusterError, DaskAssetClassifier, DaskAssetRegressor, cluster, read_parquet
+from asset_svm.dask import (
+    ClusterError,
+    DaskAssetClassifier,
+    DaskAssetRegressor,
+    cells,
+    cluster,
+)
 
 pytestmark = pytest.mark.dask
 
@@ -71,10 +81,10 @@ def same_model(one, other):
     return np.array_equal(one.coef_, other.coef_) and np.array_equal(one.intercept_, other.intercept_)
 
 
-def in_background(function):
-    thread = threading.Thread(target=function, daemon=True)
-    thread.start()
-    return thread
+def with_hole(block):
+    block = block.copy()
+    block[7:8] = None
+    return block
 
 
 # Models -------------------------------------------------------------------------------------------
@@ -225,17 +235,88 @@ def test_regression_on_dataframes(client, waves):
     assert not constant.coef_.any() and constant.n_iter_ == 0
 
 
-def test_files(client, blobs, tmp_path):
+# Cells --------------------------------------------------------------------------------------------
+
+CELLS = dict(gamma=0.5, n_cells=8, C=3.0, random_state=0)
+
+
+def test_cells_over_workers_are_the_plain_estimators_bit_for_bit(client, blobs, tmp_path):
     X, y = blobs
-    frame = pd.DataFrame(X, columns=list("abc")).assign(label=y, w=1.0)
-    for number in range(2):
-        frame[number * 2000 : (number + 1) * 2000].to_parquet(tmp_path / f"part-{number}.parquet")
-    found = read_parquet(str(tmp_path / "part-*.parquet"), "label", "w")
-    model = DaskAssetClassifier(**SETTINGS).fit(*found)
-    assert model.n_shards_ == 2 and model.feature_names_in_.tolist() == ["a", "b", "c"]
-    assert model.score(*found[:2]) > 0.85
-    with pytest.raises(ValueError, match=r'target="nothing" is not among the columns'):
-        read_parquet(str(tmp_path / "part-*.parquet"), "nothing")
+    plain = AssetClassifier(**CELLS, n_partitions=2).fit(X, y)
+    model = DaskAssetClassifier(**CELLS, n_partitions=2).fit(*chunked(X, y, 700))
+    decisions = model.decision_function(chunked(X, y, 900)[0]).compute()
+    np.testing.assert_array_equal(decisions, plain.decision_function(X))
+    assert model.objective_ == plain.objective_ and model.dual_gap_ == plain.dual_gap_
+    assert model.n_cells_ == plain.n_cells_ == 8 and model.t_ == plain.t_ and len(model.history_) == 2
+    asset_svm.save(model, tmp_path / "cells.asset")
+    np.testing.assert_array_equal(asset_svm.load(tmp_path / "cells.asset").predict(X), plain.predict(X))
+    assert model.to_local().partial_fit(X[:500], y[:500]).score(X, y) > 0.85
+
+
+def test_cells_do_not_depend_on_partitions_or_workers(client, blobs):
+    first = sorted(client.scheduler_info()["workers"])[0]
+    placed = client.persist(chunked(*blobs, 2000), workers=[first])
+    model = DaskAssetClassifier(**CELLS, tol=1e-4).fit(*placed)
+    other = DaskAssetClassifier(**CELLS, tol=1e-4).fit(*chunked(*blobs, 300))
+    decisions = model.decision_function(blobs[0])
+    np.testing.assert_array_equal(decisions, other.decision_function(blobs[0]))
+    assert model.dual_gap_ <= 1e-4 * model.objective_
+
+
+def test_cells_of_a_sample_hold_all_rows(client, blobs, monkeypatch):
+    """The partition is grown from some rows; each cell is the exact SVM of all rows in it."""
+    monkeypatch.setattr(cells, "SAMPLE_ROWS", 600)
+    X, y = blobs
+    w = np.where(np.arange(4000) % 3 == 0, 2.0, 1.0)
+    model = DaskAssetClassifier(**(CELLS | dict(n_cells=40)), tol=1e-6).fit(
+        *chunked(X, y, 1000), da.from_array(w, chunks=1000)
+    )
+    of = model.cells_[0].partition.assign(X)
+    assert 20 <= model.n_cells_ <= 60 and np.bincount(of).sum() == 4000
+    np.testing.assert_allclose(model.cells_[0].shares, np.bincount(of, weights=w) / w.sum(), rtol=1e-12)
+    cell = np.flatnonzero(of == 0)
+    K = rbf_kernel(X[cell].astype(float), gamma=0.5)
+    # Coordinate ascent on the dual: a reference of its own.
+    alpha, f = np.zeros(len(cell)), np.zeros(len(cell))
+    for _ in range(3000):
+        for i in range(len(cell)):
+            new = np.clip(alpha[i] + (1 - y[cell][i] * f[i]), 0, CELLS["C"] * w[cell][i])
+            f += (new - alpha[i]) * y[cell][i] * K[:, i]
+            alpha[i] = new
+    np.testing.assert_allclose(model.decision_function(X[cell]), f, atol=2e-3)
+
+
+def test_cells_too_large_to_be_solved_whole_are_approximated(client, blobs):
+    X, y = blobs
+    settings = CELLS | dict(memory_limit=1e6, max_iter=5, n_components=100)
+    plain = AssetClassifier(**settings).fit(X, y)
+    model = DaskAssetClassifier(**settings).fit(*chunked(X, y, 1000))
+    assert any(type(cell).__name__ == "Nested" for cell in model.cells_[0].decisions)
+    np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+
+
+def test_cells_of_sparse_rows_of_names_and_of_a_regression(client, waves):
+    X, y = make_classification(1500, 20, n_informative=6, n_classes=3, random_state=0)
+    X[np.abs(X) < 0.5] = 0
+    names = np.array(["a", "bb", "ccc"])[y]
+    blocks = da.from_array(X, chunks=(400, -1)).map_blocks(sp.csr_matrix)
+    plain = AssetClassifier(n_cells=5, random_state=0).fit(sp.csr_matrix(X), names)
+    model = DaskAssetClassifier(n_cells=5, random_state=0).fit(blocks, da.from_array(names, chunks=400))
+    assert (model.predict(blocks).compute() == plain.predict(sp.csr_matrix(X))).mean() > 0.999
+    X, y = waves
+    frame = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y + 5.0}), npartitions=3)
+    settings = dict(n_cells=4, fit_intercept=True, C=10, random_state=0)
+    model = DaskAssetRegressor(**settings).fit(frame[["a", "b"]], frame["y"])
+    plain = AssetRegressor(**settings).fit(X, y + 5.0)
+    predicted = model.predict(frame[["a", "b"]]).compute()
+    np.testing.assert_allclose(predicted, plain.predict(X), rtol=1e-9)
+
+
+def test_bundles_share_the_work():
+    counts = np.array([900, 10, 10, 500, 480, 20])
+    of, sizes = cells.bundles(counts, 3)
+    assert len(set(of[counts > 400])) == 3 and sizes == [int(counts[of == b].sum()) for b in range(3)]
+    assert cells.bundles(counts, 100)[1] == sorted(counts, reverse=True)
 
 
 # The estimator ------------------------------------------------------------------------------------
@@ -249,6 +330,26 @@ def test_what_becomes_local_is_the_plain_estimator(two_shards, blobs):
     np.testing.assert_array_equal(two_shards.predict(chunked(X, y, 999)[0]).compute(), local.predict(X))
     np.testing.assert_array_equal(two_shards.predict(X), local.predict(X))
     assert local.partial_fit(X[:100], y[:100]).t_ > 16000
+
+
+def test_a_model_file_holds_the_plain_estimator(two_shards, blobs, tmp_path):
+    path = tmp_path / "model.asset"
+    asset_svm.save(two_shards, path)
+    loaded = asset_svm.load(path)
+    assert type(loaded) is AssetClassifier and loaded.get_params() == two_shards.to_local().get_params()
+    np.testing.assert_array_equal(loaded.predict(blobs[0]), two_shards.predict(blobs[0]))
+    with pytest.raises(NotFittedError):
+        asset_svm.save(DaskAssetClassifier(), path)
+
+
+def test_the_parameters_are_those_of_the_plain_estimator_and_of_the_cluster():
+    plain, own = AssetClassifier().get_params(), dict(client=None, n_shards=None, rounds_per_epoch=None)
+    assert DaskAssetClassifier().get_params() == plain | own
+    assert repr(DaskAssetRegressor("linear", epsilon=2, n_shards=3)) == (
+        "DaskAssetRegressor(epsilon=2, kernel='linear', n_shards=3)"
+    )
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shards'"):
+        DaskAssetClassifier(shards=3)
 
 
 def test_clones_share_the_client_and_pickles_have_none(client, blobs):
@@ -306,6 +407,7 @@ def test_progress_is_told_by_callbacks_and_task_names(client, blobs):
         ),
         (lambda X, y: (X * np.nan, y), {}, "X contains NaN"),
         (lambda X, y: (X, y * 0), {}, "y has one class"),
+        (lambda X, y: (X, y.astype(object).map_blocks(with_hole)), {}, "has no value in row 7"),
         (lambda X, y: (X[:0], y[:0]), {}, "X has no row of positive weight"),
         (lambda X, y: (X, y), {"tol": 0.1}, "tol=0.1 does not work on a cluster"),
         (lambda X, y: (X, y), {"n_components": "auto"}, 'n_components="auto" tries several'),
@@ -333,21 +435,36 @@ def test_without_a_client_it_says_how_to_get_one(monkeypatch):
 # Faults -------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def when_running(client, is_due, act):
+    """Do something as soon as such a task is being run, by its key; inside, and not later."""
+    over = threading.Event()
+
+    def keys(dask_scheduler):
+        return [str(key) for key, task in dask_scheduler.tasks.items() if task.state == "processing"]
+
+    def watch():
+        while not over.wait(0.005):
+            if any(map(is_due, client.run_on_scheduler(keys))):
+                act()
+                return
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def when_round(client, number, act):
     """Do something as soon as this round, or a later one, is being run."""
 
-    def rounds(dask_scheduler):
-        keys = [key for key, task in dask_scheduler.tasks.items() if task.state == "processing"]
-        return [int(key.split("-")[2]) for key in keys if str(key).startswith("asset_round-")]
+    def is_due(key):
+        return key.startswith("asset_round-") and int(key.split("-")[2]) >= number
 
-    def watch():
-        for _ in range(2000):
-            if max(client.run_on_scheduler(rounds), default=-1) >= number:
-                act()
-                return
-            time.sleep(0.005)
-
-    return in_background(watch)
+    return when_running(client, is_due, act)
 
 
 @pytest.fixture(scope="module")
@@ -364,13 +481,28 @@ def test_a_worker_killed_in_a_round_changes_nothing(client, slow_problem):
     expected = DaskAssetClassifier(**SLOW).fit(*chunked(*slow_problem, 15_000))
     pids = client.run(os.getpid)
     victim = pids[sorted(pids)[0]]
-    watching = when_round(client, 7, lambda: os.kill(victim, signal.SIGKILL))
-    model = DaskAssetClassifier(**SLOW).fit(*chunked(*slow_problem, 15_000))
-    watching.join()
+    with when_round(client, 7, lambda: os.kill(victim, signal.SIGKILL)):
+        model = DaskAssetClassifier(**SLOW).fit(*chunked(*slow_problem, 15_000))
     assert victim not in client.run(os.getpid).values()
     assert same_model(model, expected)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
     client.wait_for_workers(2, timeout=30)
+
+
+def test_a_worker_killed_while_it_solves_cells_changes_nothing(client, slow_problem):
+    settings = dict(n_cells=16, C=10.0, random_state=0)
+    X, y = slow_problem
+    expected = DaskAssetClassifier(**settings).fit(*chunked(X, y, 6000))
+    pids = client.run(os.getpid)
+    victim = pids[sorted(pids)[0]]
+    kill = lambda: os.kill(victim, signal.SIGKILL)  # noqa: E731
+    with when_running(client, lambda key: key.startswith("solve_cells"), kill):
+        model = DaskAssetClassifier(**settings).fit(*chunked(X, y, 6000))
+    assert victim not in client.run(os.getpid).values()
+    np.testing.assert_array_equal(
+        model.decision_function(X[:1000]), expected.decision_function(X[:1000])
+    )
+    client.wait_for_workers(2, timeout=60)
 
 
 def test_scattered_rows_cannot_be_computed_again_and_it_says_so(client, slow_problem):
@@ -381,15 +513,14 @@ def test_scattered_rows_cannot_be_computed_again_and_it_says_so(client, slow_pro
     rows = da.concatenate(
         [da.from_delayed(lost, (15_000, 20), X.dtype), da.from_array(X[15_000:], chunks=(15_000, -1))]
     )
-    watching = when_round(client, 2, lambda: os.kill(pids[worker], signal.SIGKILL))
-    with pytest.raises(ClusterError, match=r"not by client.scatter|Rows that were scattered"):
+    told = pytest.raises(ClusterError, match=r"not by client.scatter|Rows that were scattered")
+    with told, when_round(client, 2, lambda: os.kill(pids[worker], signal.SIGKILL)):
         DaskAssetClassifier(**SLOW).fit(rows, da.from_array(y, chunks=15_000))
-    watching.join()
     client.wait_for_workers(2, timeout=60)
 
 
 def test_a_cluster_without_workers_is_told(blobs, monkeypatch):
-    monkeypatch.setattr(cluster, "GRACE", 1.0)
+    monkeypatch.setattr(cluster, "STARTING", 1.0)
     options = dict(n_workers=0, processes=False, dashboard_address="127.0.0.1:0")
     with LocalCluster(**options) as empty, Client(empty, set_as_default=False) as connected:
         model = DaskAssetClassifier(client=connected)
@@ -397,10 +528,18 @@ def test_a_cluster_without_workers_is_told(blobs, monkeypatch):
             model.fit(*chunked(*blobs, 2000))
 
 
+def test_rows_that_no_worker_can_hold_are_told_before_it_is_stopped(client):
+    wide = da.zeros((300_000, 700), chunks=(15_000, -1), dtype=np.float32)
+    y = da.arange(300_000, chunks=15_000) % 2
+    with pytest.raises(
+        ClusterError, match=r"have to hold 8\d\d MB of rows, and Dask stops it at 859 MB"
+    ):
+        DaskAssetClassifier(**SETTINGS, n_shards=1).fit(wide, y)
+
+
 def test_a_worker_that_joins_late_changes_nothing(client, two_shards, blobs):
-    watching = when_round(client, 1, lambda: client.cluster.scale(3))
-    model = DaskAssetClassifier(**SETTINGS).fit(*chunked(*blobs, 2000))
-    watching.join()
+    with when_round(client, 1, lambda: client.cluster.scale(3)):
+        model = DaskAssetClassifier(**SETTINGS).fit(*chunked(*blobs, 2000))
     client.wait_for_workers(3, timeout=30)
     assert same_model(model, two_shards)
 
@@ -417,10 +556,9 @@ def test_an_error_on_a_worker_is_raised_here(client, blobs):
         DaskAssetClassifier(**SETTINGS, kernel=kernel).fit(*chunked(*blobs, 2000))
 
 
-@pytest.mark.slow
-def test_a_scheduler_that_goes_away_is_told_within_a_minute(blobs, tmp_path, monkeypatch):
-    assert cluster.GRACE < 30
-    monkeypatch.setattr(cluster, "GRACE", 5.0)
+@pytest.fixture
+def own_scheduler(tmp_path):
+    """A scheduler and a worker as processes of their own, and a client of them."""
     address = str(tmp_path / "scheduler.json")
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     options = ["--scheduler-file", address, "--no-dashboard", "--host", "127.0.0.1"]
@@ -432,26 +570,41 @@ def test_a_scheduler_that_goes_away_is_told_within_a_minute(blobs, tmp_path, mon
          "--death-timeout", "20", *options], **quiet,
     )  # fmt: skip
     try:
-        for _ in range(200):
-            if os.path.exists(address):
-                break
+        end = time.monotonic() + 60
+        while not os.path.exists(address) and time.monotonic() < end:
             time.sleep(0.1)
         with Client(scheduler_file=address, set_as_default=False) as connected:
-            connected.wait_for_workers(1, timeout=30)
-            killed = []
-
-            def kill():
-                scheduler.kill()
-                killed.append(time.monotonic())
-
-            watching = when_round(connected, 2, kill)
-            model = DaskAssetClassifier(**SETTINGS, rounds_per_epoch=200, client=connected)
-            with pytest.raises(ClusterError, match=r"The scheduler tcp://127.* does not answer"):
-                model.fit(*chunked(*blobs, 2000))
-            assert time.monotonic() - killed[0] < 60
-            watching.join()
-            assert not hasattr(model, "coef_")
+            connected.wait_for_workers(1, timeout=60)
+            yield scheduler, connected
     finally:
         for process in (worker, scheduler):
             process.kill()
             process.wait()
+
+
+@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "stands still"])
+def test_a_scheduler_that_goes_away_is_told_within_a_minute(own_scheduler, blobs, monkeypatch, fault):
+    assert cluster.GRACE + cluster.ANSWER < 30
+    monkeypatch.setattr(cluster, "GRACE", 8.0)
+    scheduler, connected = own_scheduler
+    gone = []
+
+    def act():
+        scheduler.send_signal(fault)
+        gone.append(time.monotonic())
+
+    model = DaskAssetClassifier(**SETTINGS, rounds_per_epoch=1000, client=connected)
+    told = pytest.raises(ClusterError, match=r"The scheduler tcp://127.* does not answer")
+    with told, when_round(connected, 2, act):
+        model.fit(*chunked(*blobs, 2000))
+    assert time.monotonic() - gone[0] < 30
+    assert not hasattr(model, "coef_")
+
+
+def test_a_cluster_that_is_closed_is_told_at_once(blobs):
+    options = dict(n_workers=1, processes=False, dashboard_address="127.0.0.1:0")
+    with LocalCluster(**options) as closing, Client(closing, set_as_default=False) as connected:
+        model = DaskAssetClassifier(**SETTINGS, rounds_per_epoch=1000, client=connected)
+        told = pytest.raises(ClusterError, match="does not answer")
+        with told, when_round(connected, 2, connected.close):
+            model.fit(*chunked(*blobs, 2000))

@@ -58,7 +58,8 @@ def save(model: Any, path: str | Path, *, provenance: dict[str, Any] | None = No
     Parameters
     ----------
     model : AssetClassifier, AssetRegressor, or Pipeline
-        A pipeline has one scaler (StandardScaler, MinMaxScaler, MaxAbsScaler) and one of them.
+        A pipeline has one scaler (StandardScaler, MinMaxScaler, MaxAbsScaler) and one of them. Those of
+        ``asset_svm.dask`` are saved as the plain ones that they become by ``to_local``.
     path : path
         By convention ``*.asset``. Written whole or not at all; an old file stays until then.
     provenance : dict, optional
@@ -140,6 +141,8 @@ def _steps(model: Any) -> tuple[Any, AssetEstimator]:
     """(scaler or None, estimator)."""
     parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     estimator, before = parts[-1], parts[:-1]
+    if hasattr(estimator, "to_local"):  # trained on a cluster
+        estimator = estimator.to_local()
     fits = type(estimator).__name__ in MODELS and len(before) <= 1
     if not fits or any(type(part).__name__ not in SCALERS for part in before):
         names = [type(part).__name__ for part in parts]

@@ -133,9 +133,13 @@ def train(
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE", help="Write a page about the run.")
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option("--dask", metavar="ADDRESS|local", help="Learn on a Dask cluster."),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every epoch.")] = False,
 ) -> None:
-    """Train a model on the rows of a file."""
+    """Train a model on the rows of a file, or of several: 'part-*.parquet'."""
     options = dict(locals())
     from asset_svm.cli.train import Training
 

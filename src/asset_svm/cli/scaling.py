@@ -39,10 +39,41 @@ class ColumnScaling:
             X = widened(X, max(X.shape[1], known))
         self.scaler.partial_fit(X)
 
+    def join(self, other: ColumnScaling) -> None:
+        """Take what another one saw of other rows into account."""
+        if other.scaler is None:
+            return
+        if self.scaler is None:
+            self.scaler = other.scaler
+            return
+        ours, theirs = self.scaler, other.scaler
+        width = max(ours.n_features_in_, theirs.n_features_in_)
+        widen_scaler(ours, width)
+        widen_scaler(theirs, width)
+        if isinstance(ours, StandardScaler):
+            _join_moments(ours, theirs)
+        else:  # the extremes are rows that stand for all others
+            ends = ("max_abs_",) if isinstance(ours, MaxAbsScaler) else ("data_min_", "data_max_")
+            seen = ours.n_samples_seen_ + theirs.n_samples_seen_
+            ours.partial_fit(np.array([getattr(theirs, name) for name in ends]))
+            ours.n_samples_seen_ = seen
+
     def finish(self, n_features: int) -> Any:
         """The scaler, for rows of this many features."""
         widen_scaler(self.scaler, n_features)
         return self.scaler
+
+
+def _join_moments(ours: Any, theirs: Any) -> None:
+    """Mean and variance of both together (Chan, Golub and LeVeque)."""
+    n, m = ours.n_samples_seen_, theirs.n_samples_seen_
+    apart, total = theirs.mean_ - ours.mean_, n + m
+    ours.var_ = (n * ours.var_ + m * theirs.var_) / total + n * m / total**2 * apart**2
+    ours.mean_ = ours.mean_ + m / total * apart
+    ours.n_samples_seen_ = total
+    rounding = total * np.finfo(np.float64).eps
+    constant = ours.var_ <= rounding * ours.var_ + (rounding * ours.mean_) ** 2
+    ours.scale_ = np.where(constant, 1.0, np.sqrt(ours.var_))
 
 
 def widen_scaler(scaler: Any, n_features: int) -> None:

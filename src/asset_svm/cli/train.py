@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import time
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy as np
 import typer
 from sklearn.pipeline import Pipeline
 
+from asset_svm.cli.cluster import check_dask, connected
 from asset_svm.cli.options import UsageError, parse_params, parse_seconds, parse_size, parse_value
 from asset_svm.cli.progress import Display
 from asset_svm.cli.scaling import KINDS, ColumnScaling
@@ -25,7 +27,7 @@ from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.passing import learn_online
-from asset_svm.estimators.streaming import fit_rows, scan_for
+from asset_svm.estimators.streaming import fit_rows, scan_for, target_type
 from asset_svm.persistence import save, scaler_of, scaler_parts
 from asset_svm.storage.checkpoint import Checkpoint
 
@@ -58,6 +60,7 @@ class Training:
     seed: int
     jobs: int | None
     report: str | None
+    dask: str | None
     verbose: bool
 
     def run(self) -> None:
@@ -68,11 +71,15 @@ class Training:
         else:
             logging.basicConfig(level=logging.WARNING, format="asset: %(message)s", stream=sys.stderr)
         begun = time.perf_counter()
-        source = open_rows(self.data, target=self.target, n_features=self.n_features, **self._reading)
         self.scaler: Any = None
         self.store: Checkpoint | None = None
         self.summary: Summary | None = None
-        estimator = self._learn_online(source) if self.online else self._fit(source)
+        if self.dask is not None:
+            source, estimator = self._fit_on_cluster(self.dask)
+        else:
+            options = {"target": self.target, "n_features": self.n_features, **self._reading}
+            source = open_rows(self.data, **options)
+            estimator = self._learn_online(source) if self.online else self._fit(source)
         seconds = time.perf_counter() - begun
         model = estimator
         if self.scaler is not None:
@@ -110,6 +117,8 @@ class Training:
             raise UsageError(f"--scale {self.scale} needs a pass of its own, and --online makes one.")
         if self.classes is not None and not self.online:
             raise UsageError("--classes goes with --online; other runs find the classes themselves.")
+        if self.dask is not None:
+            self._check_cluster()
         for option, path in (("-o", self.output), ("--report", self.report)):
             if path is not None and not Path(path).resolve().parent.is_dir():
                 raise UsageError(f"{option} {path}: there is no folder {Path(path).parent}.")
@@ -124,18 +133,41 @@ class Training:
             self.params["memory_limit"] = parse_size(self.memory) // 2
         self._model("classification")._check_parameters()
 
+    def _check_cluster(self) -> None:
+        """Options that do not go with ``--dask``."""
+        check_dask()
+        if self.data == STANDARD_INPUT:
+            raise UsageError("--dask: workers cannot read standard input; save it to a file.")
+        for option, given in (
+            ("--online", self.online),
+            ("--checkpoint", self.checkpoint is not None),
+            ("--time-limit", self.time_limit is not None),
+        ):
+            if given:
+                raise UsageError(f"{option} does not go with --dask; leave one of them out.")
+
     @property
     def _reading(self) -> dict[str, Any]:
         return {"format": self.format, "zero_based": self.zero_based, "dtype": np.dtype(self.dtype)}
 
     def _model(self, task: str) -> Any:
         params = dict(self.params)
+        classifier, regressor = AssetClassifier, AssetRegressor
+        if self.dask is not None:
+            from asset_svm.dask import DaskAssetClassifier, DaskAssetRegressor
+
+            classifier, regressor = DaskAssetClassifier, DaskAssetRegressor
         if task == "regression":
             if "class_weight" in params:
                 raise UsageError("--class-weight is for classification.")
-            return AssetRegressor(**params)
+            return regressor(**params)
         params.pop("epsilon", None)
-        return AssetClassifier(**params)
+        return classifier(**params)
+
+    def _task(self, summary: Summary) -> str:
+        if self.task != "auto":
+            return self.task
+        return "classification" if summary.targets.classifies else "regression"
 
     # Learning -----------------------------------------------------------------------------------
 
@@ -159,15 +191,33 @@ class Training:
                 print(f"asset: no run in {self.checkpoint}; beginning one.", file=sys.stderr)
             scanned = self._scan(source)
         self.summary = scanned.summary
-        task = self.task
-        if task == "auto":
-            task = "classification" if self.summary.targets.classifies else "regression"
+        task = self._task(self.summary)
         if self.store is not None:
             self.store.notes = self._notes()
         model = self._model(task)
         self.display = Display(self.summary.n_rows, regression=task == "regression")
         with self.display.shown() as watch:
             return fit_rows(model, scanned, checkpoint=self.store, watch=watch)
+
+    def _fit_on_cluster(self, where: str) -> tuple[RowSource, Any]:
+        """The source, and the plain estimator."""
+        from asset_svm.dask.files import RowFiles
+
+        files = RowFiles(self.data, target=self.target, n_features=self.n_features, **self._reading)
+        with connected(where, self.jobs) as client:
+            scaling = None if self.scale == "none" else ColumnScaling(self.scale)
+            self.summary, scaling = files.scan(client, scaling)
+            if scaling is not None:
+                self.scaler = scaling.finish(self.summary.n_features)
+            task = self._task(self.summary)
+            model = self._model(task).set_params(client=client)
+            target_type(model, self.summary.targets)
+            transform = None if self.scaler is None else self.scaler.transform
+            X, y = files.collections(self.summary, transform)
+            self.display = Display(self.summary.n_rows, regression=task == "regression")
+            with self.display.shown() as watch:
+                model._fit(X, y, None, watch=watch)
+            return files.source, model.to_local()
 
     def _notes(self) -> dict[str, Any]:
         """What a resumed run must find as it was, and the scaler."""
@@ -205,7 +255,7 @@ class Training:
     # The end ------------------------------------------------------------------------------------
 
     def _save(self, model: Any, source: RowSource) -> Path:
-        stem = "model" if self.data == STANDARD_INPUT else Path(self.data).name.split(".")[0]
+        stem = re.sub(r"[*?\[\]!]", "", Path(self.data).name.split(".")[0]).rstrip("-_") or "model"
         path = Path(self.output or f"{stem}.asset")
         told = {"data": source.name, "rows": None if self.summary is None else self.summary.n_rows}
         columns = getattr(source, "columns", None)

@@ -12,6 +12,6 @@ if find_spec("distributed") is None:
 
 from asset_svm.dask.estimators import DaskAssetClassifier, DaskAssetRegressor
 from asset_svm.dask.exceptions import ClusterError
-from asset_svm.dask.files import read_parquet
+from asset_svm.dask.files import read_rows
 
-__all__ = ["ClusterError", "DaskAssetClassifier", "DaskAssetRegressor", "read_parquet"]
+__all__ = ["ClusterError", "DaskAssetClassifier", "DaskAssetRegressor", "read_rows"]

@@ -8,9 +8,11 @@ seen in the model. When nothing can be done the run ends with a ``ClusterError``
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -32,10 +34,20 @@ POLL = 0.5
 """Seconds between two looks at the cluster."""
 NAP = 0.002
 """Seconds between two looks at futures, which cost nothing."""
+ANSWER = 5.0
+"""Seconds that one look may take: a scheduler that stands still keeps its connections."""
 GRACE = 20.0
-"""Seconds that a scheduler may be out of reach, or a cluster be without workers."""
+"""Seconds that a scheduler may be out of reach."""
+STARTING = 60.0
+"""Seconds that a cluster may be without workers: new ones take their time."""
+PAUSE = 0.8
+"""Of its memory limit: there Dask stops a worker."""
+PROCESS_BYTES = 150_000_000
+"""What a worker takes without any rows."""
 MOST_MOVES = 5
 """Times that one shard may lose its home."""
+GONE = (OSError, KeyError)
+"""What sending to a worker raises that is no more, known to the scheduler or not."""
 LOST = (KilledWorker, FutureCancelledError, FuturesCancelledError, CommClosedError)
 
 
@@ -44,27 +56,70 @@ class Watch:
 
     def __init__(self, client: Client):
         self.client, self.address = client, client.scheduler.address
-        self._well = time.monotonic()
+        self._missed: float | None = None
 
-    def workers(self) -> dict[str, Any]:
-        """The workers by their addresses; none while the scheduler is out of reach."""
-        client, now = self.client, time.monotonic()
-        found: dict[str, Any] = {}
+    def workers(self) -> dict[str, int]:
+        """The threads of each worker; nothing while there is none, or no answer."""
+        client, found = self.client, None
         if client.status == "running":
-            found = client.scheduler_info(n_workers=-1)["workers"]
+            try:
+                found = client.sync(client.scheduler.ncores, callback_timeout=ANSWER)
+            except OSError:  # timeouts among them: a scheduler may stand still
+                found = None
         if found:
-            self._well = now
-        elif now - self._well > GRACE or client.status in ("closed", "closing"):
-            if client.status == "running":
-                raise ClusterError(
-                    f"The cluster of {self.address} has had no worker for {GRACE:.0f} s; "
-                    "start workers and fit again."
-                )
+            self._missed = None
+            return dict(found)
+        now = time.monotonic()
+        self._missed = self._missed or now
+        if client.status in ("closed", "closing"):
+            raise self._gone()
+        if now - self._missed > (GRACE if found is None else STARTING):
+            if found is None:
+                raise self._gone()
             raise ClusterError(
-                f"The scheduler {self.address} does not answer; the run ends without a model: start "
-                "the cluster again and fit again."
+                f"The cluster of {self.address} has had no worker for {STARTING:.0f} s; "
+                "start workers and fit again."
             )
-        return found
+        return {}
+
+    def _gone(self) -> ClusterError:
+        return ClusterError(
+            f"The scheduler {self.address} does not answer; the run ends without a model: start "
+            "the cluster again and fit again."
+        )
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Whatever Dask raises inside because it was closed becomes one sentence."""
+        try:
+            yield
+        except ClusterError:
+            raise
+        except Exception as error:
+            if self.client.status == "running":
+                raise
+            raise self._gone() from error
+
+    def wait(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """What a function of Dask returns that would wait without end for a cluster that is gone."""
+        answer: list[Any] = []
+
+        def run() -> None:
+            try:
+                answer.extend((True, function(*args, **options)))
+            except BaseException as error:
+                answer.extend((False, error))
+
+        thread = threading.Thread(target=run, daemon=True, name="asset-wait")
+        thread.start()
+        thread.join(POLL)
+        while thread.is_alive():
+            self.workers()
+            thread.join(POLL)
+        well, value = answer
+        if not well:
+            raise value
+        return value
 
     def gather(self, futures: Sequence[Future]) -> list[Any]:
         """The results of all, in order, while there is a cluster."""
@@ -73,7 +128,17 @@ class Watch:
             self.workers()
             done = finished(left)
             left = [future for future in left if future not in done]
-        return [result_of(future) for future in futures]
+        return [self.result(future) for future in futures]
+
+    def result(self, future: Future) -> Any:
+        """The result of a future that is done; a lost one is a ``ClusterError``."""
+        try:
+            return self.wait(future.result)
+        except LOST as error:
+            raise ClusterError(
+                f"Dask gave up {future.key}: {error}. Rows that were scattered, or whose workers die "
+                "again and again, cannot be computed anew; persist collections that know their source."
+            ) from error
 
 
 def finished(futures: Sequence[Future]) -> set[Future]:
@@ -84,17 +149,6 @@ def finished(futures: Sequence[Future]) -> set[Future]:
         if found or time.monotonic() > end:
             return found
         time.sleep(NAP)
-
-
-def result_of(future: Future) -> Any:
-    """The result of a future that is done; a lost one is a ``ClusterError``."""
-    try:
-        return future.result(timeout=GRACE)
-    except (*LOST, TimeoutError) as error:
-        raise ClusterError(
-            f"Dask gave up {future.key}: {error}. Rows that were scattered, or whose workers die "
-            "again and again, cannot be computed anew; persist collections that know their source."
-        ) from error
 
 
 @dataclass(eq=False)
@@ -112,13 +166,13 @@ class ShardedRun:
 
     Parameters
     ----------
-    client : Client
+    watch : Watch
     parts : list of lists of Delayed
         The parts of each shard, from their source.
     loaded : list of lists of Delayed
         The same as they lie on the cluster; let go of when the shards have them.
-    sizes : list of int
-        The rows of each shard.
+    sizes, n_bytes : list of int
+        The rows of each shard, and what they take in memory.
     holders : list of dict
         For each shard, how many of its parts each worker has already.
     assignment : Assignment
@@ -128,20 +182,21 @@ class ShardedRun:
 
     def __init__(
         self,
-        client: Client,
+        watch: Watch,
         parts: Sequence[Sequence[Delayed]],
         loaded: Sequence[Sequence[Delayed]],
         sizes: Sequence[int],
+        n_bytes: Sequence[int],
         holders: Sequence[Counter[str]],
         assignment: Assignment,
         snapshot_rounds: int,
         dtype: Any,
     ):
-        self.client, self.parts, self.sizes, self.dtype = client, parts, sizes, dtype
+        self.watch, self.client = watch, watch.client
+        self.parts, self.sizes, self.n_bytes, self.dtype = parts, sizes, n_bytes, dtype
         self.assignment, self.snapshots = assignment, [Snapshot()] * len(parts)
         self.snapshot_rounds = snapshot_rounds
         self.id = uuid4().hex[:8]
-        self.watch = Watch(client)
         self.means: list[Model | None] = []
         self.moves = Counter[int]()
         self._assignments: dict[str, Future] = {}
@@ -155,8 +210,11 @@ class ShardedRun:
             fair = [w for w in workers if load[w] <= least + sizes[number] // 10]
             worker = max(fair, key=lambda w: (near[w], -load[w], w))
             load[worker] += sizes[number]
-            self.homes[number] = self._settle(number, worker, loaded[number])
-        self.watch.gather([home.part for home in self.homes.values()])
+            self._check_room(number, worker)
+            try:
+                self.homes[number] = self._settle(number, worker, loaded[number])
+            except GONE:
+                self._move(number)
 
     @property
     def plan(self) -> Plan:
@@ -178,27 +236,46 @@ class ShardedRun:
         part = client.compute(rows, workers=[worker])
         place = client.submit(Place, key=self._key("place", number), workers=[worker], pure=False)
         if worker not in self._assignments:
-            sent = client.scatter(self.assignment, workers=[worker], hash=False)
+            sent = self.watch.wait(client.scatter, self.assignment, workers=[worker], hash=False)
             self._assignments[worker] = sent
         return Home(worker, part, place, self._assignments[worker])
 
+    def _check_room(self, number: int, worker: str) -> None:
+        """Dask would stop a worker whose memory is full, without end and without a word."""
+        info = self.watch.wait(self.client.scheduler_info, n_workers=-1)["workers"].get(worker, {})
+        limit = info.get("memory_limit") or float("inf")
+        others = [i for i, home in self.homes.items() if home.worker == worker and i != number]
+        rows = sum(self.n_bytes[i] for i in (*others, number))
+        if rows + PROCESS_BYTES > PAUSE * limit:
+            raise ClusterError(
+                f"Worker {worker} would have to hold {rows / 1e6:.0f} MB of rows, and Dask stops it at "
+                f"{PAUSE * limit / 1e6:.0f} MB; add workers or memory, or give float32 rows."
+            )
+
     def _move(self, number: int) -> None:
         """A new home for a shard whose old one is gone: the worker with the fewest rows."""
-        self.moves[number] += 1
-        if self.moves[number] > MOST_MOVES:
-            raise ClusterError(
-                f"Shard {number} lost its worker or its rows {MOST_MOVES + 1} times; look for what "
-                "ends workers (their memory limit?), and make the rows from a source that Dask can "
-                "read again, not by client.scatter."
-            )
-        workers = self._workers()
-        self._assignments.pop(self.homes[number].worker, None)
-        load = dict.fromkeys(workers, 0)
-        for other, home in self.homes.items():
-            if other != number and home.worker in load:
-                load[home.worker] += self.sizes[other]
-        freest = min(workers, key=lambda w: (load[w], w))
-        self.homes[number] = self._settle(number, freest, self.parts[number])
+        if number in self.homes:
+            self._assignments.pop(self.homes[number].worker, None)
+        while True:
+            self.moves[number] += 1
+            if self.moves[number] > MOST_MOVES:
+                raise ClusterError(
+                    f"Shard {number} lost its worker or its rows {MOST_MOVES + 1} times; look for what "
+                    "ends workers (their memory limit?), and make the rows from a source that Dask can "
+                    "read again, not by client.scatter."
+                )
+            workers = self._workers()
+            load = dict.fromkeys(workers, 0)
+            for other, home in self.homes.items():
+                if other != number and home.worker in load:
+                    load[home.worker] += self.sizes[other]
+            freest = min(workers, key=lambda w: (load[w], w))
+            self._check_room(number, freest)
+            try:
+                self.homes[number] = self._settle(number, freest, self.parts[number])
+                return
+            except GONE:  # that one is gone too, and the scheduler does not know yet
+                time.sleep(POLL * self.moves[number])
 
     def _everywhere(self, submit: Callable[[int, Past | None], Future]) -> list[Any]:
         """What every shard answers; where one was lost, after it has found a new home."""
@@ -212,7 +289,7 @@ class ShardedRun:
                 homeless = bool(workers) and self.homes[number].worker not in workers
                 if future in done and future.status == "finished":
                     try:
-                        answer = future.result(timeout=GRACE)
+                        answer = self.watch.wait(future.result, timeout=GRACE)
                     except (*LOST, TimeoutError):  # with its worker, before it came here
                         self._move(number)
                         answer = None
@@ -221,7 +298,7 @@ class ShardedRun:
                         del waiting[number]
                         continue
                 elif future in done and future.status == "error":
-                    error = future.exception(timeout=GRACE)
+                    error = self.watch.wait(future.exception, timeout=GRACE)
                     if not isinstance(error, LOST):
                         raise error
                     self._move(number)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sklearn.metrics import accuracy_score, r2_score
 
-from asset_svm.dask.fitting import DaskLearner, document
+from asset_svm.dask.fitting import DaskLearner, on_cluster
 from asset_svm.estimators import AssetClassifier, AssetRegressor
 
 
-@document
+@on_cluster
 class DaskAssetClassifier(DaskLearner, AssetClassifier):
     """``AssetClassifier`` for Dask arrays and dataframes.
 
@@ -40,81 +40,6 @@ class DaskAssetClassifier(DaskLearner, AssetClassifier):
     _local = AssetClassifier
     _metric = staticmethod(accuracy_score)
 
-    def __init__(
-        self,
-        kernel="rbf",
-        *,
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        C=1.0,
-        lam=None,
-        approximation="nystroem",
-        n_components=None,
-        landmarks="uniform",
-        fourier="iid",
-        rank=None,
-        rank_threshold=None,
-        rank_rule="relative",
-        step="auto",
-        step_scale="auto",
-        gradient_sample=1000,
-        fit_intercept="auto",
-        intercept_bound=None,
-        average="auto",
-        sampling="auto",
-        max_iter=None,
-        tol=None,
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_iter_no_change=5,
-        time_limit=None,
-        memory_limit=None,
-        class_weight=None,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-        client=None,
-        n_shards=None,
-        rounds_per_epoch=None,
-    ):
-        super().__init__(
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            C=C,
-            lam=lam,
-            approximation=approximation,
-            n_components=n_components,
-            landmarks=landmarks,
-            fourier=fourier,
-            rank=rank,
-            rank_threshold=rank_threshold,
-            rank_rule=rank_rule,
-            step=step,
-            step_scale=step_scale,
-            gradient_sample=gradient_sample,
-            fit_intercept=fit_intercept,
-            intercept_bound=intercept_bound,
-            average=average,
-            sampling=sampling,
-            max_iter=max_iter,
-            tol=tol,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            class_weight=class_weight,
-        )
-        self._place(client, n_shards, rounds_per_epoch)
-
     def decision_function(self, X):
         """phi(x).coef + b.
 
@@ -130,7 +55,7 @@ class DaskAssetClassifier(DaskLearner, AssetClassifier):
         return self._lazily("decision_function", X)
 
 
-@document
+@on_cluster
 class DaskAssetRegressor(DaskLearner, AssetRegressor):
     """``AssetRegressor`` for Dask arrays and dataframes.
 
@@ -151,78 +76,3 @@ class DaskAssetRegressor(DaskLearner, AssetRegressor):
 
     _local = AssetRegressor
     _metric = staticmethod(r2_score)
-
-    def __init__(
-        self,
-        kernel="rbf",
-        *,
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        C=1.0,
-        lam=None,
-        epsilon=0.1,
-        approximation="nystroem",
-        n_components=None,
-        landmarks="uniform",
-        fourier="iid",
-        rank=None,
-        rank_threshold=None,
-        rank_rule="relative",
-        step="auto",
-        step_scale="auto",
-        gradient_sample=1000,
-        fit_intercept="auto",
-        intercept_bound=None,
-        average="auto",
-        sampling="auto",
-        max_iter=None,
-        tol=None,
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_iter_no_change=5,
-        time_limit=None,
-        memory_limit=None,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-        client=None,
-        n_shards=None,
-        rounds_per_epoch=None,
-    ):
-        super().__init__(
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            C=C,
-            lam=lam,
-            approximation=approximation,
-            n_components=n_components,
-            landmarks=landmarks,
-            fourier=fourier,
-            rank=rank,
-            rank_threshold=rank_threshold,
-            rank_rule=rank_rule,
-            step=step,
-            step_scale=step_scale,
-            gradient_sample=gradient_sample,
-            fit_intercept=fit_intercept,
-            intercept_bound=intercept_bound,
-            average=average,
-            sampling=sampling,
-            max_iter=max_iter,
-            tol=tol,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            epsilon=epsilon,
-        )
-        self._place(client, n_shards, rounds_per_epoch)

@@ -1,28 +1,211 @@
-"""Rows from files, as Dask collections."""
+"""Rows of files as Dask collections, read by the readers of one machine.
+
+A file is cut into pieces where its reader can begin anywhere (Parquet, svmlight, arrays), and is one
+piece elsewhere (CSV, compressed text). Workers open the files themselves: the paths must lead there
+from every worker, as on a shared disk. Rows are read twice: one pass counts them.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
+import dask.array as da
 import dask.dataframe as dd
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import scipy.sparse as sp
+from dask.delayed import delayed
+from distributed import Client, get_client
+
+from asset_svm.dask.cluster import Watch
+from asset_svm.data.joined import matching_files
+from asset_svm.data.opening import open_rows
+from asset_svm.data.scan import Summary, TargetSummary
+from asset_svm.data.source import Block, RowSource, widened
+from asset_svm.exceptions import DataError
+
+Array = npt.NDArray[Any]
+Matrix = Any
+PIECE_BYTES = 64 << 20
+"""Of a file that make a partition."""
 
 
-def read_parquet(pattern: str, target: str, weight: str | None = None) -> tuple[Any, Any, Any]:
-    """X, y and weights (or None) of Parquet files, as Dask collections of a partition a file or more.
+class Observer(Protocol):
+    """What looks at rows on the way, such as the scaling of columns."""
+
+    def observe(self, X: Matrix) -> None:
+        """Take a block into account."""
+
+    def join(self, other: Any) -> None:
+        """Take what another one saw into account."""
+
+
+Seen = TypeVar("Seen", bound=Observer)
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some segments of a file; all of it where ``segments`` is None."""
+
+    path: str
+    options: dict[str, Any]
+    segments: Array | None
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows; there may be none."""
+        return open_rows(self.path, **self.options)._read(self.segments)
+
+
+@dataclass(eq=False)
+class PieceSummary:
+    """What a pass over some rows tells."""
+
+    n_rows: int
+    n_features: int
+    n_bytes: int
+    sparse: bool
+    targets: TargetSummary
+    seen: Any
+
+
+class RowFiles:
+    """Files of rows, cut into pieces.
 
     Parameters
     ----------
-    pattern : str
-        A path, or several by "*".
-    target, weight : str
-        The columns of the targets and of the weights; all others are X.
+    path, options
+        Those of ``asset_svm.open_rows``.
     """
-    frame = dd.read_parquet(pattern)
-    for role, name in (("target", target), ("weight", weight)):
-        if name is not None and name not in frame.columns:
-            raise ValueError(
-                f'{role}="{name}" is not among the columns of {pattern}; choose one of '
-                f"{', '.join(map(str, frame.columns))}."
+
+    def __init__(self, path: str | Path, **options: Any):
+        self.source = source = open_rows(path, **options)
+        if not source.rereadable:
+            raise ValueError(f"{source.name} cannot be read by the workers of a cluster; use files.")
+        self.path, self.dtype = path, np.dtype(options.get("dtype", np.float32))
+        files = matching_files(path) or [Path(path)]
+        sources = getattr(source, "sources", (source,))
+        options = options | {"features": source.feature_names}
+        self.pieces = [
+            Piece(str(file.absolute()), options, segments)
+            for file, part in zip(files, sources, strict=True)
+            for segments in _cut(part)
+        ]
+
+    def scan(self, client: Client, seen: Seen | None = None) -> tuple[Summary, Seen | None]:
+        """Read all rows once: what they are, without a sample; and what an observer saw of them."""
+        watch, name = Watch(client), self.source.name
+        with watch.watching():
+            look = delayed(scan_piece, pure=False)
+            self.found: list[PieceSummary] = watch.gather(
+                client.compute([look(piece, seen) for piece in self.pieces])
             )
-    columns = [name for name in frame.columns if name not in (target, weight)]
-    return frame[columns], frame[target], None if weight is None else frame[weight]
+        n_rows = sum(found.n_rows for found in self.found)
+        if not n_rows:
+            raise DataError(f"{name} has no rows.")
+        targets = TargetSummary()
+        for found in self.found:
+            targets.join(found.targets, name)
+            if seen is not None and found.n_rows:
+                seen.join(found.seen)
+        width = self.source.n_features or max(max(found.n_features for found in self.found), 1)
+        n_bytes = sum(found.n_bytes for found in self.found)
+        empty = Block(np.empty((0, width), dtype=self.dtype), np.empty(0))
+        return Summary(n_rows, width, n_bytes, targets, empty), seen
+
+    def collections(
+        self, summary: Summary, transform: Callable[[Matrix], Matrix] | None = None
+    ) -> tuple[Any, Any]:
+        """X and y, with a partition a piece; a dataframe and a series where columns have names."""
+        targets, width = summary.targets, summary.n_features
+        countable = targets.kind == "numbers" and targets.whole and targets.counts is not None
+        kind = np.dtype(np.int64 if countable else np.float64 if targets.kind == "numbers" else np.str_)
+        load = delayed(read_piece, pure=True, nout=2)
+        parts = [
+            (load(piece, width, kind, transform), found)
+            for piece, found in zip(self.pieces, self.found, strict=True)
+            if found.n_rows
+        ]
+        names = self.source.feature_names
+        if names is not None:
+            frame = pd.DataFrame(np.empty((0, width), dtype=self.dtype), columns=list(names))
+            frames = [delayed(as_frame, pure=True)(rows[0], names) for rows, _ in parts]
+            series = [delayed(pd.Series, pure=True)(rows[1]) for rows, _ in parts]
+            meta = pd.Series(np.empty(0, dtype=kind if targets.kind == "numbers" else object))
+            return dd.from_delayed(frames, meta=frame, verify_meta=False), dd.from_delayed(
+                series, meta=meta, verify_meta=False
+            )
+        sparse = parts[0][1].sparse
+        rows_meta = sp.csr_matrix((0, 0), dtype=self.dtype) if sparse else np.empty((0, 0), self.dtype)
+        X = [da.from_delayed(rows[0], (found.n_rows, width), meta=rows_meta) for rows, found in parts]
+        y = [da.from_delayed(rows[1], (found.n_rows,), dtype=kind) for rows, found in parts]
+        return da.concatenate(X), da.concatenate(y)
+
+
+def read_rows(path: str | Path, *, client: Client | None = None, **options: Any) -> tuple[Any, Any]:
+    """X and y of files, as Dask collections.
+
+    Parameters
+    ----------
+    path : path or pattern
+        As in ``asset_svm.open_rows``, and so are ``options``: target, format, features, n_features,
+        zero_based, dtype. Every worker must find the files there.
+    client : distributed.Client, optional
+        None: the current one.
+
+    Returns
+    -------
+    X, y : Dask dataframe and series where columns have names, else arrays
+
+    Notes
+    -----
+    For weights, or files in a store, use Dask's own readers (``dask.dataframe.read_parquet``).
+    """
+    files = RowFiles(path, **options)
+    summary, _ = files.scan(get_client() if client is None else client)
+    return files.collections(summary)
+
+
+def _cut(source: RowSource) -> list[Array | None]:
+    """The segments of each piece of a source."""
+    if source.n_segments is None:
+        return [None]
+    size = sum(file.stat().st_size for file in source.files)
+    count = min(max(-(-size // PIECE_BYTES), 1), max(source.n_segments, 1))
+    return list(np.array_split(np.arange(source.n_segments), count))
+
+
+# On workers ---------------------------------------------------------------------------------------
+
+
+def scan_piece(piece: Piece, seen: Any) -> PieceSummary:
+    """One pass over a piece."""
+    summary = PieceSummary(0, 0, 0, False, TargetSummary(), seen)
+    for block in piece.blocks():
+        if block.y is None:
+            raise DataError(f"{piece.path} has no targets; say where they are with target=.")
+        summary.targets.add(block.y, piece.path)
+        summary.n_rows, summary.n_bytes = summary.n_rows + len(block), summary.n_bytes + block.n_bytes
+        summary.n_features = max(summary.n_features, block.X.shape[1])
+        summary.sparse = sp.issparse(block.X)
+        if seen is not None:
+            seen.observe(block.X)
+    return summary
+
+
+def read_piece(
+    piece: Piece, width: int, kind: np.dtype[Any], transform: Callable[[Matrix], Matrix] | None
+) -> tuple[Matrix, Array]:
+    """The rows and targets of a piece."""
+    block = Block.joined(list(piece.blocks()))
+    X = widened(block.X, width) if sp.issparse(block.X) else block.X
+    X = X if transform is None else transform(X)
+    return X, np.asarray(block.y).astype(kind, copy=False)
+
+
+def as_frame(X: Array, names: tuple[str, ...]) -> Any:
+    """Rows with the names of their columns."""
+    return pd.DataFrame(X, columns=list(names), copy=False)

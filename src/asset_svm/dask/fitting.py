@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import dask
 import dask.array as da
@@ -16,11 +17,14 @@ from distributed import Client, get_client
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from asset_svm.dask.cells import fit_cells, sample_rows
+from asset_svm.dask.cluster import Watch
 from asset_svm.dask.fit import ClusterFit
+from asset_svm.dask.loading import Loaded, load_rows
 from asset_svm.dask.partitions import column_names, is_collection
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.decision import Decision
-from asset_svm.estimators.documentation import document as document_common
+from asset_svm.estimators.documentation import document
 from asset_svm.estimators.fitting import all_or_nothing, forget, results
 from asset_svm.estimators.learning import Learner
 from asset_svm.estimators.monitor import shown
@@ -42,18 +46,30 @@ NOT_HERE = {
     "early_stopping": (False, "no rows are held out"),
     "time_limit": (None, "workers do not stop in the middle of a round"),
     "warm_start": (False, "every fit begins anew"),
+    "device": ("cpu", "workers use their processors"),
 }
 
-OF_ONE_MACHINE = ("n_cells", "n_partitions", "device", "precision", "cells_", "n_cells_")
-"""Parameters and attributes that the estimators of one machine have alone."""
 
+def on_cluster(cls: Any) -> Any:
+    """Give an estimator the parameters of the plain one, those of a cluster, and the words for both.
 
-def document(cls: type) -> type:
-    """Fill in what all estimators share, less what a cluster has not, and what those on clusters do."""
-    cls = document_common(cls)
-    entries = rf"^(?:{'|'.join(OF_ONE_MACHINE)}) : .*\n(?:    .*\n)*"
-    text = re.sub(entries, "", cls.__doc__ or "", flags=re.MULTILINE)
-    cls.__doc__ = text.replace("%(cluster)s", CLUSTER)
+    scikit-learn reads the parameters off the signature of the constructor: it is made, not repeated.
+    """
+
+    def construct(self, kernel="rbf", *, client=None, n_shards=None, rounds_per_epoch=None, **others):
+        super(cls, self).__init__(kernel, **others)
+        self.client = client
+        self.n_shards = n_shards
+        self.rounds_per_epoch = rounds_per_epoch
+
+    made: Any = construct
+    *own, _ = list(inspect.signature(construct).parameters.values())[2:]
+    plain = inspect.signature(cls._local.__init__).parameters.values()
+    made.__signature__ = inspect.Signature([*plain, *own])
+    made.__name__, made.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
+    cls.__init__ = made
+    cls = document(cls)
+    cls.__doc__ = cls.__doc__.replace("%(cluster)s", CLUSTER)
     return cls
 
 
@@ -62,11 +78,6 @@ class DaskLearner(Learner):
 
     _local: ClassVar[type[Learner]]
     _metric: ClassVar[Callable[..., float]]
-
-    def _place(self, client, n_shards, rounds_per_epoch) -> None:
-        self.client = client
-        self.n_shards = n_shards
-        self.rounds_per_epoch = rounds_per_epoch
 
     def __sklearn_clone__(self):
         # A client is a connection: the clone shares it.
@@ -151,9 +162,11 @@ class DaskLearner(Learner):
             )
         for name, (usual, why) in NOT_HERE.items():
             value = getattr(self, name)
+            if name == "tol" and self.n_cells is not None:
+                continue
             if value != usual:
                 raise ValueError(
-                    f"{name}={value!r} does not work on a cluster, where {why}; set {name}={usual}."
+                    f"{name}={value!r} does not work on a cluster, where {why}; set {name}={usual!r}."
                 )
 
     def _connection(self) -> Client:
@@ -173,35 +186,58 @@ class DaskLearner(Learner):
     def _fit(self, X, y, sample_weight, watch=None):
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
-            fit = ClusterFit(self, self._connection(), X, y, sample_weight, watch)
-            solution, rows, encoded = fit.run()
-            forget(self, keep=("classes_",))
-            self.n_features_in_ = fit.n_features
+            cluster = Watch(self._connection())
+            with cluster.watching():
+                if self.n_cells is None:
+                    data = self._fit_shards(cluster, X, y, sample_weight, watch)
+                else:
+                    data = self._fit_cells_over(cluster, X, y, sample_weight, watch)
+            self.n_features_in_ = data.rows.X.shape[1]
             names = column_names(X)
             if names is not None:
                 self.feature_names_in_ = names
-            steps = solution.steps
-            self._store(solution.coef, solution.intercept, fit.phi, encoded)
-            self._point_to(rows, True)
-            if fit.skipped and hasattr(self, "component_indices_"):
-                self.component_indices_ = None  # they would not count those rows
-            mean_weight = float(rows.weight.mean())
-            self._keep_session(solution, fit.recipe, fit.phi, fit.metric, mean_weight, encoded, steps)
-            self.n_iter_, self.t_, self.lam_ = solution.epochs, steps, fit.recipe.lam[0]
-            self.history_ = solution.history
-            self.step_scale_ = solution.step_scale
-            self.n_shards_, self.n_rounds_ = len(fit.sizes), len(solution.history)
-            self.objective_ = float(solution.certificate.objective.sum())
-            self.dual_gap_ = float(solution.certificate.dual_gap.sum())
-            fit.monitor.finish(solution.coef, solution.intercept)
-        self._warn_of_excess(rows, encoded)
+        if self.n_cells is None:
+            self._warn_of_excess(data.rows, data.encoded)
         return self
+
+    def _fit_shards(self, cluster: Watch, X, y, sample_weight, look) -> Loaded:
+        rows_of = partial(ClusterFit.sample_rows, self.n_components)
+        data = load_rows(self, cluster, X, y, sample_weight, rows_of)
+        fit = ClusterFit(self, cluster, data, X, y, look)
+        solution, rows, encoded = fit.run(), data.rows, data.encoded
+        steps = solution.steps
+        forget(self, keep=("classes_",))
+        self._store(solution.coef, solution.intercept, fit.phi, encoded)
+        self._point_to(rows, True)
+        if data.skipped and hasattr(self, "component_indices_"):
+            self.component_indices_ = None  # they would not count those rows
+        mean_weight = float(rows.weight.mean())
+        self._keep_session(solution, fit.recipe, fit.phi, fit.metric, mean_weight, encoded, steps)
+        self.n_iter_, self.t_, self.lam_ = solution.epochs, steps, data.lam
+        self.history_ = solution.history
+        self.step_scale_ = solution.step_scale
+        self.n_shards_, self.n_rounds_ = len(fit.sizes), len(solution.history)
+        self.objective_ = float(solution.certificate.objective.sum())
+        self.dual_gap_ = float(solution.certificate.dual_gap.sum())
+        fit.monitor.finish(solution.coef, solution.intercept)
+        return data
+
+    def _fit_cells_over(self, cluster: Watch, X, y, sample_weight, look) -> Loaded:
+        rows_of = partial(sample_rows, self.n_cells)
+        data = load_rows(self, cluster, X, y, sample_weight, rows_of)
+        forget(self, keep=("classes_",))
+        fit_cells(self, cluster, data, look)
+        self._offset, self._stream_seed = data.encoded.offset, data.seed
+        self.t_ = self.n_iter_ * data.n_rows
+        return data
 
 
 def _predictor(local):
     """A copy that carries no more than prediction needs: it travels with every graph."""
     model = clone(local)
     model.__dict__.update(results(local))
+    if hasattr(local, "cells_"):
+        return model
     model._session = model.feature_map_ = None
     phi = local.feature_map_
     if isinstance(phi, NystroemFeatures):

@@ -14,6 +14,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import scipy.sparse as sp
 from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import check_array, column_or_1d
@@ -48,6 +49,7 @@ class Summary:
     """What the run must know of a part; ``values`` are the classes there, or the extremes of y."""
 
     n_rows: int
+    n_bytes: int
     skipped: int
     n_features: int
     dtype: np.dtype[Any]
@@ -116,6 +118,8 @@ def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
     where = f"partition {number}"
     X = check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=0, input_name="X")
     y = column_or_1d(np.asarray(y))
+    if y.dtype.kind == "O":
+        y = _labels(y, where)
     if len(y) != X.shape[0]:
         raise ValueError(f"In {where}, X has {X.shape[0]} rows and y has {len(y)}; they must agree.")
     if len(y) and (numeric or y.dtype.kind in "fc"):
@@ -137,6 +141,16 @@ def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
     return replace(Part(X, y, weight).take(positive), skipped=len(y) - len(positive))
 
 
+def _labels(y: Array, where: str) -> Array:
+    """Objects as labels; text as numpy's own, which takes less room on its way."""
+    missing = np.flatnonzero(pd.isna(y))
+    if len(missing):
+        raise ValueError(
+            f"In {where}, y has no value in row {missing[0]}; leave rows without a target out."
+        )
+    return y.astype(np.str_) if all(isinstance(label, str) for label in y) else y
+
+
 def summarise(part: Part, numeric: bool) -> Summary:
     """The summary of a part."""
     X, y, w = part.X, part.y, part.weight
@@ -150,7 +164,7 @@ def summarise(part: Part, numeric: bool) -> Summary:
     largest = float(w.max(initial=0.0))
     even = bool((w == largest).all())
     return Summary(
-        len(y), part.skipped, X.shape[1], X.dtype, sp.issparse(X),
+        len(y), part.__sizeof__(), part.skipped, X.shape[1], X.dtype, sp.issparse(X),
         float(w.sum()), largest, even, values, weights,
     )  # fmt: skip
 

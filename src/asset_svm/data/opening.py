@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.data.compression import STANDARD_INPUT, stripped
+from asset_svm.data.joined import JoinedRows, matching_files
 from asset_svm.data.source import RowSource
 
 Format = Literal["svmlight", "csv", "tsv", "parquet", "npy", "npz"]
@@ -48,9 +49,10 @@ def open_rows(
 
     Parameters
     ----------
-    path : path, or "-" for standard input
+    path : path, pattern of several ("part-*.parquet"), or "-" for standard input
         svmlight text, CSV or TSV with a header (each also .gz, .bz2, .xz), Parquet (a file or a
-        folder), .npy, .npz; by extension, and svmlight where there is no known one.
+        folder), .npy, .npz; by extension, and svmlight where there is no known one. Files of a
+        pattern follow each other by name.
     target : str, optional
         The target's column (CSV, Parquet), its array (.npz), its number (.npy), or a .npy file of
         targets beside a .npy or .npz file.
@@ -81,6 +83,13 @@ def open_rows(
             f'format="{format}" is not known; choose one of {", ".join(get_args(Format))}.'
         )
     piped = str(path) == STANDARD_INPUT
+    several = None if piped else matching_files(path)
+    if several is not None:
+        options: dict[str, Any] = {"n_features": n_features, "zero_based": zero_based, "dtype": dtype}
+        options |= {"target": target, "format": format}
+        first = open_rows(several[0], features=features, **options)
+        others = [open_rows(file, features=first.feature_names, **options) for file in several[1:]]
+        return JoinedRows([first, *others], str(path))
     if not piped and not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist.")
     kind = format or ("svmlight" if piped else find_format(path))

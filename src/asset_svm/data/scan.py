@@ -46,19 +46,28 @@ class TargetSummary:
 
     def add(self, y: Array, name: str) -> None:
         """Take the targets of a block into account."""
-        kind = "names" if y.dtype.kind in "UO" else "numbers"
-        if self.kind and kind != self.kind:
-            raise DataError(f"{name}: targets are {self.kind} first, and {kind} later.")
-        self.kind = kind
-        if kind == "numbers":
-            self.low, self.high = min(self.low, float(y.min())), max(self.high, float(y.max()))
-            self.whole = self.whole and bool((y == np.rint(y)).all())
-        if self.counts is None:
+        found = TargetSummary("names" if y.dtype.kind in "UO" else "numbers")
+        if found.kind == "numbers":
+            found.low, found.high = float(y.min()), float(y.max())
+            found.whole = bool((y == np.rint(y)).all())
+        if self.counts is not None:
+            labels, counts = np.unique(y, return_counts=True)
+            found.counts = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+        self.join(found, name)
+
+    def join(self, other: TargetSummary, name: str) -> None:
+        """Take the targets of other rows into account."""
+        if not other.kind:
             return
-        found, counts = np.unique(y, return_counts=True)
-        for label, count in zip(found.tolist(), counts.tolist(), strict=True):
-            self.counts[label] = self.counts.get(label, 0) + count
-        if len(self.counts) > MOST_LABELS:
+        if self.kind and other.kind != self.kind:
+            raise DataError(f"{name}: targets are {self.kind} first, and {other.kind} later.")
+        self.kind = other.kind
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.whole = self.whole and other.whole
+        if self.counts is not None and other.counts is not None:
+            for label, count in other.counts.items():
+                self.counts[label] = self.counts.get(label, 0) + count
+        if self.counts is None or other.counts is None or len(self.counts) > MOST_LABELS:
             self.counts = None
 
     @property

@@ -152,6 +152,7 @@ class Report:
     steps: int
     loss: Array
     active: Array
+    errors: Array
 
 
 class Shard:
@@ -217,7 +218,7 @@ class Shard:
         else:
             model = state.coef, state.intercept.copy()
         progress = driver.take_progress()
-        return Report(model, progress.steps, progress.loss, progress.active)
+        return Report(model, progress.steps, progress.loss, progress.active, progress.errors)
 
     def snapshot(self) -> Snapshot:
         """What a twin of this shard begins from, in a run of several shards.
@@ -276,10 +277,12 @@ def _progress(plan: Plan, mean: Model, reports: Sequence[Report]) -> dict[str, f
     steps = max(sum(report.steps for report in reports), 1)
     loss = np.sum([report.loss for report in reports], axis=0) / steps
     active = np.sum([report.active for report in reports], axis=0) / steps
+    errors = np.sum([report.errors for report in reports], axis=0) / steps
     coef = mean[0] if plan.metric is None else plan.metric.apply(mean[0])
     regulariser = 0.5 * np.array(plan.recipe.lam) * np.einsum("kd,kd->k", coef, coef)
     return {
         "progressive_loss": float(loss.sum()),
         "progressive_objective": float((loss + regulariser).sum()),
         "active": float(active.mean()),
+        "sign_errors": float(errors.mean()),
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -192,17 +192,7 @@ def fit_cells(
     """
     lam = estimator._lam(rows)
     deadline = begun + estimator.time_limit if estimator.time_limit else float("inf")
-    problem = CellProblem(
-        kernel,
-        rows.X,
-        encoded.targets,
-        encoded.loss,
-        rows.weight / (lam * rows.weight.sum()),
-        lam,
-        estimator._free_intercept,
-        deadline=deadline,
-        **({} if estimator.tol is None else {"tol": estimator.tol}),
-    )
+    problem = cell_problem(estimator, rows, encoded, kernel, lam, rows.weight.sum(), deadline)
     count = resolve_cells(estimator.n_cells, len(rows.y))
     threads = max(estimator._host_engine().n_threads, blas_threads())
     if callable(kernel.name):
@@ -217,27 +207,73 @@ def fit_cells(
         memory = (card or estimator._host_engine()).memory()
         matrix = problem.entry_bytes * min(max(map(len, groups)), problem.largest(memory)) ** 2
         outer = max(min(threads, memory // max(matrix, 1)), 1) if len(groups) >= 2 * threads else 1
-        train = _trainer(
-            estimator, rows, encoded, problem, groups, seed + 7919 * number, threads // outer, card
-        )
+        train = cell_trainer(
+            estimator, rows, encoded, problem, groups, partition_seed(seed, number), threads // outer,
+            problem.largest(memory), card,
+        )  # fmt: skip
         fitted = side_by_side(train, range(len(groups)), 1 if card else outer)
         decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())
         parts.append(CellModels(partition, decisions, shares(rows, groups), mean, len(rows.y)))
-        histories.append(
-            {
-                "partition": number,
-                "cells": partition.n_cells,
-                "seconds": time.perf_counter() - begun,
-                "objective": float(sum(f.objective for f in fitted)),
-                "dual_gap": float(sum(f.dual_gap for f in fitted)),
-                "sweeps": max(f.sweeps for f in fitted),
-                "converged": all(f.converged for f in fitted),
-            }
-        )
+        histories.append(partition_record(number, fitted, time.perf_counter() - begun))
         if time.perf_counter() > deadline:
             break
-    alone = callable(kernel.name)
-    estimator._decision = CellDecision(parts, encoded.targets.n_models, row_type(rows.X), alone)
+    store_cells(estimator, parts, histories, kernel, lam, encoded.targets.n_models, row_type(rows.X))
+    if deadline == float("inf"):
+        warn_of_gaps(histories, problem.tol)
+
+
+def cell_problem(
+    estimator: Any,
+    rows: Any,
+    encoded: Any,
+    kernel: Kernel,
+    lam: float,
+    total_weight: float,
+    deadline: float = float("inf"),
+) -> CellProblem:
+    """What the cells of these rows share; ``total_weight`` is that of all rows there are."""
+    return CellProblem(
+        kernel,
+        rows.X,
+        encoded.targets,
+        encoded.loss,
+        rows.weight / (lam * total_weight),
+        lam,
+        estimator._free_intercept,
+        deadline=deadline,
+        **({} if estimator.tol is None else {"tol": estimator.tol}),
+    )
+
+
+def partition_seed(seed: int, number: int) -> int:
+    """The seed of a partition; its cells add their numbers."""
+    return seed + 7919 * number
+
+
+def partition_record(number: int, fitted: Sequence[FittedCell], seconds: float) -> dict[str, Any]:
+    """What the history tells of a partition."""
+    return {
+        "partition": number,
+        "cells": len(fitted),
+        "seconds": seconds,
+        "objective": float(sum(f.objective for f in fitted)),
+        "dual_gap": float(sum(f.dual_gap for f in fitted)),
+        "sweeps": max(f.sweeps for f in fitted),
+        "converged": all(f.converged for f in fitted),
+    }
+
+
+def store_cells(
+    estimator: Any,
+    parts: list[CellModels],
+    histories: list[dict[str, Any]],
+    kernel: Kernel,
+    lam: float,
+    n_models: int,
+    dtype: np.dtype,
+) -> None:
+    """The public face of a model of cells."""
+    estimator._decision = CellDecision(parts, n_models, dtype, alone=callable(kernel.name))
     estimator.cells_, estimator._cell_kernel = parts, kernel
     estimator.n_cells_ = int(np.mean([part.partition.n_cells for part in parts]).round())
     estimator.gamma_ = kernel.gamma
@@ -246,17 +282,22 @@ def fit_cells(
     estimator.n_iter_ = max(record["sweeps"] for record in histories)
     estimator.objective_ = float(np.mean([record["objective"] for record in histories]))
     estimator.dual_gap_ = float(np.mean([record["dual_gap"] for record in histories]))
-    if not all(record["converged"] for record in histories) and deadline == float("inf"):
+
+
+def warn_of_gaps(histories: list[dict[str, Any]], tol: float) -> None:
+    """Warn where cells were not solved to their tolerance."""
+    if not all(record["converged"] for record in histories):
+        sweeps = max(record["sweeps"] for record in histories)
         warnings.warn(
-            f"Some cells have a duality gap above {problem.tol:g} of their objective after "
-            f"{estimator.n_iter_} sweeps; raise tol, or lower C.",
+            f"Some cells have a duality gap above {tol:g} of their objective after {sweeps} sweeps; "
+            "raise tol, or lower C.",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _Fitted:
+class FittedCell:
     """A trained cell."""
 
     decision: Callable[[Any], np.ndarray]
@@ -266,22 +307,25 @@ class _Fitted:
     converged: bool
 
 
-def _trainer(
+def cell_trainer(
     estimator: Any,
     rows: Any,
     encoded: Any,
     problem: CellProblem,
-    groups: list[np.ndarray],
+    groups: Sequence[np.ndarray] | Mapping[int, np.ndarray],
     seed: int,
     n_threads: int,
-    card: Any,
-) -> Callable[[int], _Fitted]:
-    """A function that trains a cell on its group of rows, with so many threads, or on a card."""
+    largest: int,
+    card: Any = None,
+) -> Callable[[int], FittedCell]:
+    """A function that trains a cell on its group of rows, with so many threads, or on a card.
+
+    Cells of more than ``largest`` rows get an approximation.
+    """
     targets = plain_targets(rows, encoded)
-    largest = problem.largest((card or estimator._host_engine()).memory())
     solved: dict[int, CellSolution] = {}
     if card is not None:
-        small = [number for number, index in enumerate(groups) if len(index) <= largest]
+        small = [number for number in range(len(groups)) if len(groups[number]) <= largest]
         found = card.solve(problem, [groups[c] for c in small], [seed + c for c in small])
         solved = dict(zip(small, found, strict=True))
 
@@ -290,9 +334,9 @@ def _trainer(
         some = index[:: -(-len(index) // KEPT_ROWS)]
         return on_host(rows.X[some]), targets[some]
 
-    def exact(number: int, index: np.ndarray) -> _Fitted:
+    def exact(number: int, index: np.ndarray) -> FittedCell:
         found = solved.get(number) or problem.solve(index, seed + number, n_threads)
-        return _Fitted(
+        return FittedCell(
             _decision(problem.kernel, rows.X, found, encoded.offset, few(index)),
             float(found.objective.sum()),
             float(found.dual_gap.sum()),
@@ -300,8 +344,8 @@ def _trainer(
             found.converged,
         )
 
-    def approximate(number: int, index: np.ndarray) -> _Fitted:
-        (share,) = shares(rows, [index])
+    def approximate(number: int, index: np.ndarray) -> FittedCell:
+        share = problem.lam * float(problem.cost[index].sum())
         where = "cpu" if card is None else "cuda"
         model = nested(estimator, problem.kernel, seed + number, problem.lam / share, where)
         if is_integer(model.n_components):
@@ -309,7 +353,7 @@ def _trainer(
         if problem.deadline < np.inf:
             model.set_params(time_limit=max(problem.deadline - time.perf_counter(), 1e-3))
         model.fit(rows.X[index], targets[index], sample_weight=rows.weight[index])
-        return _Fitted(
+        return FittedCell(
             in_columns(estimator, model, encoded),
             share * model.objective_,
             share * model.dual_gap_,
@@ -317,12 +361,12 @@ def _trainer(
             converged=True,
         )
 
-    def constant(index: np.ndarray) -> _Fitted:
+    def constant(index: np.ndarray) -> FittedCell:
         """A large cell with one class."""
         values = encoded.targets.block(index[:1])[:, 0]
-        return _Fitted(Constant(values, *few(index)), 0.0, 0.0, 0, converged=True)
+        return FittedCell(Constant(values, *few(index)), 0.0, 0.0, 0, converged=True)
 
-    def train(number: int) -> _Fitted:
+    def train(number: int) -> FittedCell:
         index = groups[number]
         if len(index) <= largest:
             return exact(number, index)

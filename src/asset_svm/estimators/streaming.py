@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from asset_svm.data.ahead import ahead
-from asset_svm.data.scan import Scanned, Summary, scan
+from asset_svm.data.scan import Scanned, Summary, TargetSummary, scan
 from asset_svm.data.source import Block, RowSource
 from asset_svm.engines.local import LocalEngine, available_memory
 from asset_svm.engines.online import OnlineSession
@@ -126,19 +126,24 @@ def scan_for(
 
 
 def labelled(model: Any, block: Block, summary: Summary) -> Block:
-    """The block with targets as the estimator takes them: a classifier's as integers, if all are."""
-    targets, y = summary.targets, np.asarray(block.y)
+    """The block with targets as the estimator takes them."""
+    kind = target_type(model, summary.targets)
+    return Block(block.X, np.asarray(block.y).astype(kind, copy=False))
+
+
+def target_type(model: Any, targets: TargetSummary) -> np.dtype:
+    """The type of targets that the estimator takes: a classifier's are integers, if all can be."""
     if model._y_numeric:
         if targets.kind == "names":
             raise DataError("The targets are names; regression needs numbers.")
-        return Block(block.X, y.astype(np.float64, copy=False))
+        return np.dtype(np.float64)
     classes = targets.classes
     if classes is None or (targets.kind == "numbers" and not targets.whole):
         raise DataError(
             "The targets have fractions, or more than 1000 different values; use AssetRegressor "
             "(--task regression)."
         )
-    return Block(block.X, y.astype(classes.dtype, copy=False))
+    return classes.dtype
 
 
 def progressive_error(model: Any, decisions: np.ndarray, y: np.ndarray) -> float:

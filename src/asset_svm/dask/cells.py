@@ -1,0 +1,268 @@
+"""Cells over the workers of a cluster: every row goes to the worker that solves its cell.
+
+    grow      the partition of the input space, from the sample, sent to every worker
+    find      the cell of every row, where the row lies; the sizes of all cells come to the client
+    route     each part is cut into bundles of cells, and the pieces of a bundle meet on one worker
+    solve     the cells of a bundle, each by itself, as on one machine
+    gather    the cells, as the plain estimator has them
+
+A cell is a function of its rows, in their order, and of its number: which worker solves it, and with
+which others, is of no consequence. All of this is one graph of Dask's, which computes again by itself
+what a dead worker had.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from dask.delayed import Delayed, delayed
+
+from asset_svm.dask.cluster import Watch, finished
+from asset_svm.dask.loading import Loaded
+from asset_svm.dask.partitions import Part, join
+from asset_svm.dask.work import Encoding
+from asset_svm.estimators.base import Encoded
+from asset_svm.estimators.cells import (
+    CellModels,
+    Constant,
+    FittedCell,
+    cell_problem,
+    cell_trainer,
+    partition_record,
+    partition_seed,
+    resolve_cells,
+    store_cells,
+    warn_of_gaps,
+)
+from asset_svm.estimators.learning import Rows
+from asset_svm.estimators.maps import DEFAULT_COMPONENTS, resolve_kernel
+from asset_svm.features.cells import SAMPLE, Partition, grouped
+from asset_svm.features.threads import few_threads
+from asset_svm.kernels import Kernel
+
+SAMPLE_ROWS = 20_000
+"""Rows that come to the client at least, for gamma and the partition; all, where there are no more."""
+BUNDLES = 4
+"""A thread of the cluster: more even out what cells cost, and are more pieces to send."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellWork:
+    """What a worker must know to solve the cells of one partition.
+
+    Parameters
+    ----------
+    estimator : the plain estimator, not fitted but for its ``classes_``
+    encoded : Encoded
+        Of no row.
+    largest : int
+        Rows of a cell up to which it is solved whole: the same on every worker.
+    """
+
+    estimator: Any
+    kernel: Kernel
+    encoding: Encoding
+    encoded: Encoded
+    lam: float
+    total_weight: float
+    largest: int
+    seed: int
+
+    def __call__(self, part: Part, cells: np.ndarray) -> list[tuple[int, FittedCell]]:
+        """The cells of these rows, with their numbers."""
+        targets, weight = self.encoding(part)
+        rows = Rows(part.X, part.y, part.weight, weight, np.arange(len(part.y)))
+        encoded = replace(self.encoded, targets=targets)
+        problem = cell_problem(self.estimator, rows, encoded, self.kernel, self.lam, self.total_weight)
+        numbers, of = np.unique(cells, return_inverse=True)
+        groups = dict(zip(numbers.tolist(), grouped(rows.index, of, len(numbers)), strict=True))
+        train = cell_trainer(self.estimator, rows, encoded, problem, groups, self.seed, 1, self.largest)
+        with few_threads(0):
+            return [(number, train(number)) for number in groups]
+
+
+# On workers ---------------------------------------------------------------------------------------
+
+
+def find_cells(part: Part, partition: Partition, dtype: Any) -> np.ndarray:
+    """The cell of every row of a part."""
+    with few_threads(0):
+        return partition.assign(part.X.astype(dtype, copy=False)).astype(np.int32)
+
+
+def weigh_cells(part: Part, cells: np.ndarray, n_cells: int, encoding: Encoding) -> np.ndarray:
+    """The rows and the weight of each cell in a part."""
+    _, weight = encoding(part)
+    count = np.bincount(cells, minlength=n_cells).astype(np.float64)
+    return np.array([count, np.bincount(cells, weights=weight, minlength=n_cells)])
+
+
+def route_rows(part: Part, cells: np.ndarray, bundle_of: np.ndarray, count: int) -> list[Any]:
+    """The rows of a part for each bundle, with their cells."""
+    pieces = grouped(np.arange(len(cells)), bundle_of[cells], count)
+    return [(part.take(rows), cells[rows]) for rows in pieces]
+
+
+def meet_rows(pieces: list[tuple[Part, np.ndarray]], dtype: Any) -> tuple[Part, np.ndarray]:
+    """The rows of a bundle from all parts, in the order of the parts."""
+    return join([part for part, _ in pieces], dtype), np.concatenate([cells for _, cells in pieces])
+
+
+def solve_cells(work: CellWork, met: tuple[Part, np.ndarray]) -> list[tuple[int, FittedCell]]:
+    """The cells of a bundle, with their numbers."""
+    return work(*met)
+
+
+def add_up(tables: list[np.ndarray]) -> np.ndarray:
+    """The sum of tables."""
+    return np.sum(tables, axis=0)
+
+
+# On the client ------------------------------------------------------------------------------------
+
+
+def sample_rows(n_cells: Any, m: int) -> int:
+    """Rows, of m, that come to the client: as many a cell as k-means looks at."""
+    return min(m, max(SAMPLE_ROWS, SAMPLE * resolve_cells(n_cells, m)))
+
+
+def fit_cells(
+    estimator: Any, watch: Watch, data: Loaded, look: Callable[[dict[str, Any]], bool] | None = None
+) -> None:
+    """Train the cells of every partition and store the result on the estimator.
+
+    ``look`` is called with a record whenever a bundle of cells is solved.
+    """
+    begun = time.perf_counter()
+    rows, encoded = data.rows, data.encoded
+    kernel = resolve_kernel(estimator, rows.X, rows.uneven)
+    problem = cell_problem(estimator, rows, encoded, kernel, data.lam, data.total_weight)
+    none, _ = data.encoding(Part(rows.X[:0], rows.y[:0], rows.weight[:0]))
+    work = CellWork(
+        _plain(estimator), kernel, data.encoding, replace(encoded, targets=none), data.lam,
+        data.total_weight, problem.largest(_memory(estimator, watch)), data.seed,
+    )  # fmt: skip
+    count = resolve_cells(estimator.n_cells, data.n_rows)
+    parts, histories = [], []
+    for number in range(estimator.n_partitions):
+        with few_threads(0):
+            rng = np.random.default_rng([data.seed, 5, number])
+            partition, _ = Partition.grow(rows.X, count, rng)
+        run = _PartitionRun(
+            watch, data, partition, replace(work, seed=partition_seed(data.seed, number))
+        )
+
+        def told(done: float, number: int = number) -> None:
+            if look is not None:
+                seconds = time.perf_counter() - begun
+                record = {"epoch": number + done, "epochs": estimator.n_partitions, "seconds": seconds}
+                look(record | {"steps": round((number + done) * data.n_rows), "sign_errors": np.nan})
+
+        models, fitted = run.solve(told)
+        parts.append(models)
+        histories.append(partition_record(number, fitted, time.perf_counter() - begun))
+    store_cells(estimator, parts, histories, kernel, data.lam, encoded.targets.n_models, data.dtype)
+    warn_of_gaps(histories, problem.tol)
+
+
+class _PartitionRun:
+    """The cells of one partition."""
+
+    def __init__(self, watch: Watch, data: Loaded, partition: Partition, work: CellWork):
+        self.watch, self.data, self.partition, self.work = watch, data, partition, work
+        filled = [k for k, s in enumerate(data.summaries) if s.n_rows]
+        self.loaded = [data.loaded[k] for k in filled]
+
+    def solve(self, told: Callable[[float], None]) -> tuple[CellModels, list[FittedCell]]:
+        """All cells, in the order of their numbers; ``told`` hears which part of the rows is done."""
+        client, data, n_cells = self.watch.client, self.data, self.partition.n_cells
+        tree, work = delayed(self.partition, pure=False), delayed(self.work, pure=False)
+        find = delayed(find_cells, pure=False)
+        cells = client.persist([find(part, tree, data.dtype) for part in self.loaded])
+        counts, weights = self._sizes(cells)
+        bundle_of, sizes = bundles(counts, BUNDLES * sum(self._threads().values()))
+        bundled = self._routed(cells, bundle_of, len(sizes))
+        solve = delayed(solve_cells, pure=False)
+        left = dict(zip(client.compute([solve(work, rows) for rows in bundled]), sizes, strict=True))
+        del cells, bundled
+        found: dict[int, FittedCell] = {}
+        while left:
+            self.watch.workers()
+            for future in finished(list(left)):
+                found.update(self.watch.result(future))
+                del left[future]
+                told(1.0 - sum(left.values()) / data.n_rows)
+        fitted = [found.get(number) or self._nothing() for number in range(n_cells)]
+        mean = data.total_weight / data.n_rows
+        # The sample had rows in every cell; rounding may have taken a cell its last one.
+        shares = np.maximum(weights, mean) / data.total_weight
+        decisions = [cell.decision for cell in fitted]
+        return CellModels(self.partition, decisions, shares, mean, data.n_rows), fitted
+
+    def _threads(self) -> dict[str, int]:
+        while not (found := self.watch.workers()):
+            time.sleep(0.1)
+        return found
+
+    def _sizes(self, cells: list[Delayed]) -> np.ndarray:
+        """The rows and the weights of all cells."""
+        weigh = delayed(weigh_cells, pure=False)
+        pairs = zip(self.loaded, cells, strict=True)
+        tables = [weigh(part, of, self.partition.n_cells, self.data.encoding) for part, of in pairs]
+        (total,) = self.watch.gather(self.watch.client.compute([delayed(add_up, pure=False)(tables)]))
+        return np.asarray(total)
+
+    def _routed(self, cells: list[Delayed], bundle_of: np.ndarray, count: int) -> list[Delayed]:
+        """The rows of each bundle."""
+        route, meet = delayed(route_rows, nout=count, pure=False), delayed(meet_rows, pure=False)
+        to = delayed(bundle_of, pure=False)
+        pairs = zip(self.loaded, cells, strict=True)
+        pieces = [route(part, of, to, count) for part, of in pairs]
+        return [meet([piece[b] for piece in pieces], self.data.dtype) for b in range(count)]
+
+    def _nothing(self) -> FittedCell:
+        """A cell without rows."""
+        encoded = self.data.encoded
+        values = np.full(encoded.targets.n_models, encoded.offset)
+        return FittedCell(Constant(values), 0.0, 0.0, 0, converged=True)
+
+
+def bundles(counts: np.ndarray, most: int) -> tuple[np.ndarray, list[int]]:
+    """The bundle of each cell, and the rows of each bundle: about as much work in each.
+
+    Largest cells first, each to the bundle with the least to do; a cell costs the square of its rows.
+    """
+    count = min(most, len(counts))
+    work, bundle_of = np.zeros(count), np.zeros(len(counts), dtype=np.int32)
+    for cell in np.argsort(-counts, kind="stable"):
+        least = int(work.argmin())
+        bundle_of[cell] = least
+        work[least] += counts[cell] ** 2
+    return bundle_of, [int(n) for n in np.bincount(bundle_of, weights=counts, minlength=count)]
+
+
+def _plain(estimator: Any) -> Any:
+    """The plain estimator as ``CellWork`` wants it.
+
+    The landmarks of a cell that is not solved whole must not depend on a worker's memory.
+    """
+    names = estimator._local._get_param_names()
+    plain = estimator._local(**{name: getattr(estimator, name) for name in names})
+    if plain.n_components is None:
+        plain.n_components = DEFAULT_COMPONENTS
+    if hasattr(estimator, "classes_"):
+        plain.classes_ = estimator.classes_
+    return plain
+
+
+def _memory(estimator: Any, watch: Watch) -> int:
+    """Bytes that the kernel matrix of one cell may take on any worker."""
+    if estimator.memory_limit is not None:
+        return int(estimator.memory_limit)
+    workers = watch.wait(watch.client.scheduler_info, n_workers=-1)["workers"].values()
+    limits = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
+    return min(limits, default=1 << 40) // 2
