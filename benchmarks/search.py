@@ -42,9 +42,10 @@ COVTYPE_GAMMAS = (16.0, 32.0, 64.0, 128.0, 256.0)
 
 def report(name: str, search: AssetClassifierCV, X: Any, y: np.ndarray) -> dict[str, Any]:
     """The numbers of a finished search."""
+    outputs = 1 if len(search.classes_) == 2 else len(search.classes_)
     line = dict(
         part=name,
-        models=len(search.cv_results_["params"]) * search.n_splits_,
+        models=len(search.cv_results_["params"]) * search.n_splits_ * outputs,
         seconds=search.search_time_ + search.refit_time_,
         search_seconds=search.search_time_,
         refit_seconds=search.refit_time_,
