@@ -87,7 +87,7 @@ class SearchDisplay:
         ended = progress.done == progress.total or self.interrupt.asked
         if self.live is not None:
             doing = "training the best model on all rows ..." if ended else "searching ..."
-            self.live.update(self._table(progress, doing))
+            self.live.update(self._table(progress, doing), refresh=ended)
         elif time.monotonic() - self.shown_at >= SECONDS or progress.done == progress.total:
             self.shown_at = time.monotonic()
             print(self._told(progress), file=sys.stderr, flush=True)
