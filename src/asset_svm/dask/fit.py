@@ -18,7 +18,7 @@ from asset_svm.dask.cluster import ShardedRun, Watch
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import group
 from asset_svm.dask.work import Assignment
-from asset_svm.data import GivenOrder
+from asset_svm.data import GivenOrder, ShuffledOrder
 from asset_svm.engines.averaging import (
     Plan,
     StepSizes,
@@ -90,8 +90,10 @@ class ClusterFit:
             weights = [sum(data.weights[k] for k in members) for members in groups]
             shares = np.array(weights) / data.total_weight
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
+        largest = max(self.sizes)
+        order = ShuffledOrder(largest, 0) if sampling == "shuffle" else GivenOrder(largest)
         sample = TrainingRows(
-            engine.rows(phi, rows.X, lead=recipe.leads(len(rows.y), epochs)),
+            engine.rows(phi, rows.X, lead=recipe.leads(order, epochs)),
             encoded.targets,
             GivenOrder(len(rows.y)),
             rows.weight,

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +24,7 @@ from asset_svm.engines.workers import Workers, blas_threads, working
 from asset_svm.features import Evaluable, FeatureMap, Metric, MetricFeatures, NystroemFeatures
 from asset_svm.solvers import Driver
 from asset_svm.solvers.blocks import BlockRows, Cut
-from asset_svm.solvers.pilot import Subset
+from asset_svm.solvers.pilot import HeldRows, Subset
 from asset_svm.solvers.products import scattered_margins, scattered_sums
 
 Array = npt.NDArray[Any]
@@ -172,6 +173,18 @@ class LocalRows:
     def _keep(self, rows: Array) -> None:
         assert self.kept is not None
         self._compute(rows, self.kept, rows)
+
+    def only(self, rows: Array) -> LocalRows:
+        """These rows alone, mapped once."""
+        some = copy(self)
+        block = self.open(rows)
+        some.X, some.kept, some.workers = self.X[rows], block.matrix[block.positions], None
+        some.seen, some._coming = np.ones(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
+        return some
+
+    def margins(self, coef: Array, count: int) -> Array:
+        """V coef^T of the first ``count`` rows, (K, count)."""
+        return self.open(np.arange(count)).margins(coef)
 
     def fetch(self, rows: Array) -> tuple[Array, Array]:
         """The features of these rows."""
@@ -322,8 +335,10 @@ class LocalEngine:
         every = np.arange(len(rows.seen))
         list(pool.map(rows.fetch, np.array_split(every, -(-len(every) // self.block_size))))
 
-    def hold(self, mapped: Any, rows: Array) -> Subset:
+    def hold(self, mapped: Any, rows: Array) -> HeldRows:
         """Some of the mapped rows, mapped once."""
+        if isinstance(mapped, LocalRows) and mapped.led:
+            return mapped.only(rows)
         return Subset.of(mapped, rows, self.block_size)
 
     def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:

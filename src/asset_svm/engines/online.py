@@ -217,7 +217,7 @@ class OnlineSession:
         """Rows mapped by phi, in the metric where there is one."""
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         return TrainingRows(
-            engine.rows(phi, X, lead=self.recipe.leads(X.shape[0])),
+            engine.rows(phi, X, lead=False),
             targets,
             order,
             weight,
@@ -268,7 +268,7 @@ class OnlineSession:
             self.average,
             weight=rows.slope_weight,
             cut=Cut(engine.block_size),
-            form=self.recipe.form_of(rows.mapped),
+            form=self.recipe.form,
             pool=pool,
             length=n,
         )

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.data import GivenOrder, Order, Targets
+from asset_svm.data import GivenOrder, Order, ShuffledOrder, Targets
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.losses import Loss
@@ -36,8 +36,8 @@ StepKind = Literal["robust", "strong", "metric"]
 Matrix = Any
 BLOCK = 1024
 """Rows at a time, where all of them are looked at once."""
-FEWEST_LED, FEWEST_ONCE = 4096, 64
-"""Rows from which on they are led, if visited often or once."""
+FEWEST_LED = 4096
+"""Rows from which on they are led."""
 MOST_VISITS = 48
 """Of a row, by all models and in all epochs, up to which it is led."""
 
@@ -144,16 +144,16 @@ class Recipe:
             return [StrongStep(lam) for lam in self.lam]
         return [RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)]
 
-    def leads(self, n_rows: int, epochs: int | None = None) -> bool:
-        """Whether so many rows, visited so often (None: once) are led: never with the paper's steps.
+    def leads(self, order: Order, epochs: int) -> bool:
+        """Whether rows that are visited in this order are led: never with the paper's steps.
 
-        A block must not hold a good part of all rows, nor one twice: its steps would be blind to each
-        other along most directions; few rows are lifted in no time, too. And a block costs two
-        products with P a model, where lifting costs one a row once: many visits pay for it.
+        The rows of a block must have no more in common than any others: its steps are blind to each
+        other along most directions. Shuffled ones do, if they are many; rows of a stream or in a
+        given order may all be alike, and draws with replacement hold one row twice. Then, a block
+        costs two products with P a model, and lifting one a row once: many visits pay for it.
         """
-        if self.step != "metric" or len(self.lam) * (epochs or 1) > MOST_VISITS:
-            return False
-        return n_rows >= (FEWEST_ONCE if epochs is None else FEWEST_LED)
+        many = order.n_rows >= FEWEST_LED and len(self.lam) * epochs <= MOST_VISITS
+        return self.step == "metric" and many and isinstance(order, ShuffledOrder)
 
     def form_of(self, rows: BlockRows) -> Form:
         """How these rows are stepped through."""

@@ -157,9 +157,9 @@ class Driver:
             self.position = stop
             if stop == turn:
                 self.settle()
+            if stop == min(last, self.length) and self.form == "led":
+                self._project()
             if stop == last:
-                if self.form == "led":
-                    self._project()
                 self.state.fold()
                 if time.perf_counter() > deadline:
                     break

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -45,9 +45,13 @@ JUDGES = 4000
 MOST_ROWS = 20_000
 """Rows at most that are held for the pilot; more steps than that visit them again."""
 MOST_METRIC_STEPS = 3000
-"""Of one multiplier's pilot in the metric: its rows must all be lifted to features."""
+"""Of one multiplier's pilot in the metric."""
 TIE = 0.02
 """Objectives closer than this count as equal."""
+DECAYING = 1 / 6
+"""The power of N/n by which multipliers grow in the metric where steps decay to 0."""
+LEAST_BLOCK = 16
+"""Steps of a block of led rows."""
 EXTENSIONS = 6
 """Multipliers tried at most beyond the middle of the grid."""
 
@@ -70,6 +74,10 @@ class _Repeated:
 
 class HeldRows(MappedRows, Protocol):
     """Some rows of mapped rows, mapped once."""
+
+    @property
+    def led(self) -> bool:
+        """Whether they are: the pilot then runs in the led form too, whose steps may be shorter."""
 
     def margins(self, coef: Array, count: int) -> Array:
         """V coef^T of the first ``count`` rows, (K, count)."""
@@ -94,6 +102,7 @@ class Subset:
     """Some rows of mapped rows, in memory."""
 
     V: Array
+    led: ClassVar[bool] = False
 
     @classmethod
     def of(cls, mapped: MappedRows, rows: Array, size: int) -> Subset:
@@ -172,7 +181,8 @@ def choose_step_scale(
             joined,
             SolverState.zeros(len(joined.lam), mapped.dimension, mapped.dtype),
             Average(CountWindow(max(round(average * steps), 1))),
-            cut=Cut(engine.block_size),
+            cut=Cut(size),
+            form="led" if held.led else "row",
             pool=pool,
         )
         driver.advance(steps)
@@ -184,6 +194,11 @@ def choose_step_scale(
         values = losses + 0.5 * joined.lam * np.einsum("kd,kd->k", plain, plain)
         return values.reshape(len(scales), -1).sum(axis=1)
 
+    size = engine.block_size
+    if held.led and axis(1.0, 1).horizon.any():
+        # Steps are longer here than in the run that the multiplier is carried to: what the steps of
+        # a block may do to each other is the same where its length makes up for it.
+        size = max(int(size * (steps / max(total, steps)) ** (1 / 2 - DECAYING)), LEAST_BLOCK)
     middle = grid[1:-1]
     found = dict(zip(middle, objectives(middle), strict=True))
     at_zero = float((axis(1.0, steps).loss.value(y, np.zeros(y.shape)) @ w).sum())
@@ -197,7 +212,7 @@ def choose_step_scale(
         else:
             break
         found[another] = objectives((another,))[0]
-    exponent = (1 / 6 if decays else 0.0) if in_metric else 1 / 2
+    exponent = (DECAYING if decays else 0.0) if in_metric else 1 / 2
     growth = (max(total, steps) / steps) ** exponent
     return float(min(_lowest(found) * growth, max(grid)))
 

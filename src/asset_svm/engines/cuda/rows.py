@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -196,6 +196,7 @@ class HeldRows:
     V: Tensor
     dimension: int
     dtype: np.dtype[Any]
+    led: ClassVar[bool] = False
 
     @property
     def columns(self) -> int:
