@@ -83,7 +83,7 @@ def trace(
     axis = ModelAxis.build(loss, recipe.lam, sets, recipe.rules(sets, bounds, 1.0))
     driver = Driver(
         rows.mapped, targets, order, axis, SolverState.zeros(1, phi.dimension, rows.mapped.dtype),
-        Average(CountWindow(WINDOW)), cut=engine.cut(m, led=False),
+        Average(CountWindow(WINDOW)), cut=engine.cut(m, led=0),
         length=m * epochs,
     )  # fmt: skip
     spent = time.process_time() - clock

@@ -93,7 +93,7 @@ class ClusterFit:
         largest = max(self.sizes)
         order = ShuffledOrder(largest, 0) if sampling == "shuffle" else GivenOrder(largest)
         sample = TrainingRows(
-            engine.rows(phi, rows.X, lead=recipe.leads(order, epochs)),
+            engine.rows(phi, rows.X, lead=recipe.leads(order, epochs, self.metric)),
             encoded.targets,
             GivenOrder(len(rows.y)),
             rows.weight,

@@ -172,7 +172,7 @@ class Shard:
         m, recipe = rows.order.n_rows, plan.recipe
         steps = m * plan.epochs
         self.rounds, self.done = Rounds(steps, plan.rounds), past.rounds
-        cut = engine.cut(m, led=rows.mapped.led)
+        cut = engine.cut(m, led=rows.led_steps)
         if plan.n_shards > 1:
             cut = RoundCut(cut.size, cut.until, cut.later, self.rounds)
         state = SolverState.zeros(len(recipe.lam), rows.mapped.dimension, rows.mapped.dtype)

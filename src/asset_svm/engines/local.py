@@ -289,9 +289,9 @@ class LocalEngine:
         size = X.shape[0] * mapped_width(phi, lead) * np.dtype(X.dtype).itemsize
         return LocalRows(phi, X, self.block_size, keep=size <= self.memory(), lead=lead)
 
-    def cut(self, n_rows: int, *, led: bool) -> Cut:
+    def cut(self, n_rows: int, *, led: int) -> Cut:
         """Steps between two looks at the run; of a block in the led form."""
-        return Cut(self.block_size if led else LONG_BLOCKS * self.block_size)
+        return Cut(min(led, self.block_size) if led else LONG_BLOCKS * self.block_size)
 
     @contextmanager
     def working(self, rows: BlockRows) -> Iterator[None]:

@@ -29,7 +29,7 @@ from asset_svm.solvers import (
 from asset_svm.solvers.average import Window
 from asset_svm.solvers.driver import Form
 from asset_svm.solvers.pilot import Trials
-from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep
+from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep, led_steps
 
 Array = npt.NDArray[Any]
 StepKind = Literal["robust", "strong", "metric"]
@@ -38,6 +38,8 @@ BLOCK = 1024
 """Rows at a time, where all of them are looked at once."""
 FEWEST_LED = 4096
 """Rows from which on they are led."""
+FEWEST_STEPS = 96
+"""Of a block, below which lifting rows costs less."""
 MOST_VISITS = 48
 """Of a row, by all models and in all epochs, up to which it is led."""
 
@@ -55,8 +57,8 @@ class Engine(Trials, Protocol):
     def memory(self) -> int:
         """Bytes that mapped rows may take."""
 
-    def cut(self, n_rows: int, *, led: bool) -> Cut:
-        """Steps between two looks at a run over so many rows."""
+    def cut(self, n_rows: int, *, led: int) -> Cut:
+        """Steps between two looks at a run over so many rows; at most ``led`` where that is not 0."""
 
     def working(self, rows: BlockRows) -> AbstractContextManager[None]:
         """Inside, rows are mapped ahead of the loop, where the engine has threads for it."""
@@ -144,16 +146,19 @@ class Recipe:
             return [StrongStep(lam) for lam in self.lam]
         return [RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)]
 
-    def leads(self, order: Order, epochs: int) -> bool:
+    def leads(self, order: Order, epochs: int, metric: Metric | None) -> bool:
         """Whether rows that are visited in this order are led: never with the paper's steps.
 
-        The rows of a block must have no more in common than any others: its steps are blind to each
-        other along most directions. Shuffled ones do, if they are many; rows of a stream or in a
-        given order may all be alike, and draws with replacement hold one row twice. Then, a block
-        costs two products with P a model, and lifting one a row once: many visits pay for it.
+        The rows of a block must have no more in common than any others, and not much (``led_steps``):
+        its steps are blind to each other along most directions. Shuffled ones do, if they are many;
+        rows of a stream or in a given order may all be alike, and draws with replacement hold one row
+        twice. Then, a block costs two products with P a model, and lifting one a row once: many
+        visits pay for it.
         """
+        if metric is None or led_steps(metric) < FEWEST_STEPS:
+            return False
         many = order.n_rows >= FEWEST_LED and len(self.lam) * epochs <= MOST_VISITS
-        return self.step == "metric" and many and isinstance(order, ShuffledOrder)
+        return many and isinstance(order, ShuffledOrder)
 
     def form_of(self, rows: BlockRows) -> Form:
         """How these rows are stepped through."""
@@ -280,6 +285,11 @@ class TrainingRows:
             weight=self.weight[chosen],
             slope_weight=None,
         )
+
+    @property
+    def led_steps(self) -> int:
+        """The most steps of a block where rows are led, else 0."""
+        return led_steps(self.metric) if self.mapped.led and self.metric is not None else 0
 
     def take(self, index: Array) -> Array:
         """The mapped rows of these numbers."""

@@ -95,7 +95,7 @@ def train(
             state,
             average,
             weight=rows.slope_weight,
-            cut=engine.cut(rows.order.n_rows, led=rows.mapped.led),
+            cut=engine.cut(rows.order.n_rows, led=rows.led_steps),
             form=recipe.form_of(rows.mapped),
             pool=pool,
             length=total,

@@ -34,7 +34,7 @@ def trial(
         engine.rows(
             phi if metric is None else phi.in_metric(metric),
             rows.X,
-            lead=recipe.leads(order, epochs),
+            lead=recipe.leads(order, epochs, metric),
         ),
         encoded.targets,
         order,

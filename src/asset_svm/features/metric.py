@@ -37,8 +37,9 @@ FEWEST_ROWS = 100
 """A smaller sample tells nothing of the directions."""
 METRIC_DIRECTIONS = 128
 """k of the low-rank form."""
-LEADING = 32
+LEADING = 64
 """Directions that lead."""
+POWER_STEPS = 12
 OVERSAMPLING = 16
 SUBSPACE_PASSES = 3
 
@@ -55,14 +56,19 @@ class Metric:
         Orthonormal columns.
     rest : float
         h^(-1/2) along all other directions.
-    beyond : float
-        The mean of |v'|^2 over rows v' of V T, without their leading coordinates.
+    beyond, steepest : float
+        Of rows v' of V T without their leading coordinates: the mean of |v'|^2, and the largest mean
+        square along one direction.
+    length : float
+        The mean of |v'|^2, leading coordinates included.
     """
 
     scale: Array
     directions: Array | None = None
     rest: float = 1.0
     beyond: float = 0.0
+    steepest: float = 0.0
+    length: float = 0.0
     _cast: dict[np.dtype[Any], tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -111,10 +117,25 @@ class Metric:
         return cls(scale, directions, float(scale[-1]))
 
     def measured(self, V: Array, weight: Array | None = None) -> Metric:
-        """With ``beyond`` of a sample of rows."""
-        whole, led = self.apply(V), V @ self.leading().astype(V.dtype)
-        squares = (whole**2).sum(axis=1, dtype=np.float64) - (led**2).sum(axis=1, dtype=np.float64)
-        return replace(self, beyond=max(float(np.average(squares, weights=weight)), 0.0))
+        """With ``beyond`` and ``steepest`` of a sample of rows."""
+        whole, led = self.apply(V).astype(np.float64), V @ self.leading().astype(V.dtype)
+        w = np.ones(len(V)) if weight is None else weight
+        w = w / w.sum()
+        if self.directions is None:
+            whole[:, self.leaders] = 0.0
+        else:
+            whole -= led @ self.directions[:, self.leaders].T
+        direction = np.random.default_rng(0).normal(size=V.shape[1])
+        steepest = 0.0
+        for _ in range(POWER_STEPS):
+            direction = whole.T @ (w * (whole @ direction))
+            steepest = float(np.linalg.norm(direction))
+            if steepest == 0.0:
+                break
+            direction /= steepest
+        beyond = float(w @ (whole**2).sum(axis=1))
+        length = beyond + float(w @ (led.astype(np.float64) ** 2).sum(axis=1))
+        return replace(self, beyond=beyond, steepest=steepest, length=length)
 
     @property
     def leaders(self) -> Array:

@@ -33,7 +33,7 @@ from asset_svm.solvers.average import Average, CountWindow
 from asset_svm.solvers.blocks import Cut, MappedRows
 from asset_svm.solvers.driver import Driver
 from asset_svm.solvers.state import ModelAxis, SolverState
-from asset_svm.steps import GRID
+from asset_svm.steps import GRID, led_steps
 
 Array = npt.NDArray[Any]
 
@@ -195,10 +195,13 @@ def choose_step_scale(
         return values.reshape(len(scales), -1).sum(axis=1)
 
     size = engine.block_size
-    if held.led and axis(1.0, 1).horizon.any():
-        # Steps are longer here than in the run that the multiplier is carried to: what the steps of
-        # a block may do to each other is the same where its length makes up for it.
-        size = max(int(size * (steps / max(total, steps)) ** (1 / 2 - DECAYING)), LEAST_BLOCK)
+    metric = axis(1.0, 1).metric
+    if held.led and metric is not None:
+        size = min(size, led_steps(metric))
+        if axis(1.0, 1).horizon.any():
+            # Steps are longer here than in the run that the multiplier is carried to: what the steps of
+            # a block may do to each other is the same where its length makes up for it.
+            size = max(int(size * (steps / max(total, steps)) ** (1 / 2 - DECAYING)), LEAST_BLOCK)
     middle = grid[1:-1]
     found = dict(zip(middle, objectives(middle), strict=True))
     at_zero = float((axis(1.0, steps).loss.value(y, np.zeros(y.shape)) @ w).sum())

@@ -83,7 +83,7 @@ class CudaEngine:
             return self.memory_limit
         return max(free_memory(self.device) - WORKING_MEMORY, WORKING_MEMORY // 2)
 
-    def cut(self, n_rows: int, *, led: bool) -> Cut:
+    def cut(self, n_rows: int, *, led: int) -> Cut:
         """Gram blocks."""
         return Cut(BLOCK)
 
