@@ -20,7 +20,7 @@ from asset_svm.data import GivenOrder, ShuffledOrder
 from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.many import ManyModels, Splits
 from asset_svm.engines.task import Recipe
-from asset_svm.estimators.search.grid import AUTO_FACTORS, resolve_costs
+from asset_svm.estimators.search.grid import AUTO_FACTORS, MEDIAN_ROWS, resolve_costs, resolve_gammas
 from asset_svm.estimators.search.race import rounds
 from asset_svm.estimators.search.rows import in_single
 from asset_svm.estimators.search.scores import scores
@@ -576,6 +576,38 @@ def test_the_grids_of_numbers_and_of_the_median():
     distances = ((X_MOONS[:, None] - X_MOONS[None]) ** 2).sum(axis=2)
     median = np.median(distances[np.triu_indices(400, 1)])
     np.testing.assert_allclose(search.gammas_, np.array(AUTO_FACTORS) / median)
+
+
+class OnCard:
+    """What a tensor on the card shows of itself; as an array only after a copy to the host."""
+
+    __module__, is_cuda = "torch", True
+
+    def __init__(self, X):
+        self.X, self.shape = X, X.shape
+
+    def __getitem__(self, rows):
+        return OnCard(self.X[rows])
+
+    def __array__(self, *args, **options):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy.")
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.X
+
+
+def test_all_gammas_come_from_one_median_wherever_the_rows_lie():
+    """With more rows than the median looks at, a second one would differ."""
+    X = np.random.default_rng(0).normal(size=(3 * MEDIAN_ROWS, 2))
+    found = resolve_gammas("auto", X, np.random.default_rng(1))
+    np.testing.assert_allclose(np.array(found) / found[0], np.array(AUTO_FACTORS) / AUTO_FACTORS[0])
+    assert resolve_gammas("auto", OnCard(X), np.random.default_rng(1)) == found
 
 
 # The card -------------------------------------------------------------------------------------------
