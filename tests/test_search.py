@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification, make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error
-from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, PredefinedSplit, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
@@ -24,6 +24,7 @@ from asset_svm.estimators.search.grid import AUTO_FACTORS, MEDIAN_ROWS, resolve_
 from asset_svm.estimators.search.race import rounds
 from asset_svm.estimators.search.rows import in_single
 from asset_svm.estimators.search.scores import scores
+from asset_svm.estimators.search.splits import Split, may_race
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.losses import EpsilonInsensitive, Hinge
@@ -445,6 +446,63 @@ def test_cells_search_gamma_and_epsilon():
 def test_a_cell_too_large_is_searched_by_some_of_its_rows():
     search = quick(n_cells=1, memory_limit=1.0, cv=0.3).fit(X_MOONS, Y_MOONS)
     assert search.best_score_ > 0.85
+
+
+# Splits with few rows -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scoring", [None, "f1"])
+@pytest.mark.parametrize(
+    "cv",
+    [
+        [(np.arange(10, 400), np.arange(2)), (np.arange(10, 400), np.arange(2, 10))],
+        [(np.array([0, 1, 2, 3]), np.arange(10, 400))],
+    ],
+)
+@pytest.mark.parametrize("cells", [None, 8])
+def test_a_split_that_would_lose_its_rows_ends_the_race(scoring, cv, cells, monkeypatch):
+    monkeypatch.setattr("asset_svm.estimators.search.race.FEWEST_ROWS", 30)
+    search = quick(gammas=[0.5, 1.0, 2.0], cv=cv, scoring=scoring, n_cells=cells, refit=False)
+    search.fit(X_MOONS, Y_MOONS)
+    assert (search.cv_results_["iter"] == 0).all()
+    assert (search.cv_results_["n_resources"] == 400).all()
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_a_split_that_would_lose_a_class_ends_the_race():
+    splits = [Split(np.arange(300), np.arange(300, 400))]
+    y = np.where(np.arange(400) < 5, 2, Y_MOONS)
+    assert not may_race(splits, np.arange(5, 400), y, classifier=True)
+    assert may_race(splits, np.arange(5, 400), y, classifier=False)
+    assert may_race(splits, np.arange(4, 400), y, classifier=True)
+
+
+@pytest.mark.parametrize(("hidden", "aim"), [(np.s_[:100], "learn from"), (np.s_[100:], "score")])
+def test_a_split_without_weight_is_named(hidden, aim):
+    weight = np.ones(200)
+    weight[hidden] = 0.0
+    search = quick(cv=[(np.arange(100), np.arange(100, 200))])
+    with pytest.raises(ValueError, match=f"number 0, without rows of positive weight to {aim}"):
+        search.fit(X_MOONS[:200], Y_MOONS[:200], sample_weight=weight)
+
+
+def test_a_time_too_short_for_any_score_is_named():
+    """The only cell that there was time for has no held-out rows."""
+    far = np.argsort(X_MOONS[:, 0])[-2:]
+    rest = np.setdiff1d(np.arange(400), far)
+    search = quick(n_cells=10, time_limit=1e-9, cv=[(rest, far)], scoring="f1")
+    with pytest.raises(ValueError, match="time_limit=1e-09 ended the search before"):
+        search.fit(X_MOONS, Y_MOONS)
+
+
+def test_scores_of_too_few_rows_are_not_numbers():
+    decisions = np.ones((3, 0, 1))
+    for scorer in (None, get_scorer("f1")):
+        assert np.isnan(scores(scorer, np.arange(2), None, np.empty(0), decisions)).all()
+    assert np.isnan(scores(None, None, None, np.ones(1), np.ones((3, 1, 1)))).all()
+    search = AssetRegressorCV(Cs=[1.0], cv=LeaveOneOut(), search_iter=1, random_state=0)
+    with pytest.raises(ValueError, match="score of split 0 is not a number"):
+        search.fit(X_MOONS[:20], X_MOONS[:20, 1])
 
 
 # Race, time, progress -------------------------------------------------------------------------------

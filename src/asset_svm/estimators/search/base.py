@@ -20,7 +20,7 @@ from asset_svm.estimators.device import on_host
 from asset_svm.estimators.fitting import FROM_VALIDATION, all_or_nothing, forget
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.monitor import logger, shown
-from asset_svm.estimators.search.cells import CellSearch
+from asset_svm.estimators.search.cells import CellSearch, grow_cells, some_cells
 from asset_svm.estimators.search.grid import (
     Grid,
     resolve_costs,
@@ -29,11 +29,17 @@ from asset_svm.estimators.search.grid import (
 )
 from asset_svm.estimators.search.maps import Found, MapSearch
 from asset_svm.estimators.search.progress import SearchProgress
-from asset_svm.estimators.search.race import rounds
+from asset_svm.estimators.search.race import Round, rounds
 from asset_svm.estimators.search.results import Line, Table
 from asset_svm.estimators.search.rows import in_single
 from asset_svm.estimators.search.scores import check_one_scoring
-from asset_svm.estimators.search.splits import check_folds, draw_splits, restricted
+from asset_svm.estimators.search.splits import (
+    check_filled,
+    check_folds,
+    draw_splits,
+    may_race,
+    restricted,
+)
 from asset_svm.exceptions import NonFiniteError
 
 Watch = Callable[[SearchProgress], bool | None]
@@ -148,15 +154,18 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
         splits = draw_splits(self.cv, whole, seed, classifier=classifier)
         if len(rows.y) < m:
             splits = restricted(splits, rows.index, m)
+            check_filled(splits, "rows of positive weight")
         return splits
 
     def _store(self, table: Table, scorer) -> None:
-        best = table.best_index()
-        if np.isnan(table.means()[best]):
+        if not table.lines:
             raise NonFiniteError(
-                "No candidate of the search has a finite score; scale the columns of X "
+                "No candidate of the search has a finite model; scale the columns of X "
                 "(StandardScaler), or search smaller Cs and gammas."
             )
+        best = table.best_index()
+        if np.isnan(table.means()[best]):
+            raise ValueError(self._why_no_score(table))
         self.cv_results_ = table.cv_results()
         self.scorer_, self.best_index_ = scorer, best
         self.best_params_ = self.cv_results_["params"][best]
@@ -167,6 +176,18 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
         if self.keep_path:
             path = table.lines[table.grid.maps[best // len(table.grid.Cs)]].path
             self.path_coefs_, self.path_map_ = path.coefs, path.feature_map
+
+    def _why_no_score(self, table: Table) -> str:
+        if table.late:
+            return (
+                f"time_limit={self.time_limit:g} ended the search before it had a score of every split;"
+                " raise it, or search fewer candidates."
+            )
+        unscored = np.any([np.isnan(line.scores).any(axis=0) for line in table.lines.values()], axis=0)
+        return (
+            f"The score of split {int(np.argmax(unscored))} is not a number, so that no candidate has "
+            "a mean; hold out more rows in every split (R^2 needs two), or choose another scoring."
+        )
 
     # The model --------------------------------------------------------------------------------
 
@@ -212,7 +233,12 @@ class _Search:
 
     def __init__(self, owner, learner, rows, splits, grid: Grid, scorer, seed, begun, deadline, watch):
         self.owner, self.learner, self.splits = owner, learner, splits
-        self.rows = replace(rows, X=in_single(rows.X))
+        self.cells = None
+        if owner.n_cells is None:
+            self.rows = replace(rows, X=in_single(rows.X))
+        else:  # searched by the CPU
+            self.rows = replace(rows, X=in_single(on_host(rows.X)))
+            self.cells = grow_cells(self.rows.X, owner.n_cells, seed)
         self.grid, self.scorer, self.seed = grid, None if owner.scoring is None else scorer, seed
         self.begun, self.deadline, self.watch = begun, deadline, watch
         self.table = Table(grid, len(splits))
@@ -228,7 +254,7 @@ class _Search:
             gammas = [kernel.gamma]
         else:
             gammas = list(self.grid.gammas)
-        plan = rounds(len(gammas), len(self.rows.y))
+        plan = self._plan(len(gammas))
         epsilons = len(self.grid.epsilons or (0,))
         self.total = epsilons * sum(part.count for part in plan)
         left = list(range(len(gammas)))
@@ -237,25 +263,43 @@ class _Search:
                 left = self._survivors(left, part.count)
             search = self._on(part.share)
             for gamma in left:
-                self._gamma(search, gamma, gammas[gamma], number)
-                if self.stopped or time.perf_counter() > self.deadline:
+                if self.done and self._ends():
                     return self.table
+                self._gamma(search, gamma, gammas[gamma], number)
         return self.table
+
+    def _ends(self) -> bool:
+        """Whether no other map is searched: asked to stop, or without time for it."""
+        self.table.late |= time.perf_counter() > self.deadline
+        return self.stopped or self.table.late
+
+    def _plan(self, n_gammas: int) -> list[Round]:
+        """The rounds of the race, or one where a part of the rows would leave splits without theirs."""
+        m = len(self.rows.y)
+        plan = rounds(n_gammas, m)
+        if len(plan) > 1:
+            kept, classifier = self._kept(plan[0].share), hasattr(self.learner, "classes_")
+            if not may_race(self.splits, kept, self.rows.y, classifier=classifier):
+                return [Round(n_gammas, 1.0)]
+        return plan
+
+    def _kept(self, share: float) -> np.ndarray:
+        """The rows of a round."""
+        if self.cells is not None:
+            return np.concatenate(some_cells(self.cells, share, self.seed))
+        m = len(self.rows.y)
+        rng = np.random.default_rng([self.seed, 7])
+        return np.sort(rng.permutation(m)[: round(share * m)])
 
     def _on(self, share: float):
         """The search of one gamma on a part of the rows (of the cells, where there are any)."""
-        owner = self.owner
-        if owner.n_cells is not None:
-            rows = replace(self.rows, X=in_single(on_host(self.rows.X)))
-            return CellSearch(
-                rows, self.splits, self.grid.Cs, self.scorer, self.seed, owner.n_cells, share
-            )
-        rows, splits = self.rows, self.splits
+        owner, rows, splits = self.owner, self.rows, self.splits
+        if self.cells is not None:
+            groups = some_cells(self.cells, share, self.seed)
+            return CellSearch(rows, splits, self.grid.Cs, self.scorer, self.seed, groups)
         if share < 1.0:
-            m = len(rows.y)
-            rng = np.random.default_rng([self.seed, 7])
-            kept = np.sort(rng.permutation(m)[: round(share * m)])
-            rows, splits = rows.take(kept), restricted(splits, kept, m)
+            kept = self._kept(share)
+            rows, splits = rows.take(kept), restricted(splits, kept, len(rows.y))
         self.learner.set_params(landmarks=owner.landmarks)
         if check.is_integer(owner.n_components):
             count = int(owner.n_components)
@@ -269,7 +313,7 @@ class _Search:
         try:
             for epsilon, found in enumerate(search.lines(learner, self.grid.epsilons, self.deadline)):
                 self._note((number, epsilon), search, found, round_number)
-                if self.stopped or time.perf_counter() > self.deadline:
+                if epsilon + 1 < len(self.grid.epsilons or (0,)) and self._ends():
                     return
         except NonFiniteError as error:
             warnings.warn(
@@ -280,6 +324,7 @@ class _Search:
 
     def _note(self, key: tuple[int, int], search: Any, found: Found, round_number: int) -> None:
         self.done += 1
+        self.table.late |= not found.in_time
         # Models that were cut short are only worth something where there is nothing else.
         if found.in_time or not self.table.lines:
             self.table.lines[key] = Line(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,24 @@ ROUGH_TOLERANCE = 0.03
 """Of the duality gap: scores of held-out rows hardly change below it, sweeps double."""
 
 
+def grow_cells(X: Any, n_cells: Any, seed: int) -> list[np.ndarray]:
+    """The rows of every cell."""
+    m = X.shape[0]
+    rng = np.random.default_rng([seed, 5, 0])
+    with few_threads(0):
+        partition, cells = Partition.grow(X, resolve_cells(n_cells, m), rng)
+    return grouped(np.arange(m), cells, partition.n_cells)
+
+
+def some_cells(groups: list[np.ndarray], share: float, seed: int) -> list[np.ndarray]:
+    """So large a part of them, drawn at random."""
+    if share == 1.0:
+        return groups
+    count = max(round(share * len(groups)), 1)
+    chosen = np.random.default_rng([seed, 7]).permutation(len(groups))[:count]
+    return [groups[number] for number in np.sort(chosen)]
+
+
 @dataclass(frozen=True, eq=False)
 class CellSearch:
     """How the lines of one gamma are searched in cells.
@@ -39,9 +56,8 @@ class CellSearch:
     Cs : array
         Ascending.
     scorer : callable, optional
-    n_cells : int or "auto"
-    share : float
-        The part of the cells that is looked at.
+    groups : list of arrays
+        The rows of the cells that are looked at.
     """
 
     rows: Any
@@ -49,22 +65,7 @@ class CellSearch:
     Cs: np.ndarray
     scorer: Any
     seed: int
-    n_cells: Any
-    share: float
-
-    @cached_property
-    def groups(self) -> list[np.ndarray]:
-        """The rows of the cells that are looked at."""
-        rng = np.random.default_rng([self.seed, 5, 0])
-        m = len(self.rows.y)
-        with few_threads(0):
-            partition, cells = Partition.grow(self.rows.X, resolve_cells(self.n_cells, m), rng)
-        groups = grouped(np.arange(m), cells, partition.n_cells)
-        if self.share < 1.0:
-            count = max(round(self.share * len(groups)), 1)
-            chosen = np.sort(np.random.default_rng([self.seed, 7]).permutation(len(groups))[:count])
-            groups = [groups[number] for number in chosen]
-        return groups
+    groups: list[np.ndarray]
 
     @property
     def n_rows(self) -> int:

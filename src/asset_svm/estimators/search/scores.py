@@ -74,12 +74,19 @@ def check_one_scoring(estimator: Any, scoring: Any) -> Any:
 def scores(
     scorer: Any, classes: np.ndarray | None, X: Any, y: np.ndarray, decisions: np.ndarray
 ) -> np.ndarray:
-    """The score of each of many models with decisions (models, rows, outputs); None: the usual one."""
+    """The score of each of many models with decisions (models, rows, outputs); None: the usual one.
+
+    NaN where there are too few rows for one: none, or one for R^2.
+    """
+    if len(y) == 0:
+        return np.full(len(decisions), np.nan)
     if scorer is not None:
         return np.array([float(scorer(_shown(X, part, classes), X, y)) for part in decisions])
     if classes is not None:
         codes = np.searchsorted(classes, y)
         return np.array([float(np.mean(winner(part) == codes)) for part in decisions])
+    if len(y) == 1:
+        return np.full(len(decisions), np.nan)
     spread = float(((y - y.mean()) ** 2).sum())
     residual = ((decisions[:, :, 0].astype(np.float64) - y) ** 2).sum(axis=1)
     if spread == 0.0:

@@ -12,6 +12,8 @@ from asset_svm.engines.many import Splits
 from asset_svm.estimators.parameters import is_integer, is_number
 
 DEFAULT_FOLDS = 5
+FEWEST_LEFT = 10
+"""Rows to learn from, and to score, that a race leaves to every split: fewer tell little of gamma."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +50,23 @@ def draw_splits(cv: Any, y: np.ndarray, seed: int, *, classifier: bool) -> list[
         return [Split(np.sort(train), np.sort(test))]
     splitter = check_cv(DEFAULT_FOLDS if cv is None else cv, y, classifier=classifier)
     found = []
-    for number, (train, test) in enumerate(splitter.split(np.empty((m, 0)), y)):
-        train, test = (_rows(part, m) for part in (train, test))
-        if len(train) == 0 or len(test) == 0:
-            raise ValueError(
-                f"cv makes a split, number {number}, without rows to "
-                f"{'learn from' if len(train) == 0 else 'score'}; give every split some of both."
-            )
-        found.append(Split(train, test))
+    for train, test in splitter.split(np.empty((m, 0)), y):
+        found.append(Split(_rows(train, m), _rows(test, m)))
     if not found:
         raise ValueError("cv makes no split; give at least one.")
+    check_filled(found, "rows")
     return found
+
+
+def check_filled(splits: list[Split], what: str) -> None:
+    """Raise where a split has none of ``what`` to learn from, or to score."""
+    for number, split in enumerate(splits):
+        for rows, aim in ((split.train, "learn from"), (split.test, "score")):
+            if len(rows) == 0:
+                raise ValueError(
+                    f"cv makes a split, number {number}, without {what} to {aim}; give every split "
+                    "some of both."
+                )
 
 
 def _rows(part: Any, m: int) -> np.ndarray:
@@ -80,6 +88,19 @@ def restricted(splits: list[Split], kept: np.ndarray, m: int) -> list[Split]:
     return [Split(found(split.train), found(split.test)) for split in splits]
 
 
+def may_race(splits: list[Split], kept: np.ndarray, y: np.ndarray, *, classifier: bool) -> bool:
+    """Whether splits of the rows ``kept`` can stand for whole ones: none loses its rows, or a class."""
+    looked = np.zeros(len(y), dtype=bool)
+    looked[kept] = True
+    for split in splits:
+        train = split.train[looked[split.train]]
+        if min(len(train), int(looked[split.test].sum())) < FEWEST_LEFT:
+            return False
+        if classifier and len(np.unique(y[train])) < len(np.unique(y[split.train])):
+            return False
+    return True
+
+
 @dataclass(frozen=True, eq=False)
 class Encoding:
     """The splits as the engines see them, and what is added to the decisions of each."""
@@ -98,8 +119,6 @@ def encode(learner: Any, rows: Any, splits: list[Split]) -> Encoding:
         y, w = rows.y[split.train], rows.sample_weight[split.train]
         factor = learner._class_weights(y, w)
         weight[number, split.train] = w if factor is None else w * factor
-        if not weight[number].any():
-            raise ValueError("Every row that a split learns from has weight 0; set other weights.")
         encoded = learner._encode(y, weight[number, split.train], labels)
         y_max.append(encoded.y_max)
         offset.append(encoded.offset)
