@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification, make_moons
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error
 from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, PredefinedSplit, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
@@ -16,7 +16,8 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV
-from asset_svm.data import GivenOrder, ShuffledOrder
+from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
+from asset_svm.engines.cells import CellProblem
 from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.many import ManyModels, Splits
 from asset_svm.engines.task import Recipe
@@ -211,8 +212,10 @@ def test_float32_models_follow_float64_ones():
     np.testing.assert_array_less(np.abs(narrow.model()[0] - wide.model()[0]) / scale, 1e-4)
 
 
+@pytest.mark.parametrize("order", [GivenOrder(M), ShuffledOrder(M, 3), UniformOrder(M, 3)])
+@pytest.mark.parametrize("average", [None, 50, 0.05])
 @pytest.mark.parametrize("step", ["robust", "strong"])
-def test_splits_together_equal_splits_one_after_the_other(step):
+def test_splits_together_equal_splits_one_after_the_other(step, average, order):
     """The blocked form with rows hidden by model, and the row loop where they cannot be."""
 
     class Together(LocalEngine):
@@ -228,10 +231,10 @@ def test_splits_together_equal_splits_one_after_the_other(step):
     signs = np.sign(V @ rng.normal(size=(D, 3)) + 0.2 * rng.normal(size=(M, 3))).T
     fold = np.arange(M) % 4
     weight = np.where(fold[None, :] == np.arange(4)[:, None], 0.0, rng.uniform(0.5, 2.0, size=M))
-    recipe = Recipe(Hinge(), (1.0,), step=step, free_intercept=step == "robust", average=None)
+    recipe = Recipe(Hinge(), (1.0,), step=step, free_intercept=step == "robust", average=average)
     models = ManyModels(
         Rows(V),
-        GivenOrder(M),
+        order,
         Splits(weight, signs, False, np.ones(4)),
         recipe,
         np.array(CS),
@@ -533,13 +536,37 @@ def test_a_time_limit_ends_the_search_with_the_best_so_far():
     X, y = np.tile(X_MOONS, (10, 1)), np.tile(Y_MOONS, 10)
     search = quick(gammas=list(np.logspace(-3, 2, 30)), search_iter=200, time_limit=0.5, refit=False)
     begun = time.perf_counter()
-    search.fit(X[:2000], y[:2000])
+    with pytest.warns(ConvergenceWarning, match=r"ended the search early: \d+ of 90 candidates"):
+        search.fit(X[:2000], y[:2000])
     assert time.perf_counter() - begun < 10.0
     found = ~np.isnan(search.cv_results_["mean_test_score"])
     assert found.any() and not found.all()
     assert found[search.best_index_]
-    short = quick(search_iter=10_000, time_limit=0.2).fit(X, y)
+    short = quick(search_iter=10_000, time_limit=0.2)
+    with pytest.warns(ConvergenceWarning, match="early: 0 of 3 candidates"):
+        short.fit(X, y)
     assert short.best_score_ > 0.5
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_cells_without_time_take_one_sweep(intercept, monkeypatch):
+    """A large C in a cell of noise would otherwise go on long after the time is up."""
+    sweeps, model = [], CellProblem.model
+
+    def counted(*args, **options):
+        found = model(*args, **options)
+        sweeps.append(found[4])
+        return found
+
+    monkeypatch.setattr(CellProblem, "model", counted)
+    noise = np.random.default_rng(0).integers(0, 2, 400)
+    options = dict(n_cells=1, Cs=[1e2, 1e4], gamma=0.1, fit_intercept=intercept, refit=False)
+    quick(**options).fit(X_MOONS, noise)
+    assert min(sweeps) > 1
+    sweeps.clear()
+    with pytest.warns(ConvergenceWarning, match="early: 0 of 2 candidates"):
+        quick(**options, time_limit=1e-9).fit(X_MOONS, noise)
+    assert max(sweeps) <= 1
 
 
 def test_progress_is_told_and_can_stop_the_search():

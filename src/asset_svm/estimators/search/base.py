@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -166,6 +166,14 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
         best = table.best_index()
         if np.isnan(table.means()[best]):
             raise ValueError(self._why_no_score(table))
+        if table.late:
+            untried = int(np.isnan(table.means()).sum())
+            warnings.warn(
+                f"time_limit={self.time_limit:g} ended the search early: {untried} of "
+                f"{len(table.params())} candidates have no score; raise it, or search fewer.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         self.cv_results_ = table.cv_results()
         self.scorer_, self.best_index_ = scorer, best
         self.best_params_ = self.cv_results_["params"][best]

@@ -92,18 +92,20 @@ class CellSearch:
             0.0,
             learner._free_intercept,
             tol=ROUGH_TOLERANCE,
+            deadline=deadline,
             rough=True,
         )
         engine = learner._host_engine()
         largest = problem.largest(engine.memory())
-        run = _Run(self, problem, encodings, largest, deadline)
+        run = _Run(self, problem, encodings, largest)
         threads = 1 if callable(kernel.name) else max(engine.n_threads, blas_threads())
         done = side_by_side(run.cell, range(len(self.groups)), threads)
+        in_time = all(done) and not problem.is_late
         trained = (time.perf_counter() - begun) / len(encodings)
         for number in range(len(encodings)):
             scored = time.perf_counter()
             found = run.scores(number, done, getattr(learner, "classes_", None))
-            yield Found(found, trained, time.perf_counter() - scored, all(done))
+            yield Found(found, trained, time.perf_counter() - scored, in_time)
 
 
 class _Run:
@@ -115,10 +117,9 @@ class _Run:
         problem: CellProblem,
         encodings: list[Encoding],
         largest: int,
-        deadline: float,
     ):
         self.search, self.encodings, self.largest = search, encodings, largest
-        self.problem, self.deadline = problem, deadline
+        self.problem = problem
         m = len(search.rows.y)
         self.place = np.full((len(search.splits), m), -1)
         for number, split in enumerate(search.splits):
@@ -134,7 +135,7 @@ class _Run:
 
     def cell(self, number: int) -> bool:
         """Decide the held-out rows of a cell; False where there was no time for it."""
-        if number > 0 and time.perf_counter() > self.deadline:
+        if number > 0 and self.problem.is_late:
             return False
         index = self.search.groups[number]
         seed = self.search.seed + number
@@ -177,7 +178,9 @@ class _Run:
         for t, target in enumerate(targets if len(rows) else []):
             beta = None
             for c, C in enumerate(self.search.Cs):
-                beta, b, *_ = problem.model(own, target[rows], C * weight, seed + t, start=beta)
+                beta, b, *_ = problem.model(
+                    own, target[rows], C * weight, seed + t, late=problem.is_late, start=beta
+                )
                 out[c, :, t] = across @ beta.astype(own.dtype) + b
         return out + encoding.offset[f]
 
