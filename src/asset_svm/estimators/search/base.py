@@ -71,6 +71,7 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
         self._learner()._check_parameters()
         resolve_costs(self.Cs)
         check_folds(self.cv)
+        check_one_scoring(self._learner(), self.scoring)
         check.check_flag("refit", self.refit)
         check.check_flag("keep_path", self.keep_path)
         check.check_positive("time_limit", self.time_limit, optional=True)

@@ -6,11 +6,12 @@ scikit-learn's scorer as an estimator that knows its decisions on the held-out r
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 
 from asset_svm.estimators.classifier import winner
 
@@ -61,6 +62,12 @@ def check_one_scoring(estimator: Any, scoring: Any) -> Any:
         raise ValueError(
             f"scoring={scoring!r} is neither a name nor a function; a search has one score, such as "
             'scoring="balanced_accuracy".'
+        )
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        near = get_close_matches(scoring, get_scorer_names(), n=1)
+        raise ValueError(
+            f"scoring={scoring!r} is no score of scikit-learn"
+            f"{f'; did you mean {near[0]!r}?' if near else ', see sklearn.metrics.get_scorer_names().'}"
         )
     scorer = check_scoring(estimator, scoring=scoring)
     if getattr(scorer, "_response_method", None) == "predict_proba":
