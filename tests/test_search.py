@@ -9,10 +9,19 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error
-from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, PredefinedSplit, StratifiedKFold
+from sklearn.metrics import check_scoring, get_scorer, make_scorer, mean_absolute_error
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    PredefinedSplit,
+    StratifiedKFold,
+    train_test_split,
+)
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV
@@ -368,6 +377,58 @@ def test_splits_may_be_folds_fractions_splitters_or_indices():
     assert quick(cv=PredefinedSplit(fold)).fit(X_MOONS, Y_MOONS).n_splits_ == 1
 
 
+def test_a_fraction_is_held_out_as_by_scikit_learn():
+    search = quick(cv=0.25, keep_path=True).fit(X_MOONS, Y_MOONS)
+    seed = check_random_state(0).randint(np.iinfo(np.int32).max)
+    split = train_test_split(np.arange(400), test_size=0.25, random_state=seed, stratify=Y_MOONS)
+    again = quick(cv=[split]).fit(X_MOONS, Y_MOONS)
+    for name in ("split0_test_score", "mean_test_score"):
+        np.testing.assert_array_equal(search.cv_results_[name], again.cv_results_[name])
+
+
+@pytest.mark.parametrize("kind", [AssetClassifierCV, AssetRegressorCV])
+def test_groups_stay_together_and_splitters_see_the_rows(kind):
+    seen = []
+
+    class Watched(GroupKFold):
+        def split(self, X, y=None, groups=None):
+            for train, test in super().split(X, y, groups):
+                seen.append((X, groups[train], groups[test]))
+                yield train, test
+
+    groups = np.arange(400) // 7
+    search = kind(Cs=[1.0], cv=Watched(3), n_components=20, random_state=0, refit=False)
+    search.fit(X_MOONS, Y_MOONS, groups=groups)
+    assert len(seen) == search.n_splits_ == 3
+    for X, train, test in seen:
+        assert X is X_MOONS and not set(train) & set(test)
+    by_indices = clone(search).set_params(cv=list(GroupKFold(3).split(X_MOONS, Y_MOONS, groups)))
+    assert by_indices.fit(X_MOONS, Y_MOONS).best_score_ == search.best_score_
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_mean_absolute_error"])
+def test_scores_of_the_best_model_take_weights(scoring):
+    weight = np.random.default_rng(0).uniform(0.0, 2.0, 400)
+    noisy = np.where(np.arange(400) % 3 == 0, 1 - Y_MOONS, Y_MOONS)
+    for kind in (AssetClassifierCV, AssetRegressorCV):
+        search = kind(Cs=[1.0], cv=3, n_components=20, random_state=0, scoring=scoring)
+        search.fit(X_MOONS, noisy)
+        found = search.score(X_MOONS, noisy, sample_weight=weight)
+        scorer = check_scoring(search.best_estimator_, scoring)
+        expected = scorer(search.best_estimator_, X_MOONS, noisy, sample_weight=weight)
+        assert found == expected != search.score(X_MOONS, noisy)
+
+
+def test_a_split_that_learns_from_one_class_is_named():
+    """As KFold makes them of rows sorted by class; a model of one class scored 0 in silence."""
+    order = np.argsort(Y_MOONS)
+    with pytest.raises(ValueError, match="number 0, that learns from rows of one class, 1"):
+        quick(cv=KFold(2)).fit(X_MOONS[order], Y_MOONS[order])
+    names = np.array(["no", "yes"], dtype=object)[Y_MOONS]
+    with pytest.raises(ValueError, match="of one class, 'no'"):
+        quick(cv=[(np.flatnonzero(Y_MOONS == 0), np.arange(400))]).fit(X_MOONS, names)
+
+
 def test_rows_held_out_are_not_learnt_from():
     """Labels at random: a model that saw the held-out rows would know them."""
     rng = np.random.default_rng(0)
@@ -577,7 +638,7 @@ def test_progress_is_told_and_can_stop_the_search():
         return progress.done == 2
 
     search = quick(gammas=[0.1, 1.0, 10.0])
-    search._fit(X_MOONS, Y_MOONS, None, watch)
+    search._fit(X_MOONS, Y_MOONS, None, watch=watch)
     assert [p.done for p in seen] == [1, 2] and seen[0].total == 3
     assert np.isnan(seen[0].mean_test_score[3:]).all()
     assert seen[1].best_score == search.best_score_
@@ -604,6 +665,14 @@ def test_progress_is_told_and_can_stop_the_search():
         (dict(cv="five"), "cv="),
         (dict(cv=[]), "no split"),
         (dict(cv=[(np.arange(10), [])]), "without rows to score"),
+        (dict(cv=0.0025), "cv=0.0025 holds out 1 of 400 rows.*the 2 classes need one of each"),
+        (dict(cv=0.999), "learns from 0"),
+        (dict(cv=[0.2, 0.3]), r"0.2 of split 0, which is not \(train, test\)"),
+        (dict(cv=[([0.2, 0.3], [1, 2])]), "no numbers of rows"),
+        (dict(cv=GroupKFold(3)), "'groups' parameter should not be None"),
+        (dict(scoring=lambda model, X, y: {"a": 1.0}), r"scoring gave {'a': 1.0}, and a search"),
+        (dict(scoring=lambda model, X, y: None), "scoring gave None"),
+        (dict(scoring=lambda model, X, y: np.ones(2)), "scoring gave array"),
         (dict(scoring=["accuracy", "f1"]), "one score"),
         (dict(scoring="no_such_score"), "no_such_score"),
         (dict(scoring="neg_log_loss"), "needs probabilities"),

@@ -34,6 +34,7 @@ from asset_svm.estimators.search.results import Line, Table
 from asset_svm.estimators.search.rows import in_single
 from asset_svm.estimators.search.scores import check_one_scoring
 from asset_svm.estimators.search.splits import (
+    check_classes,
     check_filled,
     check_folds,
     draw_splits,
@@ -109,7 +110,7 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
 
     # The search -------------------------------------------------------------------------------
 
-    def _fit(self, X, y, sample_weight, watch: Watch | None = None):
+    def _fit(self, X, y, sample_weight, groups=None, watch: Watch | None = None):
         begun = time.perf_counter()
         if isinstance(X, RowSource):
             raise ValueError(
@@ -129,7 +130,7 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
                 if hasattr(learner, name):
                     setattr(self, name, getattr(learner, name))
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            splits = self._splits(y, rows, seed)
+            splits = self._splits(X, y, groups, rows, seed)
             grid = Grid(
                 resolve_costs(self.Cs),
                 resolve_gammas(self.gammas, rows.X, np.random.default_rng([seed, 6])),
@@ -148,14 +149,16 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
                 self.refit_time_ = time.perf_counter() - refitted
         return self
 
-    def _splits(self, y, rows, seed):
+    def _splits(self, X, y, groups, rows, seed):
         """The splits of what was passed to fit, without the rows that have no weight."""
         whole = np.asarray(on_host(y)).ravel()
         m, classifier = len(whole), hasattr(self, "classes_")
-        splits = draw_splits(self.cv, whole, seed, classifier=classifier)
+        splits = draw_splits(self.cv, X, whole, groups, seed, classifier=classifier)
         if len(rows.y) < m:
             splits = restricted(splits, rows.index, m)
             check_filled(splits, "rows of positive weight")
+        if classifier:
+            check_classes(splits, rows.y)
         return splits
 
     def _store(self, table: Table, scorer) -> None:
@@ -222,19 +225,22 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
         """
         return self._best("predict").predict(X)
 
-    def score(self, X, y):
+    def score(self, X, y, sample_weight=None):
         """The score of the refitted model by ``scoring``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Where ``scoring`` takes weights.
 
         Returns
         -------
         score : float
         """
-        return float(self.scorer_(self._best("score"), X, y))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.scorer_(self._best("score"), X, y, **weights))
 
 
 class _Search:

@@ -7,6 +7,7 @@ scikit-learn's scorer as an estimator that knows its decisions on the held-out r
 from __future__ import annotations
 
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def scores(
     if len(y) == 0:
         return np.full(len(decisions), np.nan)
     if scorer is not None:
-        return np.array([float(scorer(_shown(X, part, classes), X, y)) for part in decisions])
+        return np.array([_number(scorer(_shown(X, part, classes), X, y)) for part in decisions])
     if classes is not None:
         codes = np.searchsorted(classes, y)
         return np.array([float(np.mean(winner(part) == codes)) for part in decisions])
@@ -99,6 +100,16 @@ def scores(
     if spread == 0.0:
         return np.where(residual == 0.0, 1.0, 0.0)
     return np.asarray(1.0 - residual / spread)
+
+
+def _number(score: Any) -> float:
+    """What a scorer gave, which may be a user's own function."""
+    if np.ndim(score) == 0 and isinstance(getattr(score, "item", lambda: score)(), Real):
+        return float(score)
+    raise ValueError(
+        f"scoring gave {score!r}, and a search compares numbers; let it return one number, the higher "
+        "the better."
+    )
 
 
 def _shown(X: Any, decisions: np.ndarray, classes: np.ndarray | None) -> Any:

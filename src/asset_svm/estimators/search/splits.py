@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv, train_test_split
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 
 from asset_svm.engines.many import Splits
 from asset_svm.estimators.parameters import is_integer, is_number
@@ -38,24 +39,57 @@ def check_folds(cv: Any) -> None:
     )
 
 
-def draw_splits(cv: Any, y: np.ndarray, seed: int, *, classifier: bool) -> list[Split]:
+def draw_splits(
+    cv: Any, X: Any, y: np.ndarray, groups: Any, seed: int, *, classifier: bool
+) -> list[Split]:
     """The splits of all rows that were passed to fit."""
-    m = len(y)
-    if is_number(cv) and not is_integer(cv):
-        rows = np.arange(m)
-        stratify = None
-        if classifier and np.unique(y, return_counts=True)[1].min() >= 2:
-            stratify = y
-        train, test = train_test_split(rows, test_size=float(cv), random_state=seed, stratify=stratify)
-        return [Split(np.sort(train), np.sort(test))]
-    splitter = check_cv(DEFAULT_FOLDS if cv is None else cv, y, classifier=classifier)
+    pairs = cv
+    if cv is None or is_number(cv) or hasattr(cv, "split"):
+        if is_number(cv) and not is_integer(cv):
+            splitter = _one_split(float(cv), y, seed, classifier=classifier)
+        else:
+            splitter = check_cv(DEFAULT_FOLDS if cv is None else cv, y, classifier=classifier)
+        pairs = splitter.split(X, y, groups=groups)
     found = []
-    for train, test in splitter.split(np.empty((m, 0)), y):
-        found.append(Split(_rows(train, m), _rows(test, m)))
+    for number, pair in enumerate(pairs):
+        try:
+            train, test = pair
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"cv makes {pair!r} of split {number}, which is not (train, test); give the indices of "
+                "rows to learn from and of rows to score, or one fraction of the rows to hold out."
+            ) from None
+        found.append(Split(_rows(train, len(y)), _rows(test, len(y))))
     if not found:
         raise ValueError("cv makes no split; give at least one.")
     check_filled(found, "rows")
     return found
+
+
+def _one_split(fraction: float, y: np.ndarray, seed: int, *, classifier: bool) -> Any:
+    """Hold out a fraction of the rows, of every class where each has two rows or more."""
+    counts = np.unique(y, return_counts=True)[1] if classifier else np.zeros(1)
+    stratified = bool(counts.min() >= 2)
+    held, needed = ceil(fraction * len(y)), len(counts) if stratified else 1
+    if min(held, len(y) - held) < needed:
+        what = f"the {needed} classes need one of each" if stratified else "some are needed for both"
+        raise ValueError(
+            f"cv={fraction:g} holds out {held} of {len(y)} rows and learns from {len(y) - held}, and "
+            f"{what}; choose another fraction, or a number of folds."
+        )
+    kind = StratifiedShuffleSplit if stratified else ShuffleSplit
+    return kind(n_splits=1, test_size=fraction, random_state=seed)
+
+
+def check_classes(splits: list[Split], y: np.ndarray) -> None:
+    """Raise where a split learns from one class: no model can."""
+    for number, split in enumerate(splits):
+        labels = np.unique(y[split.train])
+        if len(labels) == 1:
+            raise ValueError(
+                f"cv makes a split, number {number}, that learns from rows of one class, "
+                f"{labels.tolist()[0]!r}; shuffle the rows, or stratify: cv=StratifiedKFold(5)."
+            )
 
 
 def check_filled(splits: list[Split], what: str) -> None:
@@ -71,6 +105,10 @@ def check_filled(splits: list[Split], what: str) -> None:
 
 def _rows(part: Any, m: int) -> np.ndarray:
     part = np.asarray(part)
+    if part.ndim != 1 or (len(part) and part.dtype.kind not in "biu"):
+        raise ValueError(
+            f"cv makes a split of {part!r}, which are no numbers of rows; give their indices."
+        )
     if part.dtype == bool:
         return np.flatnonzero(part)
     return np.unique(np.arange(m)[part]) if len(part) else np.empty(0, dtype=np.intp)
