@@ -34,7 +34,7 @@ from asset_svm.estimators.search.grid import AUTO_FACTORS, MEDIAN_ROWS, resolve_
 from asset_svm.estimators.search.race import rounds
 from asset_svm.estimators.search.rows import in_single
 from asset_svm.estimators.search.scores import scores
-from asset_svm.estimators.search.splits import Split, may_race
+from asset_svm.estimators.search.splits import Split, draw_splits, may_race
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.losses import EpsilonInsensitive, Hinge
@@ -604,7 +604,7 @@ def test_a_time_limit_ends_the_search_with_the_best_so_far():
     assert found.any() and not found.all()
     assert found[search.best_index_]
     short = quick(search_iter=10_000, time_limit=0.2)
-    with pytest.warns(ConvergenceWarning, match="early: 0 of 3 candidates"):
+    with pytest.warns(ConvergenceWarning, match="early: scores are of fewer steps"):
         short.fit(X, y)
     assert short.best_score_ > 0.5
 
@@ -625,7 +625,7 @@ def test_cells_without_time_take_one_sweep(intercept, monkeypatch):
     quick(**options).fit(X_MOONS, noise)
     assert min(sweeps) > 1
     sweeps.clear()
-    with pytest.warns(ConvergenceWarning, match="early: 0 of 2 candidates"):
+    with pytest.warns(ConvergenceWarning, match="early: scores are of fewer steps"):
         quick(**options, time_limit=1e-9).fit(X_MOONS, noise)
     assert max(sweeps) <= 1
 
@@ -762,6 +762,14 @@ def test_all_gammas_come_from_one_median_wherever_the_rows_lie():
     found = resolve_gammas("auto", X, np.random.default_rng(1))
     np.testing.assert_allclose(np.array(found) / found[0], np.array(AUTO_FACTORS) / AUTO_FACTORS[0])
     assert resolve_gammas("auto", OnCard(X), np.random.default_rng(1)) == found
+
+
+@pytest.mark.parametrize("cv", [3, 0.25, KFold(3)])
+def test_rows_on_the_card_are_split_like_others(cv):
+    found = [draw_splits(cv, X, Y_MOONS, None, 0, classifier=True) for X in (X_MOONS, OnCard(X_MOONS))]
+    for here, there in zip(*found, strict=True):
+        np.testing.assert_array_equal(here.train, there.train)
+        np.testing.assert_array_equal(here.test, there.test)
 
 
 # The card -------------------------------------------------------------------------------------------

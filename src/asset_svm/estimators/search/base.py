@@ -172,9 +172,12 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             raise ValueError(self._why_no_score(table))
         if table.late:
             untried = int(np.isnan(table.means()).sum())
+            what = "scores are of fewer steps or rows than they were to be"
+            if untried:
+                what = f"{untried} of {len(table.params())} candidates have no score"
             warnings.warn(
-                f"time_limit={self.time_limit:g} ended the search early: {untried} of "
-                f"{len(table.params())} candidates have no score; raise it, or search fewer.",
+                f"time_limit={self.time_limit:g} ended the search early: {what}; raise it, or search "
+                "fewer candidates.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
