@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -70,6 +72,22 @@ def test_a_model_file_keeps_the_probabilities(tmp_path, n_classes, scaled, by):
     again = tmp_path / "again.asset"
     asset_svm.save(loaded, again)
     assert np.array_equal(asset_svm.load(again).predict_proba(X), loaded.predict_proba(X))
+
+
+def test_a_frozen_model_with_probabilities_is_saved_as_the_model(tmp_path):
+    pytest.importorskip("safetensors")
+    X, y = rows(2, 300)
+    model = CalibratedClassifierCV(FrozenEstimator(clone(MODEL).fit(X, y)), ensemble=False).fit(X, y)
+    asset_svm.save(model, tmp_path / "m.asset")
+    loaded = asset_svm.load(tmp_path / "m.asset")
+    assert np.abs(loaded.predict_proba(X) - model.predict_proba(X)).max() < 1e-12
+
+
+def test_a_scaler_inside_the_calibration_cannot_be_saved_and_is_told_where_to_go(tmp_path):
+    X, y = rows(2, 300)
+    inside = CalibratedClassifierCV(make_pipeline(StandardScaler(), MODEL), ensemble=False).fit(X, y)
+    with pytest.raises(ValueError, match="put a scaler before the CalibratedClassifierCV"):
+        asset_svm.save(inside, tmp_path / "m.asset")
 
 
 def test_what_cannot_be_saved_is_told(tmp_path):

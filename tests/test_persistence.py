@@ -20,7 +20,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import asset_svm
-from asset_svm import AssetClassifier, AssetRegressor, FourierMap, ModelFileError, NystroemMap
+from asset_svm import (
+    AssetClassifier,
+    AssetClassifierCV,
+    AssetRegressor,
+    FourierMap,
+    ModelFileError,
+    NystroemMap,
+)
 from asset_svm.storage import atomic, container
 
 pytest.importorskip("safetensors")
@@ -123,6 +130,8 @@ def test_what_cannot_be_saved_is_told(tmp_path):
         asset_svm.save(AssetClassifier(approximation=mapped, max_iter=1).fit(X, Y), path)
     with pytest.raises(ValueError, match="PCA and AssetClassifier cannot be saved"):
         asset_svm.save(make_pipeline(PCA(3), AssetClassifier(**COMMON)).fit(X, Y), path)
+    with pytest.raises(ValueError, match=r"AssetClassifierCV cannot be saved.*best_estimator_"):
+        asset_svm.save(AssetClassifierCV(**COMMON).fit(X, Y), path)
     with pytest.raises(ValueError, match="not fitted"):
         asset_svm.save(AssetClassifier(), path)
     options = {**COMMON, "random_state": np.random.RandomState(0)}

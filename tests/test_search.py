@@ -8,22 +8,33 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification, make_moons
-from sklearn.exceptions import NotFittedError
-from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error
-from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, StratifiedKFold
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import check_scoring, get_scorer, make_scorer, mean_absolute_error
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    PredefinedSplit,
+    StratifiedKFold,
+    train_test_split,
+)
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV
-from asset_svm.data import GivenOrder, ShuffledOrder
+from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
+from asset_svm.engines.cells import CellProblem
 from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.many import ManyModels, Splits
 from asset_svm.engines.task import Recipe
-from asset_svm.estimators.search.grid import AUTO_FACTORS, resolve_costs
+from asset_svm.estimators.search.grid import AUTO_FACTORS, MEDIAN_ROWS, resolve_costs, resolve_gammas
 from asset_svm.estimators.search.race import rounds
 from asset_svm.estimators.search.rows import in_single
 from asset_svm.estimators.search.scores import scores
+from asset_svm.estimators.search.splits import Split, draw_splits, may_race
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.losses import EpsilonInsensitive, Hinge
@@ -210,8 +221,10 @@ def test_float32_models_follow_float64_ones():
     np.testing.assert_array_less(np.abs(narrow.model()[0] - wide.model()[0]) / scale, 1e-4)
 
 
+@pytest.mark.parametrize("order", [GivenOrder(M), ShuffledOrder(M, 3), UniformOrder(M, 3)])
+@pytest.mark.parametrize("average", [None, 50, 0.05])
 @pytest.mark.parametrize("step", ["robust", "strong"])
-def test_splits_together_equal_splits_one_after_the_other(step):
+def test_splits_together_equal_splits_one_after_the_other(step, average, order):
     """The blocked form with rows hidden by model, and the row loop where they cannot be."""
 
     class Together(LocalEngine):
@@ -227,10 +240,10 @@ def test_splits_together_equal_splits_one_after_the_other(step):
     signs = np.sign(V @ rng.normal(size=(D, 3)) + 0.2 * rng.normal(size=(M, 3))).T
     fold = np.arange(M) % 4
     weight = np.where(fold[None, :] == np.arange(4)[:, None], 0.0, rng.uniform(0.5, 2.0, size=M))
-    recipe = Recipe(Hinge(), (1.0,), step=step, free_intercept=step == "robust", average=None)
+    recipe = Recipe(Hinge(), (1.0,), step=step, free_intercept=step == "robust", average=average)
     models = ManyModels(
         Rows(V),
-        GivenOrder(M),
+        order,
         Splits(weight, signs, False, np.ones(4)),
         recipe,
         np.array(CS),
@@ -364,6 +377,58 @@ def test_splits_may_be_folds_fractions_splitters_or_indices():
     assert quick(cv=PredefinedSplit(fold)).fit(X_MOONS, Y_MOONS).n_splits_ == 1
 
 
+def test_a_fraction_is_held_out_as_by_scikit_learn():
+    search = quick(cv=0.25, keep_path=True).fit(X_MOONS, Y_MOONS)
+    seed = check_random_state(0).randint(np.iinfo(np.int32).max)
+    split = train_test_split(np.arange(400), test_size=0.25, random_state=seed, stratify=Y_MOONS)
+    again = quick(cv=[split]).fit(X_MOONS, Y_MOONS)
+    for name in ("split0_test_score", "mean_test_score"):
+        np.testing.assert_array_equal(search.cv_results_[name], again.cv_results_[name])
+
+
+@pytest.mark.parametrize("kind", [AssetClassifierCV, AssetRegressorCV])
+def test_groups_stay_together_and_splitters_see_the_rows(kind):
+    seen = []
+
+    class Watched(GroupKFold):
+        def split(self, X, y=None, groups=None):
+            for train, test in super().split(X, y, groups):
+                seen.append((X, groups[train], groups[test]))
+                yield train, test
+
+    groups = np.arange(400) // 7
+    search = kind(Cs=[1.0], cv=Watched(3), n_components=20, random_state=0, refit=False)
+    search.fit(X_MOONS, Y_MOONS, groups=groups)
+    assert len(seen) == search.n_splits_ == 3
+    for X, train, test in seen:
+        assert X is X_MOONS and not set(train) & set(test)
+    by_indices = clone(search).set_params(cv=list(GroupKFold(3).split(X_MOONS, Y_MOONS, groups)))
+    assert by_indices.fit(X_MOONS, Y_MOONS).best_score_ == search.best_score_
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_mean_absolute_error"])
+def test_scores_of_the_best_model_take_weights(scoring):
+    weight = np.random.default_rng(0).uniform(0.0, 2.0, 400)
+    noisy = np.where(np.arange(400) % 3 == 0, 1 - Y_MOONS, Y_MOONS)
+    for kind in (AssetClassifierCV, AssetRegressorCV):
+        search = kind(Cs=[1.0], cv=3, n_components=20, random_state=0, scoring=scoring)
+        search.fit(X_MOONS, noisy)
+        found = search.score(X_MOONS, noisy, sample_weight=weight)
+        scorer = check_scoring(search.best_estimator_, scoring)
+        expected = scorer(search.best_estimator_, X_MOONS, noisy, sample_weight=weight)
+        assert found == expected != search.score(X_MOONS, noisy)
+
+
+def test_a_split_that_learns_from_one_class_is_named():
+    """As KFold makes them of rows sorted by class; a model of one class scored 0 in silence."""
+    order = np.argsort(Y_MOONS)
+    with pytest.raises(ValueError, match="number 0, that learns from rows of one class, 1"):
+        quick(cv=KFold(2)).fit(X_MOONS[order], Y_MOONS[order])
+    names = np.array(["no", "yes"], dtype=object)[Y_MOONS]
+    with pytest.raises(ValueError, match="of one class, 'no'"):
+        quick(cv=[(np.flatnonzero(Y_MOONS == 0), np.arange(400))]).fit(X_MOONS, names)
+
+
 def test_rows_held_out_are_not_learnt_from():
     """Labels at random: a model that saw the held-out rows would know them."""
     rng = np.random.default_rng(0)
@@ -447,6 +512,63 @@ def test_a_cell_too_large_is_searched_by_some_of_its_rows():
     assert search.best_score_ > 0.85
 
 
+# Splits with few rows -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scoring", [None, "f1"])
+@pytest.mark.parametrize(
+    "cv",
+    [
+        [(np.arange(10, 400), np.arange(2)), (np.arange(10, 400), np.arange(2, 10))],
+        [(np.array([0, 1, 2, 3]), np.arange(10, 400))],
+    ],
+)
+@pytest.mark.parametrize("cells", [None, 8])
+def test_a_split_that_would_lose_its_rows_ends_the_race(scoring, cv, cells, monkeypatch):
+    monkeypatch.setattr("asset_svm.estimators.search.race.FEWEST_ROWS", 30)
+    search = quick(gammas=[0.5, 1.0, 2.0], cv=cv, scoring=scoring, n_cells=cells, refit=False)
+    search.fit(X_MOONS, Y_MOONS)
+    assert (search.cv_results_["iter"] == 0).all()
+    assert (search.cv_results_["n_resources"] == 400).all()
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_a_split_that_would_lose_a_class_ends_the_race():
+    splits = [Split(np.arange(300), np.arange(300, 400))]
+    y = np.where(np.arange(400) < 5, 2, Y_MOONS)
+    assert not may_race(splits, np.arange(5, 400), y, classifier=True)
+    assert may_race(splits, np.arange(5, 400), y, classifier=False)
+    assert may_race(splits, np.arange(4, 400), y, classifier=True)
+
+
+@pytest.mark.parametrize(("hidden", "aim"), [(np.s_[:100], "learn from"), (np.s_[100:], "score")])
+def test_a_split_without_weight_is_named(hidden, aim):
+    weight = np.ones(200)
+    weight[hidden] = 0.0
+    search = quick(cv=[(np.arange(100), np.arange(100, 200))])
+    with pytest.raises(ValueError, match=f"number 0, without rows of positive weight to {aim}"):
+        search.fit(X_MOONS[:200], Y_MOONS[:200], sample_weight=weight)
+
+
+def test_a_time_too_short_for_any_score_is_named():
+    """The only cell that there was time for has no held-out rows."""
+    far = np.argsort(X_MOONS[:, 0])[-2:]
+    rest = np.setdiff1d(np.arange(400), far)
+    search = quick(n_cells=10, time_limit=1e-9, cv=[(rest, far)], scoring="f1")
+    with pytest.raises(ValueError, match="time_limit=1e-09 ended the search before"):
+        search.fit(X_MOONS, Y_MOONS)
+
+
+def test_scores_of_too_few_rows_are_not_numbers():
+    decisions = np.ones((3, 0, 1))
+    for scorer in (None, get_scorer("f1")):
+        assert np.isnan(scores(scorer, np.arange(2), None, np.empty(0), decisions)).all()
+    assert np.isnan(scores(None, None, None, np.ones(1), np.ones((3, 1, 1)))).all()
+    search = AssetRegressorCV(Cs=[1.0], cv=LeaveOneOut(), search_iter=1, random_state=0)
+    with pytest.raises(ValueError, match="score of split 0 is not a number"):
+        search.fit(X_MOONS[:20], X_MOONS[:20, 1])
+
+
 # Race, time, progress -------------------------------------------------------------------------------
 
 
@@ -475,13 +597,37 @@ def test_a_time_limit_ends_the_search_with_the_best_so_far():
     X, y = np.tile(X_MOONS, (10, 1)), np.tile(Y_MOONS, 10)
     search = quick(gammas=list(np.logspace(-3, 2, 30)), search_iter=200, time_limit=0.5, refit=False)
     begun = time.perf_counter()
-    search.fit(X[:2000], y[:2000])
+    with pytest.warns(ConvergenceWarning, match=r"ended the search early: \d+ of 90 candidates"):
+        search.fit(X[:2000], y[:2000])
     assert time.perf_counter() - begun < 10.0
     found = ~np.isnan(search.cv_results_["mean_test_score"])
     assert found.any() and not found.all()
     assert found[search.best_index_]
-    short = quick(search_iter=10_000, time_limit=0.2).fit(X, y)
+    short = quick(search_iter=10_000, time_limit=0.2)
+    with pytest.warns(ConvergenceWarning, match="early: scores are of fewer steps"):
+        short.fit(X, y)
     assert short.best_score_ > 0.5
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_cells_without_time_take_one_sweep(intercept, monkeypatch):
+    """A large C in a cell of noise would otherwise go on long after the time is up."""
+    sweeps, model = [], CellProblem.model
+
+    def counted(*args, **options):
+        found = model(*args, **options)
+        sweeps.append(found[4])
+        return found
+
+    monkeypatch.setattr(CellProblem, "model", counted)
+    noise = np.random.default_rng(0).integers(0, 2, 400)
+    options = dict(n_cells=1, Cs=[1e2, 1e4], gamma=0.1, fit_intercept=intercept, refit=False)
+    quick(**options).fit(X_MOONS, noise)
+    assert min(sweeps) > 1
+    sweeps.clear()
+    with pytest.warns(ConvergenceWarning, match="early: scores are of fewer steps"):
+        quick(**options, time_limit=1e-9).fit(X_MOONS, noise)
+    assert max(sweeps) <= 1
 
 
 def test_progress_is_told_and_can_stop_the_search():
@@ -492,7 +638,7 @@ def test_progress_is_told_and_can_stop_the_search():
         return progress.done == 2
 
     search = quick(gammas=[0.1, 1.0, 10.0])
-    search._fit(X_MOONS, Y_MOONS, None, watch)
+    search._fit(X_MOONS, Y_MOONS, None, watch=watch)
     assert [p.done for p in seen] == [1, 2] and seen[0].total == 3
     assert np.isnan(seen[0].mean_test_score[3:]).all()
     assert seen[1].best_score == search.best_score_
@@ -519,6 +665,14 @@ def test_progress_is_told_and_can_stop_the_search():
         (dict(cv="five"), "cv="),
         (dict(cv=[]), "no split"),
         (dict(cv=[(np.arange(10), [])]), "without rows to score"),
+        (dict(cv=0.0025), "cv=0.0025 holds out 1 of 400 rows.*the 2 classes need one of each"),
+        (dict(cv=0.999), "learns from 0"),
+        (dict(cv=[0.2, 0.3]), r"0.2 of split 0, which is not \(train, test\)"),
+        (dict(cv=[([0.2, 0.3], [1, 2])]), "no numbers of rows"),
+        (dict(cv=GroupKFold(3)), "'groups' parameter should not be None"),
+        (dict(scoring=lambda model, X, y: {"a": 1.0}), r"scoring gave {'a': 1.0}, and a search"),
+        (dict(scoring=lambda model, X, y: None), "scoring gave None"),
+        (dict(scoring=lambda model, X, y: np.ones(2)), "scoring gave array"),
         (dict(scoring=["accuracy", "f1"]), "one score"),
         (dict(scoring="no_such_score"), "no_such_score"),
         (dict(scoring="neg_log_loss"), "needs probabilities"),
@@ -576,6 +730,46 @@ def test_the_grids_of_numbers_and_of_the_median():
     distances = ((X_MOONS[:, None] - X_MOONS[None]) ** 2).sum(axis=2)
     median = np.median(distances[np.triu_indices(400, 1)])
     np.testing.assert_allclose(search.gammas_, np.array(AUTO_FACTORS) / median)
+
+
+class OnCard:
+    """What a tensor on the card shows of itself; as an array only after a copy to the host."""
+
+    __module__, is_cuda = "torch", True
+
+    def __init__(self, X):
+        self.X, self.shape = X, X.shape
+
+    def __getitem__(self, rows):
+        return OnCard(self.X[rows])
+
+    def __array__(self, *args, **options):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy.")
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.X
+
+
+def test_all_gammas_come_from_one_median_wherever_the_rows_lie():
+    """With more rows than the median looks at, a second one would differ."""
+    X = np.random.default_rng(0).normal(size=(3 * MEDIAN_ROWS, 2))
+    found = resolve_gammas("auto", X, np.random.default_rng(1))
+    np.testing.assert_allclose(np.array(found) / found[0], np.array(AUTO_FACTORS) / AUTO_FACTORS[0])
+    assert resolve_gammas("auto", OnCard(X), np.random.default_rng(1)) == found
+
+
+@pytest.mark.parametrize("cv", [3, 0.25, KFold(3)])
+def test_rows_on_the_card_are_split_like_others(cv):
+    found = [draw_splits(cv, X, Y_MOONS, None, 0, classifier=True) for X in (X_MOONS, OnCard(X_MOONS))]
+    for here, there in zip(*found, strict=True):
+        np.testing.assert_array_equal(here.train, there.train)
+        np.testing.assert_array_equal(here.test, there.test)
 
 
 # The card -------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import select
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from asset_svm.cli import search_progress
 from asset_svm.cli.main import main
 from asset_svm.cli.options import ELSEWHERE, SEARCH_PARAMETERS
 from asset_svm.cli.search_progress import SearchDisplay, score_lines_of, sparks
+from asset_svm.cli.tune import edges
 from asset_svm.persistence import read_provenance
 from chromium import look_at
 
@@ -118,7 +120,8 @@ def test_every_parameter_of_the_searches_is_an_option():
         (["rows.npz", "--epsilons", "0.1"], "--epsilons is for regression"),
         (["rows-real.npz", "--class-weight", "balanced"], "--class-weight is for classification"),
         (["rows.npz", "--cv", "1"], "cv=1"),
-        (["rows.npz", "--scoring", "beauty"], "beauty"),
+        (["rows.npz", "--scoring", "beauty"], "scoring='beauty' is no score of scikit-learn, see"),
+        (["rows.npz", "--scoring", "acuracy"], "did you mean 'accuracy'?"),
         (
             ["rows.npz", "--scoring", "neg_log_loss", *SMALL],
             "needs probabilities, and models of a",
@@ -136,7 +139,37 @@ def test_an_error_is_one_sentence_and_comes_before_the_search(arguments, said, c
     assert main(["tune", *arguments]) == 2
     told = capsys.readouterr()
     assert told.out == "" and told.err.startswith("asset: ") and told.err.count("\n") == 1
-    assert said in told.err and set(os.listdir()) == before
+    assert said in told.err and set(os.listdir()) == before and len(told.err) < 300
+
+
+@pytest.mark.filterwarnings("always::sklearn.exceptions.ConvergenceWarning")
+def test_a_time_limit_counts_only_what_has_a_score(capsys):
+    """The first gamma of three is the best that has a score; that others are better is not known."""
+    options = ["--n-components", "30", "--Cs", "0.1,1,10,100", "--gammas", "0.05,0.5,5", "--cv", "3"]
+    limited = [*options, "--time-limit", "1e-9", "-o", "m.asset", "--report", "page.html"]
+    assert main(["tune", "rows.npz", *limited]) == 0
+    told = capsys.readouterr()
+    assert "candidates\t4 of 12" in told.out and "8 of 12 candidates have no score" in told.err
+    assert "best gamma is" not in told.err
+    assert read_provenance("m.asset")["search_candidates"] == 4
+    page = Path("page.html").read_text()
+    assert "4 of 12 candidates in" in page and ">nan<" not in page
+
+
+def search_of(scores, **best):
+    """A search with one candidate a score."""
+    ((name, value),) = best.items()
+    values = np.linspace(0.0, 1.0, len(scores))
+    results = {"params": [{name: v} for v in values], "mean_test_score": np.array(scores)}
+    return SimpleNamespace(cv_results_=results, best_params_={name: value})
+
+
+def test_advice_about_edges_is_about_what_was_tried_and_can_be():
+    nan = np.nan
+    assert "largest" in edges(search_of([0.1, 0.2, 0.3, 0.4], gamma=1.0))[0]
+    assert edges(search_of([0.4, 0.3, 0.2, 0.1], epsilon=0.0)) == []
+    assert edges(search_of([0.1, 0.2, 0.3, nan, nan], gamma=0.5)) == []
+    assert edges(search_of([nan, nan, nan, 0.3, 0.4], gamma=1.0)) == []
 
 
 def test_ctrl_c_trains_the_best_so_far(capsys, monkeypatch):

@@ -34,6 +34,7 @@ from asset_svm.estimators.calibration import CalibratedClassifier, calibrated
 from asset_svm.estimators.cells import CellDecision, CellModels, Constant, Nested
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.fitting import results
+from asset_svm.estimators.search.base import SearchEstimator
 from asset_svm.exceptions import ModelFileError
 from asset_svm.storage import container, encoding
 from asset_svm.storage.encoding import Decoder, Encoder
@@ -149,6 +150,11 @@ def _steps(model: Any) -> tuple[Any, Any]:
     estimator, before = calibrated(parts[-1]), parts[:-1]
     if hasattr(estimator, "to_local"):  # trained on a cluster
         estimator = estimator.to_local()
+    if isinstance(estimator, SearchEstimator):
+        raise ValueError(
+            f"A {type(estimator).__name__} cannot be saved, only the model that it found; save its "
+            "best_estimator_."
+        )
     fits = MODELS.get(type(estimator).__name__) is type(estimator) and len(before) <= 1
     if not fits or any(type(part).__name__ not in SCALERS for part in before):
         names = [type(part).__name__ for part in parts]

@@ -48,6 +48,19 @@ def score_lines_of(params: list[dict[str, Any]], mean: Any, deviation: Any) -> l
     ]
 
 
+def scored(search: Any) -> list[dict[str, Any]]:
+    """The candidates that have a score: the time may have ended before the others' turn."""
+    results = search.cv_results_
+    known = np.isfinite(results["mean_test_score"])
+    return [params for params, is_known in zip(results["params"], known, strict=True) if is_known]
+
+
+def shown_count(search: Any) -> str:
+    """Of candidates: 50, or 10 of 50."""
+    count, total = len(scored(search)), len(search.cv_results_["params"])
+    return str(total) if count == total else f"{count} of {total}"
+
+
 def shown_params(params: dict[str, Any]) -> str:
     """C=10, gamma=0.5."""
     return ", ".join(f"{name}={value:.4g}" for name, value in params.items())

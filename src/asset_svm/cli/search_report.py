@@ -15,7 +15,7 @@ from asset_svm.cli.report import (
     page_of,
 )
 from asset_svm.cli.scores import Scores
-from asset_svm.cli.search_progress import ScoreLine, score_lines_of, shown_params
+from asset_svm.cli.search_progress import ScoreLine, score_lines_of, shown_count, shown_params
 from asset_svm.data.scan import Summary
 from asset_svm.pages import Facts, Line, Page, Part, Section, Table, Value, heat_map, line_chart
 
@@ -37,7 +37,7 @@ def search_page(
     """
     page = page_of(
         f"Search report: {path.name}",
-        f"{len(search.cv_results_['params'])} candidates in {search.search_time_:.1f} s, the best "
+        f"{shown_count(search)} candidates in {search.search_time_:.1f} s, the best "
         f"trained in {search.refit_time_:.1f} s",
     )
     page.add(Section("Search", _candidates(search)))
@@ -72,7 +72,7 @@ def _best_of(results: dict[str, Any]) -> Table:
     order = np.argsort(results["rank_test_score"], kind="stable")[:MOST_LISTED]
     names = list(results["params"][0])
     rows: list[list[Value]] = []
-    for i in order:
+    for i in order[np.isfinite(results["mean_test_score"][order])]:
         found = [f"{results['params'][i][name]:.4g}" for name in names]
         scores = [f"{results[key][i]:.5f}" for key in ("mean_test_score", "std_test_score")]
         rows.append([*found, *scores, int(results["n_resources"][i])])

@@ -12,7 +12,7 @@ import numpy as np
 from asset_svm.cli.options import Interrupted, UsageError, parse_seconds
 from asset_svm.cli.run import Run
 from asset_svm.cli.scores import Scores
-from asset_svm.cli.search_progress import SearchDisplay
+from asset_svm.cli.search_progress import SearchDisplay, scored, shown_count
 from asset_svm.cli.tables import model_lines, score_lines, show
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifierCV, AssetRegressorCV
@@ -47,7 +47,7 @@ class Tuning(Run):
         model = self._whole(estimator)
         told = {
             "search_score": search.best_score_,
-            "search_candidates": len(search.cv_results_["params"]),
+            "search_candidates": len(scored(search)),
         }
         path = self._save(model, **told)
         scores = self._test_scores(model)
@@ -102,7 +102,7 @@ class Tuning(Run):
         lines = [[f"best {name}", f"{value:.6g}"] for name, value in search.best_params_.items()]
         lines += [
             ["score", f"{search.best_score_:.5f}"],
-            ["candidates", str(len(search.cv_results_["params"]))],
+            ["candidates", shown_count(search)],
             ["splits", str(search.n_splits_)],
             ["search seconds", f"{search.search_time_:.2f}"],
             ["training seconds", f"{search.refit_time_:.2f}"],
@@ -129,11 +129,15 @@ class Tuning(Run):
 
 
 def edges(search: Any) -> list[str]:
-    """A sentence for every parameter whose best value is the first or the last that was tried."""
+    """A sentence for every parameter whose best value is the first or the last of those to try.
+
+    Not where others on that side were never tried, nor below 0.
+    """
     said = []
     for name, best in search.best_params_.items():
-        tried = sorted({params[name] for params in search.cv_results_["params"]})
-        if len(tried) > 2 and best in (tried[0], tried[-1]):
-            which, way = ("smallest", "smaller") if best == tried[0] else ("largest", "larger")
+        asked = sorted({params[name] for params in search.cv_results_["params"]})
+        tried = {params[name] for params in scored(search)}
+        if len(tried) > 2 and best in (asked[0], asked[-1]) and best > 0.0:
+            which, way = ("smallest", "smaller") if best == asked[0] else ("largest", "larger")
             said.append(f"the best {name} is the {which} that was tried; --{name}s takes {way} ones.")
     return said

@@ -17,7 +17,6 @@ from asset_svm.exceptions import DataError
 
 STANDARD_INPUT = "-"
 _OPENERS: dict[str, Callable[[Path, str], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-SUFFIXES = tuple(_OPENERS)
 
 
 def stripped(path: Path) -> Path:

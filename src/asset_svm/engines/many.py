@@ -212,7 +212,7 @@ class ManyModels:
         """The models of one split, by the engine's own loop."""
         (f,) = splits
         total = self.epochs * self.order.n_rows
-        begin = self._average_from(total)
+        begin = self._visit_of(f, self._average_from(self.epochs * int(self.splits.seen[f])))
         driver = engine.driver(
             self.mapped,
             _RowTargets(self.splits.targets_of(f), len(self.Cs)),
@@ -238,6 +238,16 @@ class ManyModels:
             average = self.recipe.usual_average(decaying=True)
         count = average if isinstance(average, int) else max(round(average * steps), 1)
         return max(steps - count + 1, 1)
+
+    def _visit_of(self, split: int, step: int) -> int:
+        """The visit of a row, counted from 1, that is this step of a split; NEVER where none is."""
+        m, done = self.order.n_rows, 0
+        for start in range(0, self.epochs * m, m):
+            seen = np.flatnonzero(self.splits.weight[split, self.order.rows(start, start + m)] > 0.0)
+            if step <= done + len(seen):
+                return start + int(seen[step - done - 1]) + 1
+            done += len(seen)
+        return NEVER
 
     def _sample(self) -> _Sample:
         """Rows from which D_G and kappa are estimated."""

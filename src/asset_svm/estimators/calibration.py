@@ -15,8 +15,11 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
+
+from asset_svm.estimators.classifier import AssetClassifier
 
 FOLDS = 5
 NEWTON_STEPS = 100
@@ -56,7 +59,15 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         # scikit-learn's sigmoid is expit(-(a decision + b)).
         slope = np.array([-sigmoid.a_ for sigmoid in whole.calibrators])
         offset = np.array([-sigmoid.b_ for sigmoid in whole.calibrators])
-        return cls(whole.estimator)._with(slope, offset)
+        inner = whole.estimator
+        if isinstance(inner, FrozenEstimator):
+            inner = inner.estimator
+        if not isinstance(inner, AssetClassifier):
+            raise ValueError(
+                f"A CalibratedClassifierCV of a {type(inner).__name__} cannot be saved; calibrate an "
+                "AssetClassifier, and put a scaler before the CalibratedClassifierCV, in a Pipeline."
+            )
+        return cls(inner)._with(slope, offset)
 
     def _with(self, slope: np.ndarray, offset: np.ndarray) -> CalibratedClassifier:
         self.classes_, self.slope_, self.offset_ = self.estimator.classes_, slope, offset

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +20,7 @@ from asset_svm.estimators.device import on_host
 from asset_svm.estimators.fitting import FROM_VALIDATION, all_or_nothing, forget
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.monitor import logger, shown
-from asset_svm.estimators.search.cells import CellSearch
+from asset_svm.estimators.search.cells import CellSearch, grow_cells, some_cells
 from asset_svm.estimators.search.grid import (
     Grid,
     resolve_costs,
@@ -29,11 +29,18 @@ from asset_svm.estimators.search.grid import (
 )
 from asset_svm.estimators.search.maps import Found, MapSearch
 from asset_svm.estimators.search.progress import SearchProgress
-from asset_svm.estimators.search.race import rounds
+from asset_svm.estimators.search.race import Round, rounds
 from asset_svm.estimators.search.results import Line, Table
 from asset_svm.estimators.search.rows import in_single
 from asset_svm.estimators.search.scores import check_one_scoring
-from asset_svm.estimators.search.splits import check_folds, draw_splits, restricted
+from asset_svm.estimators.search.splits import (
+    check_classes,
+    check_filled,
+    check_folds,
+    draw_splits,
+    may_race,
+    restricted,
+)
 from asset_svm.exceptions import NonFiniteError
 
 Watch = Callable[[SearchProgress], bool | None]
@@ -65,6 +72,7 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
         self._learner()._check_parameters()
         resolve_costs(self.Cs)
         check_folds(self.cv)
+        check_one_scoring(self._learner(), self.scoring)
         check.check_flag("refit", self.refit)
         check.check_flag("keep_path", self.keep_path)
         check.check_positive("time_limit", self.time_limit, optional=True)
@@ -102,7 +110,7 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
 
     # The search -------------------------------------------------------------------------------
 
-    def _fit(self, X, y, sample_weight, watch: Watch | None = None):
+    def _fit(self, X, y, sample_weight, groups=None, watch: Watch | None = None):
         begun = time.perf_counter()
         if isinstance(X, RowSource):
             raise ValueError(
@@ -122,7 +130,7 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
                 if hasattr(learner, name):
                     setattr(self, name, getattr(learner, name))
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            splits = self._splits(y, rows, seed)
+            splits = self._splits(X, y, groups, rows, seed)
             grid = Grid(
                 resolve_costs(self.Cs),
                 resolve_gammas(self.gammas, rows.X, np.random.default_rng([seed, 6])),
@@ -141,21 +149,37 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
                 self.refit_time_ = time.perf_counter() - refitted
         return self
 
-    def _splits(self, y, rows, seed):
+    def _splits(self, X, y, groups, rows, seed):
         """The splits of what was passed to fit, without the rows that have no weight."""
         whole = np.asarray(on_host(y)).ravel()
         m, classifier = len(whole), hasattr(self, "classes_")
-        splits = draw_splits(self.cv, whole, seed, classifier=classifier)
+        splits = draw_splits(self.cv, X, whole, groups, seed, classifier=classifier)
         if len(rows.y) < m:
             splits = restricted(splits, rows.index, m)
+            check_filled(splits, "rows of positive weight")
+        if classifier:
+            check_classes(splits, rows.y)
         return splits
 
     def _store(self, table: Table, scorer) -> None:
+        if not table.lines:
+            raise NonFiniteError(
+                "No candidate of the search has a finite model; scale the columns of X "
+                "(StandardScaler), or search smaller Cs and gammas."
+            )
         best = table.best_index()
         if np.isnan(table.means()[best]):
-            raise NonFiniteError(
-                "No candidate of the search has a finite score; scale the columns of X "
-                "(StandardScaler), or search smaller Cs and gammas."
+            raise ValueError(self._why_no_score(table))
+        if table.late:
+            untried = int(np.isnan(table.means()).sum())
+            what = "scores are of fewer steps or rows than they were to be"
+            if untried:
+                what = f"{untried} of {len(table.params())} candidates have no score"
+            warnings.warn(
+                f"time_limit={self.time_limit:g} ended the search early: {what}; raise it, or search "
+                "fewer candidates.",
+                ConvergenceWarning,
+                stacklevel=4,
             )
         self.cv_results_ = table.cv_results()
         self.scorer_, self.best_index_ = scorer, best
@@ -167,6 +191,18 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
         if self.keep_path:
             path = table.lines[table.grid.maps[best // len(table.grid.Cs)]].path
             self.path_coefs_, self.path_map_ = path.coefs, path.feature_map
+
+    def _why_no_score(self, table: Table) -> str:
+        if table.late:
+            return (
+                f"time_limit={self.time_limit:g} ended the search before it had a score of every split;"
+                " raise it, or search fewer candidates."
+            )
+        unscored = np.any([np.isnan(line.scores).any(axis=0) for line in table.lines.values()], axis=0)
+        return (
+            f"The score of split {int(np.argmax(unscored))} is not a number, so that no candidate has "
+            "a mean; hold out more rows in every split (R^2 needs two), or choose another scoring."
+        )
 
     # The model --------------------------------------------------------------------------------
 
@@ -192,19 +228,22 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
         """
         return self._best("predict").predict(X)
 
-    def score(self, X, y):
+    def score(self, X, y, sample_weight=None):
         """The score of the refitted model by ``scoring``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Where ``scoring`` takes weights.
 
         Returns
         -------
         score : float
         """
-        return float(self.scorer_(self._best("score"), X, y))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.scorer_(self._best("score"), X, y, **weights))
 
 
 class _Search:
@@ -212,7 +251,12 @@ class _Search:
 
     def __init__(self, owner, learner, rows, splits, grid: Grid, scorer, seed, begun, deadline, watch):
         self.owner, self.learner, self.splits = owner, learner, splits
-        self.rows = replace(rows, X=in_single(rows.X))
+        self.cells = None
+        if owner.n_cells is None:
+            self.rows = replace(rows, X=in_single(rows.X))
+        else:  # searched by the CPU
+            self.rows = replace(rows, X=in_single(on_host(rows.X)))
+            self.cells = grow_cells(self.rows.X, owner.n_cells, seed)
         self.grid, self.scorer, self.seed = grid, None if owner.scoring is None else scorer, seed
         self.begun, self.deadline, self.watch = begun, deadline, watch
         self.table = Table(grid, len(splits))
@@ -228,7 +272,7 @@ class _Search:
             gammas = [kernel.gamma]
         else:
             gammas = list(self.grid.gammas)
-        plan = rounds(len(gammas), len(self.rows.y))
+        plan = self._plan(len(gammas))
         epsilons = len(self.grid.epsilons or (0,))
         self.total = epsilons * sum(part.count for part in plan)
         left = list(range(len(gammas)))
@@ -237,25 +281,43 @@ class _Search:
                 left = self._survivors(left, part.count)
             search = self._on(part.share)
             for gamma in left:
-                self._gamma(search, gamma, gammas[gamma], number)
-                if self.stopped or time.perf_counter() > self.deadline:
+                if self.done and self._ends():
                     return self.table
+                self._gamma(search, gamma, gammas[gamma], number)
         return self.table
+
+    def _ends(self) -> bool:
+        """Whether no other map is searched: asked to stop, or without time for it."""
+        self.table.late |= time.perf_counter() > self.deadline
+        return self.stopped or self.table.late
+
+    def _plan(self, n_gammas: int) -> list[Round]:
+        """The rounds of the race, or one where a part of the rows would leave splits without theirs."""
+        m = len(self.rows.y)
+        plan = rounds(n_gammas, m)
+        if len(plan) > 1:
+            kept, classifier = self._kept(plan[0].share), hasattr(self.learner, "classes_")
+            if not may_race(self.splits, kept, self.rows.y, classifier=classifier):
+                return [Round(n_gammas, 1.0)]
+        return plan
+
+    def _kept(self, share: float) -> np.ndarray:
+        """The rows of a round."""
+        if self.cells is not None:
+            return np.concatenate(some_cells(self.cells, share, self.seed))
+        m = len(self.rows.y)
+        rng = np.random.default_rng([self.seed, 7])
+        return np.sort(rng.permutation(m)[: round(share * m)])
 
     def _on(self, share: float):
         """The search of one gamma on a part of the rows (of the cells, where there are any)."""
-        owner = self.owner
-        if owner.n_cells is not None:
-            rows = replace(self.rows, X=in_single(on_host(self.rows.X)))
-            return CellSearch(
-                rows, self.splits, self.grid.Cs, self.scorer, self.seed, owner.n_cells, share
-            )
-        rows, splits = self.rows, self.splits
+        owner, rows, splits = self.owner, self.rows, self.splits
+        if self.cells is not None:
+            groups = some_cells(self.cells, share, self.seed)
+            return CellSearch(rows, splits, self.grid.Cs, self.scorer, self.seed, groups)
         if share < 1.0:
-            m = len(rows.y)
-            rng = np.random.default_rng([self.seed, 7])
-            kept = np.sort(rng.permutation(m)[: round(share * m)])
-            rows, splits = rows.take(kept), restricted(splits, kept, m)
+            kept = self._kept(share)
+            rows, splits = rows.take(kept), restricted(splits, kept, len(rows.y))
         self.learner.set_params(landmarks=owner.landmarks)
         if check.is_integer(owner.n_components):
             count = int(owner.n_components)
@@ -269,7 +331,7 @@ class _Search:
         try:
             for epsilon, found in enumerate(search.lines(learner, self.grid.epsilons, self.deadline)):
                 self._note((number, epsilon), search, found, round_number)
-                if self.stopped or time.perf_counter() > self.deadline:
+                if epsilon + 1 < len(self.grid.epsilons or (0,)) and self._ends():
                     return
         except NonFiniteError as error:
             warnings.warn(
@@ -280,6 +342,7 @@ class _Search:
 
     def _note(self, key: tuple[int, int], search: Any, found: Found, round_number: int) -> None:
         self.done += 1
+        self.table.late |= not found.in_time
         # Models that were cut short are only worth something where there is nothing else.
         if found.in_time or not self.table.lines:
             self.table.lines[key] = Line(

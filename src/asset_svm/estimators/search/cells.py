@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,24 @@ ROUGH_TOLERANCE = 0.03
 """Of the duality gap: scores of held-out rows hardly change below it, sweeps double."""
 
 
+def grow_cells(X: Any, n_cells: Any, seed: int) -> list[np.ndarray]:
+    """The rows of every cell."""
+    m = X.shape[0]
+    rng = np.random.default_rng([seed, 5, 0])
+    with few_threads(0):
+        partition, cells = Partition.grow(X, resolve_cells(n_cells, m), rng)
+    return grouped(np.arange(m), cells, partition.n_cells)
+
+
+def some_cells(groups: list[np.ndarray], share: float, seed: int) -> list[np.ndarray]:
+    """So large a part of them, drawn at random."""
+    if share == 1.0:
+        return groups
+    count = max(round(share * len(groups)), 1)
+    chosen = np.random.default_rng([seed, 7]).permutation(len(groups))[:count]
+    return [groups[number] for number in np.sort(chosen)]
+
+
 @dataclass(frozen=True, eq=False)
 class CellSearch:
     """How the lines of one gamma are searched in cells.
@@ -39,9 +56,8 @@ class CellSearch:
     Cs : array
         Ascending.
     scorer : callable, optional
-    n_cells : int or "auto"
-    share : float
-        The part of the cells that is looked at.
+    groups : list of arrays
+        The rows of the cells that are looked at.
     """
 
     rows: Any
@@ -49,22 +65,7 @@ class CellSearch:
     Cs: np.ndarray
     scorer: Any
     seed: int
-    n_cells: Any
-    share: float
-
-    @cached_property
-    def groups(self) -> list[np.ndarray]:
-        """The rows of the cells that are looked at."""
-        rng = np.random.default_rng([self.seed, 5, 0])
-        m = len(self.rows.y)
-        with few_threads(0):
-            partition, cells = Partition.grow(self.rows.X, resolve_cells(self.n_cells, m), rng)
-        groups = grouped(np.arange(m), cells, partition.n_cells)
-        if self.share < 1.0:
-            count = max(round(self.share * len(groups)), 1)
-            chosen = np.sort(np.random.default_rng([self.seed, 7]).permutation(len(groups))[:count])
-            groups = [groups[number] for number in chosen]
-        return groups
+    groups: list[np.ndarray]
 
     @property
     def n_rows(self) -> int:
@@ -91,18 +92,20 @@ class CellSearch:
             0.0,
             learner._free_intercept,
             tol=ROUGH_TOLERANCE,
+            deadline=deadline,
             rough=True,
         )
         engine = learner._host_engine()
         largest = problem.largest(engine.memory())
-        run = _Run(self, problem, encodings, largest, deadline)
+        run = _Run(self, problem, encodings, largest)
         threads = 1 if callable(kernel.name) else max(engine.n_threads, blas_threads())
         done = side_by_side(run.cell, range(len(self.groups)), threads)
+        in_time = all(done) and not problem.is_late
         trained = (time.perf_counter() - begun) / len(encodings)
         for number in range(len(encodings)):
             scored = time.perf_counter()
             found = run.scores(number, done, getattr(learner, "classes_", None))
-            yield Found(found, trained, time.perf_counter() - scored, all(done))
+            yield Found(found, trained, time.perf_counter() - scored, in_time)
 
 
 class _Run:
@@ -114,10 +117,9 @@ class _Run:
         problem: CellProblem,
         encodings: list[Encoding],
         largest: int,
-        deadline: float,
     ):
         self.search, self.encodings, self.largest = search, encodings, largest
-        self.problem, self.deadline = problem, deadline
+        self.problem = problem
         m = len(search.rows.y)
         self.place = np.full((len(search.splits), m), -1)
         for number, split in enumerate(search.splits):
@@ -133,7 +135,7 @@ class _Run:
 
     def cell(self, number: int) -> bool:
         """Decide the held-out rows of a cell; False where there was no time for it."""
-        if number > 0 and time.perf_counter() > self.deadline:
+        if number > 0 and self.problem.is_late:
             return False
         index = self.search.groups[number]
         seed = self.search.seed + number
@@ -176,7 +178,9 @@ class _Run:
         for t, target in enumerate(targets if len(rows) else []):
             beta = None
             for c, C in enumerate(self.search.Cs):
-                beta, b, *_ = problem.model(own, target[rows], C * weight, seed + t, start=beta)
+                beta, b, *_ = problem.model(
+                    own, target[rows], C * weight, seed + t, late=problem.is_late, start=beta
+                )
                 out[c, :, t] = across @ beta.astype(own.dtype) + b
         return out + encoding.offset[f]
 

@@ -14,13 +14,14 @@ gammas : list of float, "auto" or None, default=None
     searched on a part of the rows, the better third on three times as many, at most two on all.
 cv : int, float, splitter or iterable, default=None
     Folds (None: 5), a fraction of the rows to hold out once, a splitter of sklearn.model_selection, or
-    (train, test) indices.
+    (train, test) indices. Splitters see X and the ``groups`` of fit.
 scoring : str or callable, default=None
-    As in scikit-learn; None: accuracy, or R^2.
+    One score as in scikit-learn, by predictions or decisions; None: accuracy, or R^2.
 refit : bool, default=True
     Whether the best candidate is trained on all rows, as ``best_estimator_``.
 time_limit : float, default=None
-    Seconds after which the search ends with the best candidate so far; the refit comes after.
+    Seconds after which the search ends with the best candidate so far, and warns; the refit comes
+    after.
 search_iter : int, default=None
     Epochs of the models of the search. None: 5, more on small data (at least 30 000 steps).
 keep_path : bool, default=False

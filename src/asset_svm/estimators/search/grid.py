@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from asset_svm.estimators.device import on_host
 from asset_svm.estimators.parameters import check_choice, is_integer
 
 C_RANGE = (-2.0, 4.0)
@@ -57,7 +58,8 @@ def resolve_gammas(gammas: Any, X: Any, rng: np.random.Generator) -> tuple[float
         return None
     if isinstance(gammas, str):
         check_choice("gammas", gammas, ("auto",))
-        return tuple(factor * median_gamma(X, rng) for factor in AUTO_FACTORS)
+        middle = median_gamma(X, rng)
+        return tuple(factor * middle for factor in AUTO_FACTORS)
     return tuple(_values("gammas", gammas, '"auto", None or a list of numbers above 0').tolist())
 
 
@@ -72,7 +74,7 @@ def resolve_epsilons(epsilons: Any) -> tuple[float, ...] | None:
 def median_gamma(X: Any, rng: np.random.Generator) -> float:
     """1 / the median squared distance between two rows."""
     chosen = np.sort(rng.choice(X.shape[0], size=min(MEDIAN_ROWS, X.shape[0]), replace=False))
-    rows = X[chosen]
+    rows = on_host(X[chosen])
     rows = (rows.toarray() if sp.issparse(rows) else np.asarray(rows)).astype(np.float64)
     square = np.einsum("ij,ij->i", rows, rows)
     distance = square[:, None] + square[None, :] - 2.0 * rows @ rows.T

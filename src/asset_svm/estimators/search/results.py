@@ -28,11 +28,15 @@ class Line:
 
 @dataclass(eq=False)
 class Table:
-    """The lines found so far, by the numbers of gamma and epsilon."""
+    """The lines found so far, by the numbers of gamma and epsilon.
+
+    ``late`` where the time was up before all were tried, or before one of them was finished.
+    """
 
     grid: Grid
     n_splits: int
     lines: dict[tuple[int, int], Line] = field(default_factory=dict)
+    late: bool = False
 
     def means(self) -> np.ndarray:
         """Mean score of every candidate; NaN where it has none."""

@@ -6,11 +6,13 @@ scikit-learn's scorer as an estimator that knows its decisions on the held-out r
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 
 from asset_svm.estimators.classifier import winner
 
@@ -62,6 +64,12 @@ def check_one_scoring(estimator: Any, scoring: Any) -> Any:
             f"scoring={scoring!r} is neither a name nor a function; a search has one score, such as "
             'scoring="balanced_accuracy".'
         )
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        near = get_close_matches(scoring, get_scorer_names(), n=1)
+        raise ValueError(
+            f"scoring={scoring!r} is no score of scikit-learn"
+            f"{f'; did you mean {near[0]!r}?' if near else ', see sklearn.metrics.get_scorer_names().'}"
+        )
     scorer = check_scoring(estimator, scoring=scoring)
     if getattr(scorer, "_response_method", None) == "predict_proba":
         raise ValueError(
@@ -74,17 +82,34 @@ def check_one_scoring(estimator: Any, scoring: Any) -> Any:
 def scores(
     scorer: Any, classes: np.ndarray | None, X: Any, y: np.ndarray, decisions: np.ndarray
 ) -> np.ndarray:
-    """The score of each of many models with decisions (models, rows, outputs); None: the usual one."""
+    """The score of each of many models with decisions (models, rows, outputs); None: the usual one.
+
+    NaN where there are too few rows for one: none, or one for R^2.
+    """
+    if len(y) == 0:
+        return np.full(len(decisions), np.nan)
     if scorer is not None:
-        return np.array([float(scorer(_shown(X, part, classes), X, y)) for part in decisions])
+        return np.array([_number(scorer(_shown(X, part, classes), X, y)) for part in decisions])
     if classes is not None:
         codes = np.searchsorted(classes, y)
         return np.array([float(np.mean(winner(part) == codes)) for part in decisions])
+    if len(y) == 1:
+        return np.full(len(decisions), np.nan)
     spread = float(((y - y.mean()) ** 2).sum())
     residual = ((decisions[:, :, 0].astype(np.float64) - y) ** 2).sum(axis=1)
     if spread == 0.0:
         return np.where(residual == 0.0, 1.0, 0.0)
     return np.asarray(1.0 - residual / spread)
+
+
+def _number(score: Any) -> float:
+    """What a scorer gave, which may be a user's own function."""
+    if np.ndim(score) == 0 and isinstance(getattr(score, "item", lambda: score)(), Real):
+        return float(score)
+    raise ValueError(
+        f"scoring gave {score!r}, and a search compares numbers; let it return one number, the higher "
+        "the better."
+    )
 
 
 def _shown(X: Any, decisions: np.ndarray, classes: np.ndarray | None) -> Any:
