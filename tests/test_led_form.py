@@ -161,7 +161,7 @@ def test_products_with_rows_that_are_not_lifted_are_those_of_the_features(map_na
     np.testing.assert_allclose(V[positions, : phi.dimension], plain.V[chosen], atol=1e-8)
 
 
-@pytest.mark.parametrize(("n_classes", "max_iter"), [(2, 5), (7, 6)])
+@pytest.mark.parametrize(("n_classes", "max_iter"), [(2, 5), (3, 5)])
 def test_many_rows_are_led_and_few_are_not_and_the_objective_is_the_same(
     n_classes, max_iter, monkeypatch
 ):
@@ -185,12 +185,12 @@ def test_many_rows_are_led_and_few_are_not_and_the_objective_is_the_same(
 def test_only_many_shuffled_rows_that_are_visited_seldom_are_led():
     recipe, shuffled = tasks.Recipe(Hinge(), (1e-3,), step="metric"), ShuffledOrder(4096, 0)
     even = Metric(np.ones(100), steepest=0.01, length=1.0)  # 128 steps
-    assert recipe.leads(shuffled, 48, even)
-    assert not recipe.leads(shuffled, 49, even)
+    assert recipe.leads(shuffled, 16, even)
+    assert not recipe.leads(shuffled, 17, even)
     assert not recipe.leads(ShuffledOrder(4095, 0), 1, even)
     assert not recipe.leads(UniformOrder(4096, 0), 1, even)
     assert not recipe.leads(GivenOrder(4096), 1, even)
-    assert not replace(recipe, lam=(1e-3,) * 25).leads(shuffled, 2, even)
+    assert not replace(recipe, lam=(1e-3,) * 9).leads(shuffled, 2, even)
     assert not recipe.leads(shuffled, 1, replace(even, steepest=0.02))
     assert not replace(recipe, step="robust").leads(shuffled, 1, None)
 
@@ -226,7 +226,7 @@ def blobs(rng, m=6000):
     return X, np.sin(2 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=m), 0.125
 
 
-@pytest.mark.parametrize("max_iter", [3, None])
+@pytest.mark.parametrize("max_iter", [3, 16])
 @pytest.mark.parametrize("C", [10.0, 1000.0, 1e5])
 @pytest.mark.parametrize("problem", [waves, clusters, blobs])
 @pytest.mark.parametrize("kind", [AssetClassifier, AssetRegressor])
@@ -315,7 +315,7 @@ def test_the_pilot_finds_the_valley_below_a_plateau(C, seed):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 8)).astype(np.float32)
     y = np.sin(2 * X[:, 0]) + X[:, 1] > 0.2 * rng.normal(size=5000)
-    common = dict(C=C, n_components=200, random_state=seed, fit_intercept=False)
+    common = dict(C=C, n_components=200, random_state=seed, fit_intercept=False, max_iter=16)
     ours = AssetClassifier(**common).fit(X, y).objective_
     grid = [AssetClassifier(step_scale=c, **common).fit(X, y).objective_ for c in (0.1, 0.01, 0.001)]
     assert ours <= 1.02 * min(grid)
