@@ -161,7 +161,7 @@ def test_products_with_rows_that_are_not_lifted_are_those_of_the_features(map_na
     np.testing.assert_allclose(V[positions, : phi.dimension], plain.V[chosen], atol=1e-8)
 
 
-@pytest.mark.parametrize(("n_classes", "max_iter"), [(2, 5), (3, 5)])
+@pytest.mark.parametrize(("n_classes", "max_iter"), [(2, 5), (3, 2)])
 def test_many_rows_are_led_and_few_are_not_and_the_objective_is_the_same(
     n_classes, max_iter, monkeypatch
 ):
@@ -185,8 +185,8 @@ def test_many_rows_are_led_and_few_are_not_and_the_objective_is_the_same(
 def test_only_many_shuffled_rows_that_are_visited_seldom_are_led():
     recipe, shuffled = tasks.Recipe(Hinge(), (1e-3,), step="metric"), ShuffledOrder(4096, 0)
     even = Metric(np.ones(100), steepest=0.01, length=1.0)  # 128 steps
-    assert recipe.leads(shuffled, 16, even)
-    assert not recipe.leads(shuffled, 17, even)
+    assert recipe.leads(shuffled, 6, even)
+    assert not recipe.leads(shuffled, 7, even)
     assert not recipe.leads(ShuffledOrder(4095, 0), 1, even)
     assert not recipe.leads(UniformOrder(4096, 0), 1, even)
     assert not recipe.leads(GivenOrder(4096), 1, even)
@@ -226,7 +226,7 @@ def blobs(rng, m=6000):
     return X, np.sin(2 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=m), 0.125
 
 
-@pytest.mark.parametrize("max_iter", [3, 16])
+@pytest.mark.parametrize("max_iter", [3, 6])
 @pytest.mark.parametrize("C", [10.0, 1000.0, 1e5])
 @pytest.mark.parametrize("problem", [waves, clusters, blobs])
 @pytest.mark.parametrize("kind", [AssetClassifier, AssetRegressor])
@@ -310,12 +310,13 @@ def test_short_features_are_lifted_at_once_and_take_their_own_length():
 
 @pytest.mark.parametrize("C", [1e4, 1e6])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_pilot_finds_the_valley_below_a_plateau(C, seed):
+@pytest.mark.parametrize("max_iter", [6, None])
+def test_the_pilot_finds_the_valley_below_a_plateau(C, seed, max_iter):
     """With large C long steps are all truncated, and do about as well as each other."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 8)).astype(np.float32)
     y = np.sin(2 * X[:, 0]) + X[:, 1] > 0.2 * rng.normal(size=5000)
-    common = dict(C=C, n_components=200, random_state=seed, fit_intercept=False, max_iter=16)
+    common = dict(C=C, n_components=200, random_state=seed, fit_intercept=False, max_iter=max_iter)
     ours = AssetClassifier(**common).fit(X, y).objective_
     grid = [AssetClassifier(step_scale=c, **common).fit(X, y).objective_ for c in (0.1, 0.01, 0.001)]
     assert ours <= 1.02 * min(grid)

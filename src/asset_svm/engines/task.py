@@ -40,7 +40,7 @@ FEWEST_LED = 4096
 """Rows from which on they are led."""
 FEWEST_STEPS = 96
 """Of a block, below which lifting rows costs less."""
-MOST_VISITS = 16
+MOST_VISITS = 6
 """Of a row, by all models and in all epochs, up to which it is led."""
 
 
