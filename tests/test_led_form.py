@@ -41,7 +41,7 @@ def problem(task, map_name, n_components=S):
 
 def driver(
     task, map_name, *, bound=None, order=ShuffledOrder, keep=True, window=None, C=10.0, radius=None,
-    block=BLOCK, n_components=S,
+    block=BLOCK, n_components=S, together=1,
 ):  # fmt: skip
     X, phi, y, targets, loss = problem(task, map_name, n_components)
     V = phi(X)
@@ -58,46 +58,47 @@ def driver(
         ModelAxis.build(loss, [lam], [feasible], [rule]),
         SolverState.zeros(1, phi.dimension, X.dtype),
         Average(window or NoWindow()),
-        cut=Cut(block),
+        cut=Cut(together * block, part=block if together > 1 else 0),
         form="led",
     )
     return run, (V, y, metric, lam, feasible)
 
 
-def expected(run, parts, task, bound, block=BLOCK):
+def expected(run, parts, task, bound, block=BLOCK, together=1):
     V, y, metric, lam, feasible = parts
     T = metric.apply(np.eye(V.shape[1]))
     directions = np.linalg.solve(T, metric.leading())
     return asset_led(
         V, y, run.order.rows(0, N), lam=lam, radius=feasible.radius, bound=bound, T=T,
         leading=directions, beyond=metric.beyond, d_x=8.0, d_g=1.3, horizon=N, block=block, reach=1.5,
-        task=task, epsilon=0.2,
+        task=task, epsilon=0.2, shrink_blocks=together,
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("together", [1, 4])
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("order", [ShuffledOrder, UniformOrder])
 @pytest.mark.parametrize("bound", [None, 5.0])
 @pytest.mark.parametrize("map_name", ["nystroem", "cholesky", "fourier"])
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_it_follows_the_reference_block_by_block(task, map_name, bound, order, keep):
-    run, parts = driver(task, map_name, bound=bound, order=order, keep=keep)
-    assert run.shrink_interval == BLOCK
-    for coef, b in expected(run, parts, task, bound)[BLOCK - 1 :: BLOCK]:
+def test_it_follows_the_reference_block_by_block(task, map_name, bound, order, keep, together):
+    run, parts = driver(task, map_name, bound=bound, order=order, keep=keep, together=together, C=100.0)
+    assert run.shrink_interval == together * BLOCK
+    for coef, b in expected(run, parts, task, bound, together=together)[BLOCK - 1 :: BLOCK]:
         run.advance(BLOCK)
         np.testing.assert_allclose(run.state.coef[0], coef, atol=1e-8 * max(1.0, np.abs(coef).max()))
         assert run.state.intercept[0] == pytest.approx(b, abs=1e-8)
     assert 0.05 < run.take_progress().active[0] / N < 0.95
 
 
-def test_iterates_stay_in_the_ball():
-    run, parts = driver("classification", "nystroem", radius=2.0)
-    iterates = expected(run, parts, "classification", None)
-    assert np.linalg.norm(iterates[-1][0]) == pytest.approx(2.0)
-    run.advance(N)
-    run.settle()
-    run._project()
-    np.testing.assert_allclose(run.state.coef[0], iterates[-1][0], atol=1e-8)
+@pytest.mark.parametrize("together", [1, 4])
+def test_iterates_stay_in_the_ball(together):
+    run, parts = driver("classification", "nystroem", radius=2.0, together=together, C=100.0)
+    iterates = expected(run, parts, "classification", None, together=together)
+    coef, _ = iterates[36 * BLOCK - 1]
+    assert np.linalg.norm(coef) == pytest.approx(2.0)
+    run.advance(36 * BLOCK)
+    np.testing.assert_allclose(run.state.coef[0], coef, atol=1e-8)
 
 
 def test_where_every_direction_leads_it_is_algorithm_1():
@@ -117,10 +118,11 @@ def test_where_every_direction_leads_it_is_algorithm_1():
         np.testing.assert_allclose(ours, coef, atol=1e-7 * max(1.0, np.abs(coef).max()))
 
 
+@pytest.mark.parametrize("together", [1, 4])
 @pytest.mark.parametrize("piece", [1, 7, 50])
-def test_steps_do_not_depend_on_who_asks_when(piece):
-    whole, _ = driver("classification", "nystroem", bound=5.0)
-    pieces, _ = driver("classification", "nystroem", bound=5.0)
+def test_steps_do_not_depend_on_who_asks_when(piece, together):
+    whole, _ = driver("classification", "nystroem", bound=5.0, together=together)
+    pieces, _ = driver("classification", "nystroem", bound=5.0, together=together)
     whole.advance(N)
     while pieces.position < N:
         pieces.advance(min(piece, N - pieces.position))
@@ -128,11 +130,13 @@ def test_steps_do_not_depend_on_who_asks_when(piece):
     assert pieces.take_progress().active[0] == whole.take_progress().active[0]
 
 
-def test_the_average_is_that_of_the_iterates():
+@pytest.mark.parametrize("together", [1, 4])
+def test_the_average_is_that_of_the_iterates(together):
     """Of those between shrinks; with so little regularisation that the shrinks do not show."""
     run, parts = driver(
-        "classification", "nystroem", bound=5.0, window=FractionWindow(0.5, N), C=1e12, radius=1e9
-    )
+        "classification", "nystroem", bound=5.0, window=FractionWindow(0.5, N), C=1e12, radius=1e9,
+        together=together,
+    )  # fmt: skip
     iterates = expected(run, parts, "classification", 5.0)
     run.advance(N)
     eta = 1.0 - np.arange(N // 2, N) / N

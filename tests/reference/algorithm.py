@@ -149,18 +149,20 @@ def asset_led(
     bound=None,
     task="classification",
     epsilon=0.0,
+    shrink_blocks=1,
 ):
     """As ``asset_in_metric`` with H = T^(-2), but rows see only part of the steps of their block.
 
     Within a block of ``block`` steps a margin follows the steps along the orthonormal columns
-    ``leading`` of the space of V T; the rest it sees from the next block on. Projection and shrink
-    end a block. Returns every iterate, in the basis of V T, as if all of a step counted at once.
+    ``leading`` of the space of V T; the rest it sees from the next block on. A projection ends
+    a block, a shrink ``shrink_blocks`` of them. Returns every iterate, in the basis of V T, as if
+    all of a step counted at once.
     """
     rows = V @ T
-    gamma, b = np.zeros(V.shape[1]), 0.0
+    gamma, b, due = np.zeros(V.shape[1]), 0.0, 0.0
     iterates = []
     for begin in range(0, len(order), block):
-        start, seen, due = gamma.copy(), gamma.copy(), 0.0
+        start, seen = gamma.copy(), gamma.copy()
         for j, row in enumerate(order[begin : begin + block], start=begin + 1):
             v = rows[row]
             eta = d_x / (d_g * np.sqrt(horizon)) * (1 - (j - 1) / horizon)
@@ -178,8 +180,10 @@ def asset_led(
                 b = min(max(b - length * factor, -bound), bound)
             due += eta
             iterates.append((gamma.copy(), b))
-        values, vectors = np.linalg.eigh(T @ T)
-        gamma = vectors * np.exp(-lam * due * values) @ vectors.T @ gamma
+        if (begin // block + 1) % shrink_blocks == 0:
+            values, vectors = np.linalg.eigh(T @ T)
+            gamma = vectors * np.exp(-lam * due * values) @ vectors.T @ gamma
+            due = 0.0
         norm = np.sqrt(gamma @ gamma)
         if norm > radius:
             gamma = gamma * (radius / norm)

@@ -174,7 +174,7 @@ class Shard:
         self.rounds, self.done = Rounds(steps, plan.rounds), past.rounds
         cut = engine.cut(m, led=rows.led_steps)
         if plan.n_shards > 1:
-            cut = RoundCut(cut.size, cut.until, cut.later, self.rounds)
+            cut = RoundCut(cut.size, cut.until, cut.later, cut.part, self.rounds)
         state = SolverState.zeros(len(recipe.lam), rows.mapped.dimension, rows.mapped.dtype)
         average = Average(recipe.window(steps, looked_at=False))
         if past.state is not None and past.average is not None:

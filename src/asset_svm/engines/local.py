@@ -220,6 +220,10 @@ class LocalBlock:
         """Features or basis values, (B, d) or (B, s)."""
         return np.asarray(self.matrix[self.positions, : self.source.values_width])
 
+    def part(self, which: slice) -> LocalBlock:
+        """Some of them."""
+        return LocalBlock(self.source, self.matrix, self.positions[which])
+
     def lead(self) -> Array:
         """Leading coordinates, (B, k)."""
         return np.asarray(self.matrix[self.positions, self.source.values_width :])
@@ -228,9 +232,11 @@ class LocalBlock:
         """V coef^T."""
         source = self.source
         weights = coef.astype(source.dtype)
+        few = len(coef) <= FEW_MODELS
         if source.led:
-            weights = np.ascontiguousarray(source.lower(weights))
-        if len(coef) > FEW_MODELS:
+            weights = _one_by_one(source.lower, weights) if few else source.lower(weights)
+            weights = np.ascontiguousarray(weights)
+        if not few:
             return (weights @ self.values.T).astype(np.float64)
         out = np.empty((len(coef), len(self.positions)))
         scattered_margins(self.matrix, self.positions, weights, out)
@@ -241,10 +247,17 @@ class LocalBlock:
         source = self.source
         if len(beta) > FEW_MODELS:
             total = beta.astype(source.dtype) @ self.values
+            total = source.lift(total) if source.led else total
         else:
             total = np.zeros((len(beta), source.values_width), dtype=source.dtype)
             scattered_sums(self.matrix, self.positions, beta, total)
-        return np.asarray(source.lift(total) if source.led else total, dtype=np.float64)
+            total = _one_by_one(source.lift, total) if source.led else total
+        return np.asarray(total, dtype=np.float64)
+
+
+def _one_by_one(change: Callable[[Array], Array], rows: Array) -> Array:
+    """change(rows); few of them are faster alone: BLAS copies the whole matrix for more than one."""
+    return np.concatenate([change(rows[i : i + 1]) for i in range(len(rows))])
 
 
 def mapped_width(phi: Evaluable, lead: bool) -> int:
@@ -290,8 +303,10 @@ class LocalEngine:
         return LocalRows(phi, X, self.block_size, keep=size <= self.memory(), lead=lead)
 
     def cut(self, n_rows: int, *, led: int) -> Cut:
-        """Steps between two looks at the run; of a block in the led form."""
-        return Cut(min(led, self.block_size) if led else LONG_BLOCKS * self.block_size)
+        """Steps between two looks at the run; of ``led`` steps each its parts, where rows are led."""
+        if not led:
+            return Cut(LONG_BLOCKS * self.block_size)
+        return Cut(max(self.block_size // led, 1) * led, part=led)
 
     @contextmanager
     def working(self, rows: BlockRows) -> Iterator[None]:

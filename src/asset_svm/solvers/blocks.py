@@ -24,11 +24,14 @@ class Cut:
         Steps of a block.
     until, later : int
         From step ``until`` on, blocks have ``later`` steps.
+    part : int
+        Steps of a part of a block, where rows are led; 0: a block has one part.
     """
 
     size: int
     until: int = NEVER
     later: int = 0
+    part: int = 0
 
     @property
     def longest(self) -> int:
@@ -61,6 +64,9 @@ class MappedRows(Protocol):
 
 class RowBlock(RowProducts, Protocol):
     """Some mapped rows."""
+
+    def part(self, which: slice) -> RowBlock:
+        """Some of them."""
 
     def lead(self) -> Array:
         """Their leading coordinates, (B, k), where rows are led."""

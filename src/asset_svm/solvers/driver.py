@@ -132,7 +132,7 @@ class Driver:
         self.axis, self.state, self.average = axis, state, average
         self.weight, self.cut, self.form, self.pool = weight, cut, form, pool
         self.length = NEVER if length is None else length
-        self.shrink_interval = axis.shrink_interval(cut.longest)
+        self.shrink_interval = axis.shrink_interval(cut.longest, cut.part)
         self.position = 0
         self.slopes: Slopes | None = None
         self.progress = Progress.zeros(len(axis.lam))
@@ -157,7 +157,7 @@ class Driver:
             self.position = stop
             if stop == turn:
                 self.settle()
-            if stop == min(last, self.length) and self.form == "led":
+            if self._block is not None and self._block.led is not None and not self._block.led.fresh:
                 self._project()
             if stop == last:
                 self.state.fold()
@@ -171,7 +171,7 @@ class Driver:
         self.state.clear_segment()
         self.state.steps[:] = 0
         self.axis, self.average = axis, average
-        self.shrink_interval = axis.shrink_interval(self.cut.longest)
+        self.shrink_interval = axis.shrink_interval(self.cut.longest, self.cut.part)
 
     def settle(self) -> None:
         """Shrink by what is due, where a metric leaves that to the driver."""
@@ -182,7 +182,7 @@ class Driver:
         state.direction[:] = metric.shrink(state.direction, self.axis.lam * state.shrink_due)
         state.shrink_due[:] = 0.0
         if self._block is not None and self._block.led is not None:
-            self._block.led.offset = None
+            self._block.led.fresh = False
 
     def _project(self) -> None:
         """Onto the ball, where a loop leaves that to the driver."""
@@ -213,7 +213,7 @@ class Driver:
             y = self.targets.block(rows)
             weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
             if self.form == "led":
-                led = LedRows.of(cast(BlockRows, self.rows).open(rows), len(y))
+                led = LedRows.of(cast(BlockRows, self.rows).open(rows), len(y), self.cut.part)
                 self._block = Block(first, rows, y, weight, led.lead, np.arange(len(rows)), led)
             else:
                 self._block = Block(first, rows, y, weight, *self.rows.fetch(rows))
@@ -341,20 +341,19 @@ class Driver:
         self, led: LedRows, part: slice, y: Array, weight: Array, margins: Array, slopes: Array
     ) -> None:
         axis, state = self.axis, self.state
-        K = len(y)
-        assert axis.metric is not None
+        K, metric = len(y), axis.metric
+        assert metric is not None
         if (state.scale != 1.0).any():
             state.unscale()
-        offset = led.renew(state.coef)[:, part]
-        steps = np.zeros((2, K, len(led.lead)))  # a and gained, 0 in other parts of the block
+        a, gained = np.zeros((2, *y.shape))
         travelled, eta_sum = np.zeros(K), np.zeros(K)
 
         def run(k: int) -> None:
             state.intercept[k], state.steps[k], eta_sum[k], b_sum, travelled[k] = run_led(
-                led.lead[part],
-                offset[k],
-                y[k],
-                weight,
+                led.lead[here],
+                led.offset[k, here],
+                y[k, done],
+                weight[done],
                 axis.loss.code,
                 axis.loss.epsilon,
                 axis.bound[k],
@@ -362,25 +361,34 @@ class Driver:
                 axis.power,
                 axis.horizon[k],
                 axis.reach,
-                beyond,
+                metric.beyond,
                 self._average_from,
                 led.moved[k],
                 state.intercept[k],
                 state.steps[k],
-                steps[0, k, part],
-                steps[1, k, part],
-                margins[k],
-                slopes[k],
+                a[k, done],
+                gained[k, done],
+                margins[k, done],
+                slopes[k, done],
             )
             state.intercept_total[k] += b_sum
 
-        beyond = axis.metric.beyond
-        self._each_model(run)
-        state.shrink_due += travelled
-        if not self.average.averages:
-            state.direction += led.rows.sums(steps[0]).astype(state.direction.dtype)
-            return
-        sums = led.rows.sums(steps.reshape(2 * K, -1))
-        state.weight += eta_sum
-        state.total += eta_sum[:, None] * state.direction + sums[K:]
-        state.direction += sums[:K].astype(state.direction.dtype)
+        start = part.start
+        while start < part.stop:
+            end = led.end(start)
+            here = slice(start, min(end, part.stop))
+            done = slice(start - part.start, here.stop - part.start)
+            if not led.fresh:
+                led.renew(start, state.coef)
+            self._each_model(run)
+            state.shrink_due += travelled
+            if self.average.averages:
+                state.weight += eta_sum
+                state.total += eta_sum[:, None] * state.direction
+            state.direction += led.rows.part(here).sums(a[:, done]).astype(state.direction.dtype)
+            start = here.stop
+            led.fresh = start < end
+            if start == end and start < part.stop:
+                self._project()
+        if self.average.averages:
+            state.total += led.rows.part(part).sums(gained)

@@ -12,8 +12,9 @@ directions once a block:
     w  += a_t u_t;  b = clip(b - l_t g_t, -B, B)
     coef = coef_0 + lift(sum_t a_t k_t)          at its end, projected onto the ball
 
-``beyond`` stands for what |v|^2 has outside the leading directions: its mean over a sample. Where every
-direction leads, this is Algorithm 1.
+A block is a ``part`` (see ``Cut``) of the rows that the driver fetches together. ``beyond`` stands for
+what |v|^2 has outside the leading directions: its mean over a sample. Where every direction leads,
+this is Algorithm 1.
 
 Averages are those of the iterates coef_0 + sum over the steps so far of a v: with A_t the sum of eta up
 to t, sum_t eta_t coef_t = A_T coef_0 + lift(sum_t a_t (A_T - A_(t-1)) k_t).
@@ -44,36 +45,47 @@ Array = npt.NDArray[Any]
 
 @dataclass(eq=False)
 class LedRows:
-    """The rows of a block, and where its models stand since ``renew``.
+    """The rows of some blocks, fetched together, and where models stand in the one at hand.
 
     Parameters
     ----------
     rows : RowBlock
-    lead : array of shape (B, k)
+    lead : array of shape (n, k)
         u.
-    offset : array of shape (K, B) or None
-        k.lower(coef_0); None: to be renewed.
+    size : int
+        B.
+    offset : array of shape (K, n)
+        k.lower(coef_0) of the rows at hand.
     moved : array of shape (K, k)
         w.
+    fresh : bool
+        Whether offset and w are those of the iterate and the block at hand.
     """
 
     rows: RowBlock
     lead: Array
-    offset: Array | None
+    size: int
+    offset: Array
     moved: Array
+    fresh: bool = False
 
     @classmethod
-    def of(cls, rows: RowBlock, n_models: int) -> LedRows:
+    def of(cls, rows: RowBlock, n_models: int, size: int) -> LedRows:
         """Before the first step."""
         lead = rows.lead()
-        return cls(rows, lead, None, np.zeros((n_models, lead.shape[1]), dtype=lead.dtype))
+        moved = np.zeros((n_models, lead.shape[1]), dtype=lead.dtype)
+        return cls(rows, lead, size or len(lead), np.zeros((n_models, len(lead))), moved)
 
-    def renew(self, coef: Array) -> Array:
-        """The offsets; where they are not there, those of this iterate."""
-        if self.offset is None:
-            self.offset = self.rows.margins(coef)
-            self.moved[:] = 0
-        return self.offset
+    def end(self, start: int) -> int:
+        """Of the block of a row."""
+        return min(start - start % self.size + self.size, len(self.lead))
+
+    def renew(self, start: int, coef: Array) -> None:
+        """Offsets of the rows from ``start`` to the end of its block, at this iterate."""
+        here = slice(start, self.end(start))
+        self.offset[:, here] = self.rows.part(here).margins(coef)
+        self.moved[:] = 0
+        self.fresh = True
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -181,7 +181,7 @@ def choose_step_scale(
             joined,
             SolverState.zeros(len(joined.lam), mapped.dimension, mapped.dtype),
             Average(CountWindow(max(round(average * steps), 1))),
-            cut=Cut(size),
+            cut=cut,
             form="led" if held.led else "row",
             pool=pool,
         )
@@ -194,14 +194,14 @@ def choose_step_scale(
         values = losses + 0.5 * joined.lam * np.einsum("kd,kd->k", plain, plain)
         return values.reshape(len(scales), -1).sum(axis=1)
 
-    size = engine.block_size
-    metric = axis(1.0, 1).metric
+    cut, metric = Cut(engine.block_size), axis(1.0, 1).metric
     if held.led and metric is not None:
-        size = min(size, led_steps(metric))
+        size = led_steps(metric)
         if axis(1.0, 1).horizon.any():
             # Steps are longer here than in the run that the multiplier is carried to: what the steps of
             # a block may do to each other is the same where its length makes up for it.
             size = max(int(size * (steps / max(total, steps)) ** (1 / 2 - DECAYING)), LEAST_BLOCK)
+        cut = Cut(max(engine.block_size // size, 1) * size, part=size)
     middle = grid[1:-1]
     found = dict(zip(middle, objectives(middle), strict=True))
     at_zero = float((axis(1.0, steps).loss.value(y, np.zeros(y.shape)) @ w).sum())

@@ -99,8 +99,8 @@ class ModelAxis:
         """lam as the compiled loop sees it."""
         return self.lam if self.metric is None else np.zeros(len(self.lam))
 
-    def shrink_interval(self, block_size: int) -> int:
-        """After how many steps the driver shrinks.
+    def shrink_interval(self, block_size: int, part: int = 0) -> int:
+        """After how many steps the driver shrinks: those of a block, or of a part of it, or less.
 
         Done once for n steps instead of n times, the shrink of a coordinate by exp(-a) has an error
         of a^2 / 12 in the average: n is halved until a <= 1/2 along the leading directions, or n is
@@ -112,6 +112,8 @@ class ModelAxis:
         steepest = float(self.metric.scale[self.metric.leaders].max()) ** 2
         rate = float((self.lam * self.eta).max()) * steepest
         interval = block_size
+        if part and interval * rate > 0.5:
+            interval = part
         while interval > SHRINK_STEPS and interval * rate > 0.5:
             interval //= 2
         return interval
