@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import datasets as data
 from asset_svm import AssetClassifier, AssetRegressor
-from asset_svm.estimators.learning import Learner
+from asset_svm.estimators.learner import Learner
 from asset_svm.features.diagnostics import frobenius_error
 from asset_svm.kernels import Kernel
 

@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 import asset_svm.engines.cells as cells_engine
-import asset_svm.estimators.cells as cells_module
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.data import OneVsRestTargets, RealTargets
 from asset_svm.engines.cells import CellProblem, best_intercept, solve_cells
+from asset_svm.estimators.cells import Nested
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
@@ -206,7 +206,7 @@ def test_large_cells_get_a_map_of_their_own(monkeypatch, n_classes):
     exact = AssetClassifier(**common).fit(X, y)
     monkeypatch.setattr(cells_engine, "LARGEST_CELL", 100)
     nested = AssetClassifier(**common).fit(X, y)
-    assert isinstance(nested.cells_[0].decisions[0], cells_module.Nested)
+    assert isinstance(nested.cells_[0].decisions[0], Nested)
     assert (nested.predict(X) == exact.predict(X)).mean() > 0.98
     assert nested.objective_ == pytest.approx(exact.objective_, rel=0.05)
 
@@ -349,8 +349,8 @@ def test_memory_limit_decides_what_is_solved_whole():
     common = dict(gamma=2.0, n_cells=1, n_components=50, random_state=0)
     whole = AssetClassifier(**common, memory_limit=10 * 900 * 900 * 8).fit(X, y)
     mapped = AssetClassifier(**common, memory_limit=900 * 100 * 8).fit(X, y)
-    assert not isinstance(whole.cells_[0].decisions[0], cells_module.Nested)
-    assert isinstance(mapped.cells_[0].decisions[0], cells_module.Nested)
+    assert not isinstance(whole.cells_[0].decisions[0], Nested)
+    assert isinstance(mapped.cells_[0].decisions[0], Nested)
 
 
 def test_the_middle_of_the_best_intercepts_is_taken():
@@ -429,4 +429,4 @@ def test_large_numbers_are_told_apart_without_overflow():
 def test_cells_have_fewer_landmarks_than_asked_for_where_they_have_fewer_rows():
     X, _, y, _ = rows(900)
     model = AssetClassifier(n_cells=2, memory_limit=0, n_components=800, random_state=0).fit(X, y)
-    assert isinstance(model.cells_[0].decisions[0], cells_module.Nested)
+    assert isinstance(model.cells_[0].decisions[0], Nested)

@@ -23,7 +23,7 @@ from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.passing import learn_online
-from asset_svm.estimators.streaming import fit_rows, target_type
+from asset_svm.estimators.streaming import check_streamed, fit_rows, target_type
 from asset_svm.persistence import scaler_of, scaler_parts
 from asset_svm.storage.checkpoint import Checkpoint
 
@@ -94,7 +94,7 @@ class Training(Run):
         model = self._model("classification")
         model._check_parameters()
         if self.checkpoint is not None:
-            model._check_stream_fit(checkpoint=True)
+            check_streamed(model, checkpoint=True)
 
     def _check_cluster(self) -> None:
         """Options that do not go with ``--dask``."""

@@ -26,20 +26,17 @@ from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import Part, join
 from asset_svm.dask.work import Encoding
 from asset_svm.estimators.base import Encoded
-from asset_svm.estimators.cells import (
-    CellModels,
-    Constant,
-    FittedCell,
+from asset_svm.estimators.cells import CellModels, Constant
+from asset_svm.estimators.cells.fit import (
     cell_problem,
-    cell_trainer,
     partition_record,
-    partition_seed,
-    resolve_cells,
     store_cells,
     warn_of_gaps,
 )
-from asset_svm.estimators.learning import Rows
+from asset_svm.estimators.cells.partitions import grow_partition, partition_seed, resolve_cells
+from asset_svm.estimators.cells.trainer import CellTrainer, FittedCell
 from asset_svm.estimators.maps import DEFAULT_COMPONENTS, resolve_kernel
+from asset_svm.estimators.rows import Rows
 from asset_svm.features.cells import SAMPLE, Partition, grouped
 from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
@@ -80,7 +77,7 @@ class CellWork:
         problem = cell_problem(self.estimator, rows, encoded, self.kernel, self.lam, self.total_weight)
         numbers, of = np.unique(cells, return_inverse=True)
         groups = dict(zip(numbers.tolist(), grouped(rows.index, of, len(numbers)), strict=True))
-        train = cell_trainer(self.estimator, rows, encoded, problem, groups, self.seed, 1, self.largest)
+        train = CellTrainer(self.estimator, rows, encoded, problem, groups, self.seed, self.largest)
         with few_threads(0):
             return [(number, train(number)) for number in groups]
 
@@ -149,9 +146,7 @@ def fit_cells(
     count = resolve_cells(estimator.n_cells, data.n_rows)
     parts, histories = [], []
     for number in range(estimator.n_partitions):
-        with few_threads(0):
-            rng = np.random.default_rng([data.seed, 5, number])
-            partition, _ = Partition.grow(rows.X, count, rng)
+        partition, _ = grow_partition(rows.X, count, data.seed, number)
         run = _PartitionRun(
             watch, data, partition, replace(work, seed=partition_seed(data.seed, number))
         )

@@ -27,8 +27,9 @@ from asset_svm.engines.averaging import (
 )
 from asset_svm.engines.task import Recipe, Solution, TrainingRows
 from asset_svm.engines.training import check_finite
-from asset_svm.estimators.learning import DEFAULT_EPOCHS, DEFAULT_STEPS, MILD_WEIGHTS
+from asset_svm.estimators.batch import resolve_epochs
 from asset_svm.estimators.monitor import Monitor
+from asset_svm.estimators.rows import resolve_sampling
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.problem import Certificate
 from asset_svm.solvers import SolverState
@@ -80,12 +81,11 @@ class ClusterFit:
         groups = group(sizes, estimator.n_shards or MOST_SHARDS)
         self.sizes = [sum(sizes[k] for k in members) for members in groups]
         shares = np.array(self.sizes) / total
-        epochs = int(estimator.max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // total)))
+        epochs = resolve_epochs(estimator.max_iter, total)
         mean_weight = None if data.even else data.total_weight / total
-        sampling = estimator.sampling
-        if sampling == "auto":
-            mild = data.heaviest <= MILD_WEIGHTS * data.total_weight / total
-            sampling = "shuffle" if estimator._step == "metric" and mild else "uniform"
+        sampling = resolve_sampling(
+            estimator.sampling, estimator._step, data.heaviest, data.total_weight / total
+        )
         if sampling == "uniform":  # rows are drawn by their weights, which shares must then follow
             weights = [sum(data.weights[k] for k in members) for members in groups]
             shares = np.array(weights) / data.total_weight

@@ -23,11 +23,13 @@ from asset_svm.dask.fit import ClusterFit
 from asset_svm.dask.loading import Loaded, load_rows
 from asset_svm.dask.partitions import column_names, is_collection
 from asset_svm.estimators import parameters as check
+from asset_svm.estimators.batch import warn_of_excess
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.fitting import all_or_nothing, forget, results
-from asset_svm.estimators.learning import Learner
+from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.monitor import shown
+from asset_svm.estimators.session import keep_session
 from asset_svm.features import NystroemFeatures
 from asset_svm.features.nystroem import KernelBasis
 
@@ -197,7 +199,7 @@ class DaskLearner(Learner):
             if names is not None:
                 self.feature_names_in_ = names
         if self.n_cells is None:
-            self._warn_of_excess(data.rows, data.encoded)
+            warn_of_excess(self, data.rows, data.encoded)
         return self
 
     def _fit_shards(self, cluster: Watch, X, y, sample_weight, look) -> Loaded:
@@ -212,7 +214,7 @@ class DaskLearner(Learner):
         if data.skipped and hasattr(self, "component_indices_"):
             self.component_indices_ = None  # they would not count those rows
         mean_weight = float(rows.weight.mean())
-        self._keep_session(solution, fit.recipe, fit.phi, fit.metric, mean_weight, encoded, steps)
+        keep_session(self, solution, fit.recipe, fit.phi, fit.metric, mean_weight, encoded, steps)
         self.n_iter_, self.t_, self.lam_ = solution.epochs, steps, data.lam
         self.history_ = solution.history
         self.step_scale_ = solution.step_scale

@@ -17,7 +17,7 @@ from asset_svm.dask.cluster import Watch
 from asset_svm.dask.partitions import Part, Summary, join, partitions, summarise
 from asset_svm.dask.work import Encoding
 from asset_svm.estimators.base import Encoded
-from asset_svm.estimators.learning import Rows
+from asset_svm.estimators.rows import Rows
 
 
 @dataclass(eq=False)

@@ -1,7 +1,7 @@
 """What AssetClassifier and AssetRegressor share: parameters and their translation, decisions.
 
 An estimator validates once, translates its parameters into the paper's objects (``Recipe``), has
-``engines`` do the work (through ``learning``), and stores what comes back.
+``engines`` do the work (through ``learner``), and stores what comes back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.task import Engine, Recipe, StepKind
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.callbacks import CallbackSupportMixin
-from asset_svm.estimators.cells import resolve_cells
+from asset_svm.estimators.cells.partitions import resolve_cells
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.device import (
     card_engine,

@@ -14,7 +14,7 @@ from asset_svm.estimators import parameters as check
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.estimators.documentation import document
-from asset_svm.estimators.learning import Learner
+from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.streaming import fit_rows
 from asset_svm.losses import Hinge
 

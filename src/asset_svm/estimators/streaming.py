@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from asset_svm.estimators.callbacks import EpochCallbacks
 from asset_svm.estimators.fitting import all_or_nothing, forget
 from asset_svm.estimators.monitor import shown
 from asset_svm.estimators.parameters import is_integer
+from asset_svm.estimators.session import keep_session
 from asset_svm.exceptions import DataError
 from asset_svm.solvers import SolverState
 from asset_svm.storage.checkpoint import Checkpoint, SavedRun, SavedState
@@ -79,7 +81,7 @@ def fit_rows(
         raise ValueError("A row source brings its own targets; leave y and sample_weight out.")
     model._check_parameters()
     if checkpoint is not None:
-        model._check_stream_fit(checkpoint=True)
+        check_streamed(model, checkpoint=True)
     resumed = None if checkpoint is None else checkpoint.read_run()
     reread = source.source if isinstance(source, Scanned) else source
     if checkpoint is not None and not reread.rereadable:
@@ -95,7 +97,7 @@ def fit_rows(
             memory_limit=model.memory_limit,
             random_state=model.random_state,
             hold=checkpoint is None,
-            too_large=model._check_stream_fit,
+            too_large=partial(check_streamed, model),
         )
     held, names = scanned.held, scanned.source.feature_names
     if checkpoint is None and held is not None:
@@ -106,6 +108,30 @@ def fit_rows(
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     return model
+
+
+def check_streamed(model: Any, *, checkpoint: bool = False) -> None:
+    """Refuse parameters that need all rows in memory, where a fit reads them a window at a time."""
+    why, instead = "these are too many for it: a fit reads", "raise memory_limit (--memory)"
+    if checkpoint:
+        why, instead = "a run with a checkpoint reads", "leave the checkpoint out"
+    margin = isinstance(model.landmarks, str) and model.landmarks == "margin"
+    odd = {
+        "sampling": (model.sampling == "uniform", 'set sampling="auto"'),
+        "early_stopping": (model.early_stopping, "set max_iter to the epochs you want"),
+        "tol": (model.tol is not None, "set max_iter to the epochs you want"),
+        "warm_start": (model.warm_start, "go on learning with partial_fit"),
+        "n_cells": (model.n_cells is not None, "leave n_cells out"),
+        "n_components": (model.n_components == "auto", "set n_components to a number"),
+        "landmarks": (margin, 'choose others, for example "rpcholesky"'),
+        "device": (model.device == "cuda", 'set device="cpu"'),
+    }
+    for name, (is_odd, advice) in odd.items():
+        if is_odd:
+            raise ValueError(
+                f"{name}={getattr(model, name)!r} needs all rows in memory, and {why} them a window "
+                f"at a time; {advice}, or {instead}."
+            )
 
 
 def scan_for(
@@ -175,7 +201,7 @@ class _Stream:
         """Run all epochs, or go on with them, and store the model."""
         model = self.model
         with all_or_nothing(model), shown(model.verbose):
-            model._check_stream_fit(checkpoint=self.checkpoint is not None)
+            check_streamed(model, checkpoint=self.checkpoint is not None)
             self.begun = time.perf_counter()
             self.deadline = self.begun + model.time_limit if model.time_limit else np.inf
             self.engine = model._host_engine()
@@ -360,8 +386,15 @@ class _Stream:
         forget(model, keep=("n_features_in_", "classes_"))
         model._store(coef, intercept, self.phi, self.encoded)
         steps = session.rows_seen
-        model._keep_session(
-            solution, session.recipe, self.phi, session.metric, session.mean_weight, self.encoded, steps
+        keep_session(
+            model,
+            solution,
+            session.recipe,
+            self.phi,
+            session.metric,
+            session.mean_weight,
+            self.encoded,
+            steps,
         )
         if hasattr(model, "component_indices_"):
             model.component_indices_ = None  # they came from the sample

@@ -26,7 +26,7 @@ def trial(
     metric = None
     if recipe.step == "metric":
         metric = engine.find_metric(phi, rows.X, rows.weight, seed)
-    order, slope_weight = learner._order(rows, seed)
+    order, slope_weight = rows.order(learner.sampling, learner._step, seed)
     epochs = max(TRIAL_EPOCHS, -(-TRIAL_STEPS // len(rows.y)))
     if learner.max_iter is not None:
         epochs = min(epochs, int(learner.max_iter))

@@ -15,13 +15,11 @@ import numpy as np
 
 from asset_svm.engines.cells import CellProblem, side_by_side
 from asset_svm.engines.workers import blas_threads
-from asset_svm.estimators.cells import resolve_cells
+from asset_svm.estimators.cells.partitions import grow_partition, resolve_cells
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.search.maps import Found
 from asset_svm.estimators.search.scores import scores
 from asset_svm.estimators.search.splits import Encoding, Split, encode
-from asset_svm.features.cells import Partition, grouped
-from asset_svm.features.threads import few_threads
 
 ROUGH_TOLERANCE = 0.03
 """Of the duality gap: scores of held-out rows hardly change below it, sweeps double."""
@@ -29,11 +27,7 @@ ROUGH_TOLERANCE = 0.03
 
 def grow_cells(X: Any, n_cells: Any, seed: int) -> list[np.ndarray]:
     """The rows of every cell."""
-    m = X.shape[0]
-    rng = np.random.default_rng([seed, 5, 0])
-    with few_threads(0):
-        partition, cells = Partition.grow(X, resolve_cells(n_cells, m), rng)
-    return grouped(np.arange(m), cells, partition.n_cells)
+    return grow_partition(X, resolve_cells(n_cells, X.shape[0]), seed, 0)[1]
 
 
 def some_cells(groups: list[np.ndarray], share: float, seed: int) -> list[np.ndarray]:

@@ -1,0 +1,118 @@
+"""One fit to all rows, in memory: the map, epochs of steps on the mapped rows, the stored model."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from asset_svm.engines.task import Stopping, TrainingRows
+from asset_svm.engines.training import train
+from asset_svm.estimators.base import Encoded
+from asset_svm.estimators.callbacks import WRAPPER_FRAMES
+from asset_svm.estimators.fitting import FROM_VALIDATION, forget
+from asset_svm.estimators.monitor import Monitor
+from asset_svm.estimators.rows import Rows
+from asset_svm.estimators.session import keep_session, warm_parts
+
+DEFAULT_EPOCHS = 25
+DEFAULT_STEPS = 100_000
+
+
+def resolve_epochs(max_iter: int | None, m: int) -> int:
+    """The epochs over m rows."""
+    return int(max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // m)))
+
+
+def fit_batch(
+    learner: Any, rows: Rows, encoded: Encoded, seed: int, begun: float, watch: Any = None
+) -> tuple[Rows, Encoded]:
+    """Train, and store the model on the learner.
+
+    Returns the rows that it learnt from, and their targets: early stopping holds some out.
+    """
+    held_out = None
+    if learner.early_stopping:
+        kept, out = learner._split(rows.y, seed)
+        held_out = (rows.X[out], rows.y[out], rows.weight[out])
+        rows = rows.take(kept)
+        encoded = learner._encode(rows.y, rows.weight, encoded.labels)
+    engine = learner._engine(rows.X)
+    deadline = begun + learner.time_limit if learner.time_limit else float("inf")
+    told: dict[str, Any] = {}
+    phi, metric, start = warm_parts(learner, rows.X, encoded)
+    if phi is None:
+        phi, told = learner._choose_map(engine, rows, encoded, seed, deadline)
+        if learner._step == "metric":
+            metric = engine.find_metric(phi, rows.X, rows.weight, seed)
+    lam = learner._lam(rows)
+    recipe = learner._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
+    order, slope_weight = rows.order(learner.sampling, learner._step, seed)
+    epochs = resolve_epochs(learner.max_iter, len(rows.y))
+    training = TrainingRows(
+        engine.rows(
+            phi if metric is None else phi.in_metric(metric),
+            rows.X,
+            lead=recipe.leads(order, epochs, metric),
+        ),
+        encoded.targets,
+        order,
+        rows.weight,
+        slope_weight,
+        encoded.y_max,
+        metric,
+    )
+    monitor = Monitor(learner, engine, phi, metric, encoded, held_out, epochs, rows.X, rows.y, watch)
+    stopping = Stopping(
+        epochs,
+        tol=learner.tol,
+        deadline=deadline,
+        after_epoch=monitor,
+        chosen=monitor.chosen,
+        early=learner.early_stopping,
+        watched=monitor.watched,
+    )
+    solution = train(engine, recipe, training, stopping, start=start)
+    steps = solution.steps + (learner.t_ if start is not None else 0)
+    forget(learner, keep=FROM_VALIDATION)
+    learner._store(solution.coef, solution.intercept, phi, encoded)
+    learner.__dict__.update(told)
+    learner._point_to(rows, start is None)
+    keep_session(learner, solution, recipe, phi, metric, float(rows.weight.mean()), encoded, steps)
+    learner.n_iter_, learner.t_, learner.lam_ = solution.epochs, steps, lam
+    learner.history_ = solution.history
+    learner.step_scale_ = solution.step_scale
+    learner.objective_ = float(solution.certificate.objective.sum())
+    learner.dual_gap_ = float(solution.certificate.dual_gap.sum())
+    monitor.finish(solution.coef, solution.intercept)
+    return rows, encoded
+
+
+def warn_of_excess(learner: Any, rows: Rows, encoded: Encoded) -> None:
+    """coef = 0 is a model too: a fit that ends above it has steps too long for its data."""
+    at_zero = 0.0
+    for start in range(0, len(rows.y), 65_536):
+        index = np.arange(start, min(start + 65_536, len(rows.y)))
+        losses = encoded.loss.value(encoded.targets.block(index), np.zeros(len(index)))
+        at_zero += float((losses @ rows.weight[index]).sum()) / float(rows.weight.sum())
+    if learner.objective_ > 2.0 * at_zero and learner.n_iter_ > 0 and learner._step != "strong":
+        warnings.warn(
+            f"The objective {learner.objective_:.3g} is far above that of coef = 0, {at_zero:.3g}; "
+            "scale the columns of X (StandardScaler), raise max_iter, or lower step_scale.",
+            ConvergenceWarning,
+            stacklevel=4 + WRAPPER_FRAMES,
+        )
+
+
+def warn_of_gap(learner: Any) -> None:
+    """Warn where the model is not as near to the optimum as ``tol`` asks for."""
+    if learner.tol is not None and learner.dual_gap_ > learner.tol * learner.objective_:
+        warnings.warn(
+            f"The duality gap is {learner.dual_gap_ / max(learner.objective_, 1e-300):.2g} of the "
+            f"objective after {learner.n_iter_} epochs, above tol={learner.tol:g}; raise max_iter "
+            "or tol.",
+            ConvergenceWarning,
+            stacklevel=4 + WRAPPER_FRAMES,
+        )

@@ -1,0 +1,179 @@
+"""The fit of cells: all cells of every partition, side by side, and the model that they make."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from asset_svm.engines.cells import CellProblem, CellSolution, side_by_side
+from asset_svm.engines.workers import blas_threads
+from asset_svm.estimators.base import Encoded
+from asset_svm.estimators.cells.decision import CellDecision, CellModels
+from asset_svm.estimators.cells.partitions import (
+    grow_partition,
+    partition_seed,
+    resolve_cells,
+    shares,
+)
+from asset_svm.estimators.cells.trainer import CellTrainer, FittedCell
+from asset_svm.estimators.device import on_host, row_type
+from asset_svm.estimators.fitting import FROM_VALIDATION, forget
+from asset_svm.estimators.maps import resolve_kernel
+from asset_svm.estimators.rows import Rows
+from asset_svm.features.cells import Partition
+from asset_svm.kernels import Kernel
+
+
+def fit_cells(estimator: Any, rows: Rows, encoded: Encoded, seed: int, begun: float) -> None:
+    """Train the cells of every partition and store the model on the estimator."""
+    if estimator.early_stopping:
+        raise ValueError(
+            "early_stopping=True looks at one model after every epoch, and cells are solved one "
+            "after the other; set early_stopping=False, or n_cells=None."
+        )
+    card: Any = None
+    if estimator._on_card(rows.X) and not callable(estimator.kernel):
+        card = estimator._engine(rows.X).cells(rows.X)
+    else:
+        rows = replace(rows, X=on_host(rows.X))
+    with nullcontext() if card is None else closing(card):
+        forget(estimator, keep=FROM_VALIDATION)
+        estimator._offset, estimator._stream_seed = encoded.offset, seed
+        kernel, lam = resolve_kernel(estimator, rows.X, rows.uneven), estimator._lam(rows)
+        deadline = begun + estimator.time_limit if estimator.time_limit else float("inf")
+        problem = cell_problem(estimator, rows, encoded, kernel, lam, rows.weight.sum(), deadline)
+        parts, histories = [], []
+        for number in range(estimator.n_partitions):
+            models, fitted = _fit_partition(estimator, rows, encoded, problem, seed, number, card)
+            parts.append(models)
+            histories.append(partition_record(number, fitted, time.perf_counter() - begun))
+            if problem.is_late:
+                break
+    store_cells(estimator, parts, histories, kernel, lam, encoded.targets.n_models, row_type(rows.X))
+    estimator.t_ = estimator.n_iter_ * len(rows.y)
+    if deadline == float("inf"):
+        warn_of_gaps(histories, problem.tol)
+
+
+def _fit_partition(
+    estimator: Any,
+    rows: Rows,
+    encoded: Encoded,
+    problem: CellProblem,
+    seed: int,
+    number: int,
+    card: Any,
+) -> tuple[CellModels, list[FittedCell]]:
+    """The cells of one partition; ``card`` has the same rows, where a card does the work."""
+    host, m = estimator._host_engine(), len(rows.y)
+    count = resolve_cells(estimator.n_cells, m)
+    partition, groups = grow_partition(rows.X, count, seed, number, card or Partition)
+    threads = max(host.n_threads, blas_threads())
+    if callable(problem.kernel.name):
+        threads = 1  # a user's function may not be made for several at a time
+    # Several cells at a time, as memory allows, or, where there are few, several threads in each.
+    memory = (card or host).memory()
+    largest = problem.largest(memory)
+    matrix = problem.entry_bytes * min(max(map(len, groups)), largest) ** 2
+    outer = max(min(threads, memory // max(matrix, 1)), 1) if len(groups) >= 2 * threads else 1
+    train = CellTrainer(
+        estimator,
+        rows,
+        encoded,
+        problem,
+        groups,
+        partition_seed(seed, number),
+        largest,
+        threads // outer,
+    )
+    if card is not None:
+        solved = _solved_by(card, problem, groups, train.seed, largest)
+        train, outer = replace(train, solved=solved, device="cuda"), 1
+    fitted = side_by_side(train, range(len(groups)), outer)
+    decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())
+    return CellModels(partition, decisions, shares(rows.weight, groups), mean, m), fitted
+
+
+def _solved_by(
+    card: Any, problem: CellProblem, groups: list[np.ndarray], seed: int, largest: int
+) -> dict[int, CellSolution]:
+    """The cells that a card solves whole, all at once."""
+    small = [number for number, group in enumerate(groups) if len(group) <= largest]
+    found = card.solve(problem, [groups[c] for c in small], [seed + c for c in small])
+    return dict(zip(small, found, strict=True))
+
+
+def cell_problem(
+    estimator: Any,
+    rows: Rows,
+    encoded: Encoded,
+    kernel: Kernel,
+    lam: float,
+    total_weight: float,
+    deadline: float = float("inf"),
+) -> CellProblem:
+    """What the cells of these rows share; ``total_weight`` is that of all rows there are."""
+    return CellProblem(
+        kernel,
+        rows.X,
+        encoded.targets,
+        encoded.loss,
+        rows.weight / (lam * total_weight),
+        lam,
+        estimator._free_intercept,
+        deadline=deadline,
+        **({} if estimator.tol is None else {"tol": estimator.tol}),
+    )
+
+
+def partition_record(number: int, fitted: Sequence[FittedCell], seconds: float) -> dict[str, Any]:
+    """What the history tells of a partition."""
+    return {
+        "partition": number,
+        "cells": len(fitted),
+        "seconds": seconds,
+        "objective": float(sum(f.objective for f in fitted)),
+        "dual_gap": float(sum(f.dual_gap for f in fitted)),
+        "sweeps": max(f.sweeps for f in fitted),
+        "converged": all(f.converged for f in fitted),
+    }
+
+
+def store_cells(
+    estimator: Any,
+    parts: list[CellModels],
+    histories: list[dict[str, Any]],
+    kernel: Kernel,
+    lam: float,
+    n_models: int,
+    dtype: np.dtype,
+) -> None:
+    """The public face of a model of cells."""
+    estimator._decision = CellDecision(parts, n_models, dtype, alone=callable(kernel.name))
+    estimator.cells_, estimator._cell_kernel = parts, kernel
+    estimator.n_cells_ = int(np.mean([part.partition.n_cells for part in parts]).round())
+    estimator.gamma_ = kernel.gamma
+    estimator.lam_ = lam
+    estimator.history_ = histories
+    estimator.n_iter_ = max(record["sweeps"] for record in histories)
+    estimator.objective_ = float(np.mean([record["objective"] for record in histories]))
+    estimator.dual_gap_ = float(np.mean([record["dual_gap"] for record in histories]))
+
+
+def warn_of_gaps(histories: list[dict[str, Any]], tol: float) -> None:
+    """Warn where cells were not solved to their tolerance."""
+    if not all(record["converged"] for record in histories):
+        sweeps = max(record["sweeps"] for record in histories)
+        warnings.warn(
+            f"Some cells have a duality gap above {tol:g} of their objective after {sweeps} sweeps; "
+            "raise tol, or lower C.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,78 @@
+"""Estimators of one cell: of the same class and parameters as that of all cells, without cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from asset_svm.kernels import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Nested:
+    """The decision of an estimator of one cell, in the columns of all classes.
+
+    Parameters
+    ----------
+    model : estimator
+    columns : array of int, optional
+        The classes that the model knows, where they are not all: the others score -1.
+    n_models : int
+    offset : float
+        What was subtracted from the targets.
+    """
+
+    model: Any
+    columns: np.ndarray | None
+    n_models: int
+    offset: float
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """The (rows, K) decisions."""
+        return self._placed(self.model._decision(X))
+
+    def by(self, engine: Any, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, computed where the engine works."""
+        return self._placed(self.model._decision.by(engine, X))
+
+    def _placed(self, found: np.ndarray) -> np.ndarray:
+        if self.columns is None:
+            return found + found.dtype.type(self.offset)
+        out = np.full((len(found), self.n_models), -1.0, dtype=found.dtype)
+        if len(self.columns) == 2:  # one decision between two of the classes
+            out[:, self.columns] = np.hstack([-found, found])
+        else:
+            out[:, self.columns] = found
+        return out
+
+
+def nested_estimator(estimator: Any, kernel: Kernel, seed: int, lam: float, device: str = "cpu") -> Any:
+    """An estimator like this one for the rows of one cell."""
+    settings = {
+        "n_cells": None,
+        "device": device,
+        "lam": lam,
+        "random_state": seed,
+        "n_jobs": 1,
+        "verbose": 0,
+    }
+    settings |= {"gamma": kernel.gamma, "fit_intercept": estimator._free_intercept, "warm_start": False}
+    if "class_weight" in estimator.get_params(deep=False):
+        settings["class_weight"] = None  # in the weights of the rows already
+    return clone(estimator).set_params(**settings)
+
+
+def nested_targets(y: np.ndarray, encoded: Any) -> np.ndarray:
+    """The targets as an estimator of one cell takes them."""
+    return y if encoded.labels is not None else y - encoded.offset
+
+
+def in_columns(estimator: Any, model: Any, encoded: Any) -> Nested:
+    """The decision of a nested model, in the columns of the estimator."""
+    classes, columns = getattr(estimator, "classes_", None), None
+    if classes is not None and len(model.classes_) < len(classes):
+        columns = np.searchsorted(classes, model.classes_)
+    return Nested(model, columns, encoded.targets.n_models, encoded.offset)

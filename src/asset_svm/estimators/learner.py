@@ -1,0 +1,214 @@
+"""Learner: fit, partial_fit and certify, from what the user passes to stored attributes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from asset_svm.data import GivenOrder
+from asset_svm.engines.certification import certify_rows
+from asset_svm.engines.task import Engine, TrainingRows
+from asset_svm.estimators.base import AssetEstimator, Encoded
+from asset_svm.estimators.batch import fit_batch, warn_of_excess, warn_of_gap
+from asset_svm.estimators.cells.fit import fit_cells
+from asset_svm.estimators.cells.online import learn_batch_in_cells
+from asset_svm.estimators.components import find_components
+from asset_svm.estimators.device import as_type, check_card_targets, on_card, on_host
+from asset_svm.estimators.fitting import all_or_nothing, check_weight, validate_rows
+from asset_svm.estimators.margin import margin_sampler
+from asset_svm.estimators.monitor import shown
+from asset_svm.estimators.online import learn_batch
+from asset_svm.estimators.rows import Rows
+from asset_svm.features import FeatureMap, Metric
+
+
+class Learner(AssetEstimator):
+    """An estimator that learns; subclasses supply the targets."""
+
+    _y_numeric = False
+    t_: int
+    step_scale_: float | None
+
+    def _encode(self, y, weight, known=None, *, first=True) -> Encoded:
+        raise NotImplementedError
+
+    def _class_weights(self, y, weight) -> np.ndarray | None:
+        """The factor of each row's weight that its class brings."""
+        return None
+
+    def _validation_score(self, decisions, y, weight) -> float:
+        raise NotImplementedError
+
+    def _split(self, y, seed) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
+    def _row_losses(self, decisions, y) -> np.ndarray:
+        """What each row adds to the error that users look at."""
+        raise NotImplementedError
+
+    def _importance(self, decisions, y) -> np.ndarray:
+        """How likely each row should be a landmark, by the decisions of a first fit."""
+        raise NotImplementedError
+
+    # Rows and their map -----------------------------------------------------------------------
+
+    def _rows(self, X, y, sample_weight, known=None, *, first: bool) -> tuple[Rows, Encoded] | None:
+        """Checked rows of positive weight, and their targets; None where there are none."""
+        if on_card(X):
+            X, y = self._checked(X, reset=first), check_card_targets(X, y, numeric=self._y_numeric)
+        else:
+            X, y = validate_rows(self, X, y, reset=first, y_numeric=self._y_numeric)
+        weight = check_weight(on_host(sample_weight), y)
+        rows = Rows(X, y, weight, weight, np.arange(len(y)))
+        rows = rows.take(np.flatnonzero(weight))
+        if len(rows.y) == 0:
+            return None
+        encoded = self._encode(rows.y, rows.weight, known, first=first)
+        factor = self._class_weights(rows.y, rows.weight)
+        if factor is not None:
+            rows = replace(rows, weight=rows.weight * factor)
+            rows = rows.take(np.flatnonzero(rows.weight))
+            if len(rows.y) == 0:
+                return None
+            encoded = self._encode(rows.y, rows.weight, encoded.labels, first=first)
+        return rows, encoded
+
+    def _lam(self, rows: Rows) -> float:
+        return float(self.lam) if self.lam is not None else 1.0 / (self.C * rows.weight.sum())
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _choose_map(
+        self,
+        engine: Engine,
+        rows: Rows,
+        encoded: Encoded,
+        seed: int,
+        deadline=float("inf"),
+        *,
+        batch=False,
+    ) -> tuple[FeatureMap, dict[str, Any]]:
+        """The map for these rows, and what there is to tell of the trials that led to it."""
+        count, told = None, {}
+        if isinstance(self.approximation, str) and self.n_components == "auto":
+            count, records = find_components(self, engine, rows, encoded, seed, deadline)
+            told = {"component_search_": records}
+        margin = partial(margin_sampler, self, engine, rows, encoded, seed)
+        phi = self._draw_map(
+            engine, rows.X, rows.uneven, seed, batch=batch, n_components=count, margin=margin
+        )
+        return phi, told
+
+    def _point_to(self, rows: Rows, drawn: bool) -> None:
+        """Let ``component_indices_`` mean rows of what the user passed, if the map is from there."""
+        indices = getattr(self, "component_indices_", None)
+        if indices is None:
+            return
+        ours = drawn and not hasattr(self.approximation, "features_")
+        self.component_indices_ = rows.index[indices] if ours else indices
+
+    # All rows at once -------------------------------------------------------------------------
+
+    def _fit(self, X, y, sample_weight, watch=None):
+        begun = time.perf_counter()
+        with all_or_nothing(self), shown(self.verbose):
+            self._check_parameters()
+            found = self._rows(X, y, sample_weight, first=True)
+            if found is None:
+                raise ValueError("Every row has weight 0; give some row a positive weight.")
+            rows, encoded = found
+            if self.n_cells is not None:
+                fit_cells(self, rows, encoded, self._seed(), begun)
+                return self
+            rows, encoded = fit_batch(self, rows, encoded, self._seed(), begun, watch)
+        warn_of_excess(self, rows, encoded)
+        warn_of_gap(self)
+        return self
+
+    def certify(self, X, y, sample_weight=None) -> tuple[float, float]:
+        """How far this model is from the optimum of (PL) on given rows.
+
+        Solves a smoothed dual near the model: a tight bound, where ``dual_gap_`` after a fit on few
+        rows, with small lam, or in a stream can be a loose one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        objective : float
+            (PL) at this model with ``lam_``, summed over models.
+        gap : float
+            An upper bound of objective minus optimum.
+        """
+        self._check_one_map("certify")
+        if self._session is None:
+            raise ValueError("A compacted model has no feature map; certify the one it came from.")
+        known = getattr(self, "classes_", None)
+        found = self._rows(X, y, sample_weight, known, first=False)
+        if found is None:
+            raise ValueError("Every row has weight 0; give some row a positive weight.")
+        rows, encoded = found
+        phi, metric = self._session.phi, self._session.metric
+        dtype = self._session.state.direction.dtype
+        training = TrainingRows(
+            self._engine(rows.X).rows(
+                phi.in_metric(Metric.identity(phi.dimension) if metric is None else metric),
+                as_type(rows.X, dtype),
+                lead=True,
+            ),
+            encoded.targets,
+            GivenOrder(len(rows.y)),
+            rows.weight,
+            None,
+            encoded.y_max,
+            metric,
+        )
+        recipe = self._recipe(encoded.loss, self.lam_, encoded.targets.n_models, 0)
+        coef = self.coef_ if metric is None else metric.invert(self.coef_)
+        model = (coef, self.intercept_ - encoded.offset)
+        certificate = certify_rows(training, recipe, model, tight=True)
+        return float(certificate.objective.sum()), float(certificate.dual_gap.sum())
+
+    # A batch after the other ------------------------------------------------------------------
+
+    def _partial_fit(self, X, y, sample_weight, known=None):
+        first = not hasattr(self, "_decision")
+        with all_or_nothing(self), shown(self.verbose):
+            self._check_parameters()
+            self._check_stream()
+            cells = self.n_cells is not None if first else hasattr(self, "cells_")
+            if not first and not cells and self._session is None:
+                raise ValueError(
+                    "This model has no feature map to go on learning with (it was compacted); call "
+                    "partial_fit on the model that it was made from."
+                )
+            found = self._rows(X, y, sample_weight, known, first=first)
+            if found is not None:
+                learn = learn_batch_in_cells if cells else learn_batch
+                learn(self, *found, first=first)
+            elif first:
+                raise ValueError("Every row has weight 0; give some row a positive weight.")
+        return self
+
+    def _check_stream(self) -> None:
+        """Parameters that make no sense where rows come one batch after the other."""
+        if self.sampling == "uniform":
+            raise ValueError(
+                'sampling="uniform" draws from all rows at any time, and partial_fit sees a '
+                'stream; set sampling to "auto", "given" or "shuffle" (within each batch).'
+            )
+        if self.early_stopping:
+            raise ValueError(
+                "early_stopping=True holds rows out of a whole training set, and partial_fit sees "
+                "a stream; set early_stopping=False."
+            )
