@@ -111,7 +111,7 @@ class Training(Run):
                 raise UsageError(f"{option} does not go with --dask; leave one of them out.")
 
     def _check_stream(self) -> None:
-        self._model("classification")._check_stream_fit()
+        check_streamed(self._model("classification"))
         if self.probability:
             raise UsageError(
                 "--probability trains on folds of rows in memory, and these are too many for it; raise "
