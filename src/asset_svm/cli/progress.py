@@ -18,13 +18,16 @@ SECONDS = 5.0
 
 
 class Interrupt:
-    """The first Ctrl-C asks the run to end after its window or epoch, a second one kills it."""
+    """The first Ctrl-C asks the run to end after its window or epoch, a second one kills it.
 
-    def __init__(self) -> None:
-        self.asked = False
+    ``at_once``: the first one does, where there is nothing to keep before the end of a run.
+    """
+
+    def __init__(self, *, at_once: bool = False) -> None:
+        self.asked, self.at_once = False, at_once
 
     def _handle(self, number: int, frame: Any) -> None:
-        if self.asked:
+        if self.asked or self.at_once:
             raise KeyboardInterrupt
         self.asked = True
         print("asset: stopping; Ctrl-C again to quit at once.", file=sys.stderr)
@@ -62,12 +65,21 @@ class Display:
     regression : bool
     what : str
         What is done.
+    at_once : bool
+        Whether the first Ctrl-C kills the run.
     """
 
-    def __init__(self, n_rows: int | None, *, regression: bool, what: str = "training"):
+    def __init__(
+        self,
+        n_rows: int | None,
+        *,
+        regression: bool,
+        what: str = "training",
+        at_once: bool = False,
+    ):
         self.n_rows, self.regression, self.what = n_rows, regression, what
         self.console = Console(stderr=True)
-        self.interrupt = Interrupt()
+        self.interrupt = Interrupt(at_once=at_once)
         self.shown_at = time.monotonic()
         self.records: list[dict[str, Any]] = []
         self.bar: Progress | None = None

@@ -163,9 +163,15 @@ class Run:
             return estimator
         assert self.summary is not None
         rows = labelled(estimator, held, self.summary)
-        second = Display(self.summary.n_rows, regression=False, what="calibrating")
-        with second.shown() as watch:
-            model = CalibratedClassifier(estimator).fit(rows.X, rows.y, watch=watch)
+        whole = estimator.n_cells is not None  # there is no part of a fit of cells
+        second = Display(self.summary.n_rows, regression=False, what="calibrating", at_once=whole)
+        try:
+            with second.shown() as watch:
+                model = CalibratedClassifier(estimator).fit(rows.X, rows.y, watch=watch)
+        except KeyboardInterrupt:
+            if not whole:  # asked for a second time
+                raise
+            second.interrupt.asked = True
         interrupt.asked = second.interrupt.asked
         return estimator if interrupt.asked else model
 

@@ -158,7 +158,7 @@ class Training(Run):
         if self.store is not None:
             self.store.notes = self._notes()
         model = self._model(task)
-        self.display = Display(self.summary.n_rows, regression=task == "regression")
+        self.display = self._display(model)
         with self.display.shown() as watch:
             fit_rows(model, scanned, checkpoint=self.store, watch=watch)
         if scanned.held is None:
@@ -181,10 +181,16 @@ class Training(Run):
             target_type(model, self.summary.targets)
             transform = None if self.scaler is None else self.scaler.transform
             X, y = files.collections(self.summary, transform)
-            self.display = Display(self.summary.n_rows, regression=task == "regression")
+            self.display = self._display(model)
             with self.display.shown() as watch:
                 model._fit(X, y, None, watch=watch)
             return files.source, model.to_local()
+
+    def _display(self, model: Any) -> Display:
+        """For a fit in epochs, or of cells, none of which is of use without the others."""
+        assert self.summary is not None
+        whole = model.n_cells is not None
+        return Display(self.summary.n_rows, regression=model._y_numeric, at_once=whole)
 
     def _notes(self) -> dict[str, Any]:
         """What a resumed run must find as it was, and the scaler."""
