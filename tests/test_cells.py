@@ -2,6 +2,7 @@
 
 import pickle
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 import asset_svm.engines.cells as cells_engine
@@ -327,6 +329,8 @@ def test_what_cells_cannot_do_is_said():
         AssetClassifier(n_cells=2, n_partitions=0).fit(X, y)
     with pytest.raises(ValueError, match="early_stopping=True"):
         AssetClassifier(n_cells=2, early_stopping=True).fit(X, y)
+    with pytest.raises(ValueError, match=r"warm_start=True .* set warm_start=False, or n_cells=None"):
+        AssetClassifier(n_cells=2, warm_start=True).fit(X, y)
     model = AssetClassifier(n_cells=2).fit(X, y)
     with pytest.raises(ValueError, match="cells"):
         model.certify(X, y)
@@ -430,3 +434,45 @@ def test_cells_have_fewer_landmarks_than_asked_for_where_they_have_fewer_rows():
     X, _, y, _ = rows(900)
     model = AssetClassifier(n_cells=2, memory_limit=0, n_components=800, random_state=0).fit(X, y)
     assert isinstance(model.cells_[0].decisions[0], Nested)
+
+
+def negative_distance(A, B):
+    return -((A[:, None] - B[None]) ** 2).sum(axis=-1)
+
+
+def sigmoid(A, B):
+    return np.tanh(0.5 * A @ B.T - 1.0)
+
+
+@pytest.mark.parametrize("fit_intercept", ["auto", True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", [negative_distance, sigmoid])
+def test_a_kernel_that_is_not_definite_ends_in_a_finite_model_and_a_warning(
+    kernel, dtype, fit_intercept
+):
+    X, _, labels, values = rows(600)
+    X = X.astype(dtype)
+    options = dict(n_cells=3, C=100.0, fit_intercept=fit_intercept, random_state=0)
+    for estimator, y in ((AssetClassifier, labels), (AssetRegressor, values)):
+        with pytest.warns(ConvergenceWarning, match="positive semi-definite|duality gap"):
+            model = estimator(kernel, **options).fit(X, y)
+        assert np.isfinite(model.predict(X)).all() and np.isfinite(model.objective_)
+
+
+def test_a_warning_of_cells_names_the_line_that_fits():
+    X, _, y, _ = rows(300)
+    with pytest.warns(ConvergenceWarning, match="positive semi-definite") as told:
+        AssetClassifier(negative_distance, n_cells=2, random_state=0).fit(X, y)
+    assert [warning.filename for warning in told] == [__file__]
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
+def test_definite_kernels_are_not_taken_for_others(kernel, C):
+    X, _, labels, values = rows(300)
+    for estimator, y in ((AssetClassifier, labels), (AssetRegressor, values)):
+        for fit_intercept in (False, True):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # of gaps
+                model = estimator(kernel, n_cells=2, C=C, fit_intercept=fit_intercept).fit(X, y)
+            assert all(record["definite"] for record in model.history_)

@@ -31,7 +31,6 @@ from asset_svm.estimators.cells.fit import (
     cell_problem,
     partition_record,
     store_cells,
-    warn_of_gaps,
 )
 from asset_svm.estimators.cells.partitions import grow_partition, partition_seed, resolve_cells
 from asset_svm.estimators.cells.trainer import CellTrainer, FittedCell
@@ -161,7 +160,6 @@ def fit_cells(
         parts.append(models)
         histories.append(partition_record(number, fitted, time.perf_counter() - begun))
     store_cells(estimator, parts, histories, kernel, data.lam, encoded.targets.n_models, data.dtype)
-    warn_of_gaps(histories, problem.tol)
 
 
 class _PartitionRun:

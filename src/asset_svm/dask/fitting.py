@@ -24,6 +24,7 @@ from asset_svm.dask.loading import Loaded, load_rows
 from asset_svm.dask.partitions import column_names, is_collection
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.batch import warn_of_excess
+from asset_svm.estimators.cells.fit import warn_of_cells
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.fitting import all_or_nothing, forget, results
@@ -200,6 +201,8 @@ class DaskLearner(Learner):
                 self.feature_names_in_ = names
         if self.n_cells is None:
             warn_of_excess(self, data.rows, data.encoded)
+        else:
+            warn_of_cells(self)
         return self
 
     def _fit_shards(self, cluster: Watch, X, y, sample_weight, look) -> Loaded:

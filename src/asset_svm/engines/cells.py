@@ -7,10 +7,9 @@ is lam_c = lam W / W_c in the words of the cell's own (PL).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +17,14 @@ import numpy.typing as npt
 from asset_svm.data import Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
-from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
 from asset_svm.losses import Hinge, Loss
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.interior_form import solve_interior
+from asset_svm.solvers.team import side_by_side
 
 Array = npt.NDArray[Any]
 Matrix = Any
-Result = TypeVar("Result")
 Model = tuple[Array, float, float, float, int]
 """(beta, b, P, D, sweeps) of one model of a cell."""
 
@@ -60,6 +58,8 @@ class CellSolution:
     dual_gap: Array
     sweeps: int
     converged: bool
+    definite: bool
+    """Whether the kernel matrix can be positive semi-definite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,13 @@ class CellProblem:
             self.lam * (primal - dual),
             max(part[4] for part in parts),
             bool((primal - dual <= 2 * self.tol * primal + 1e-12).all()),
+            self._is_definite(rows, primal, dual),
         )
+
+    def _is_definite(self, rows: Array, primal: Array, dual: Array) -> bool:
+        """False is certain: D is below every P, that of beta = 0 too, unless beta^T K beta < 0."""
+        at_zero = self.loss.value(self.targets.block(rows), np.zeros(len(rows))) @ self.cost[rows]
+        return bool((np.minimum(primal, dual) <= (1.0 + self.tol) * at_zero + 1e-12).all())
 
     def kernel_matrix(self, rows: Array, n_threads: int = 1) -> Array:
         """k of every pair of these rows."""
@@ -295,17 +301,6 @@ def solve_cells(
     return side_by_side(
         lambda number: problem.solve(cells[number], seed + number), range(len(cells)), n_threads
     )
-
-
-def side_by_side(
-    function: Callable[[int], Result], numbers: Iterable[int], n_threads: int
-) -> list[Result]:
-    """function(number) of every number, in threads with one BLAS thread each."""
-    with few_threads(0):
-        if n_threads <= 1:
-            return [function(number) for number in numbers]
-        with ThreadPoolExecutor(n_threads) as pool:
-            return list(pool.map(function, numbers))
 
 
 def best_intercept(loss: Loss, y: Array, f: Array, cost: Array) -> float:

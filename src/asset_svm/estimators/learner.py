@@ -15,7 +15,7 @@ from asset_svm.engines.certification import certify_rows
 from asset_svm.engines.task import Engine, TrainingRows
 from asset_svm.estimators.base import AssetEstimator, Encoded
 from asset_svm.estimators.batch import fit_batch, warn_of_excess, warn_of_gap
-from asset_svm.estimators.cells.fit import fit_cells
+from asset_svm.estimators.cells.fit import fit_cells, warn_of_cells
 from asset_svm.estimators.cells.online import learn_batch_in_cells
 from asset_svm.estimators.components import find_components
 from asset_svm.estimators.device import as_type, check_card_targets, on_card, on_host
@@ -125,10 +125,13 @@ class Learner(AssetEstimator):
             rows, encoded = found
             if self.n_cells is not None:
                 fit_cells(self, rows, encoded, self._seed(), begun)
-                return self
-            rows, encoded = fit_batch(self, rows, encoded, self._seed(), begun, watch)
-        warn_of_excess(self, rows, encoded)
-        warn_of_gap(self)
+            else:
+                rows, encoded = fit_batch(self, rows, encoded, self._seed(), begun, watch)
+        if self.n_cells is not None:
+            warn_of_cells(self)
+        else:
+            warn_of_excess(self, rows, encoded)
+            warn_of_gap(self)
         return self
 
     def certify(self, X, y, sample_weight=None) -> tuple[float, float]:

@@ -30,6 +30,7 @@ from asset_svm.solvers.led_form import LedRows, run_led
 from asset_svm.solvers.many import Sight, step_through
 from asset_svm.solvers.row_form import run_rows, tally
 from asset_svm.solvers.state import ModelAxis, SolverState
+from asset_svm.solvers.team import check_interrupt
 
 Array = npt.NDArray[Any]
 Form = Literal["row", "blocked", "led"]
@@ -161,6 +162,7 @@ class Driver:
                 self._project()
             if stop == last:
                 self.state.fold()
+                check_interrupt()
                 if time.perf_counter() > deadline:
                     break
         return self.position - begin

@@ -25,8 +25,12 @@ import numpy.typing as npt
 from numba import njit
 
 from asset_svm.solvers.row_form import FAST
+from asset_svm.solvers.team import check_interrupt
 
 Array = npt.NDArray[Any]
+
+LOOK = 1 << 26
+"""Entries of K that sweeps may add, some hundredths of a second, between two looks at the clock."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -73,7 +77,7 @@ def solve_cell(
     budget : float
         Changes of a beta, after which no new sweep begins.
     deadline : float
-        Of ``time.perf_counter``, looked at after every sweep.
+        Of ``time.perf_counter``, looked at now and then.
 
     Returns
     -------
@@ -82,13 +86,15 @@ def solve_cell(
         At the end.
     """
     order, sweeps, moves = np.arange(len(y)), 0, 0
+    between = max(LOOK // max(len(y), 1) ** 2, 1)
     while True:
-        limit = most if deadline == np.inf else min(sweeps + 1, most)
+        limit = min(sweeps + between, most)
         sweeps, moves, seed, primal, dual = _sweep(
             K, y, low, high, epsilon, hinge, tol, limit, budget, seed, order, beta, F, sweeps, moves
         )
         if sweeps < limit or limit == most or time.perf_counter() > deadline:
             return sweeps, primal, dual
+        check_interrupt()
 
 
 @njit(cache=True, nogil=True)

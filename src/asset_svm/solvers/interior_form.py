@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm.solvers.team import check_interrupt
+
 Array = npt.NDArray[Any]
 
 MOST_STEPS = 80
@@ -53,6 +55,7 @@ def solve_interior(
     b = 0.0
     steps = 0
     while True:
+        check_interrupt()
         beta = np.bincount(row, sign * a, m)
         F = K @ beta
         residual = sign * (F[row] + b - y[row]) + epsilon - s + t

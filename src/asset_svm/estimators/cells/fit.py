@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from asset_svm.engines.cells import CellProblem, CellSolution, side_by_side
+from asset_svm.engines.cells import TOLERANCE, CellProblem, CellSolution
 from asset_svm.engines.workers import blas_threads
 from asset_svm.estimators.base import Encoded
+from asset_svm.estimators.callbacks import WRAPPER_FRAMES
 from asset_svm.estimators.cells.decision import CellDecision, CellModels
 from asset_svm.estimators.cells.partitions import (
     grow_partition,
@@ -29,6 +30,7 @@ from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.rows import Rows
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
+from asset_svm.solvers.team import side_by_side
 
 
 def fit_cells(estimator: Any, rows: Rows, encoded: Encoded, seed: int, begun: float) -> None:
@@ -37,6 +39,11 @@ def fit_cells(estimator: Any, rows: Rows, encoded: Encoded, seed: int, begun: fl
         raise ValueError(
             "early_stopping=True looks at one model after every epoch, and cells are solved one "
             "after the other; set early_stopping=False, or n_cells=None."
+        )
+    if estimator.warm_start:
+        raise ValueError(
+            "warm_start=True goes on from the steps of an earlier fit, and cells are solved anew, "
+            "without steps; set warm_start=False, or n_cells=None."
         )
     card: Any = None
     if estimator._on_card(rows.X) and not callable(estimator.kernel):
@@ -58,8 +65,6 @@ def fit_cells(estimator: Any, rows: Rows, encoded: Encoded, seed: int, begun: fl
                 break
     store_cells(estimator, parts, histories, kernel, lam, encoded.targets.n_models, row_type(rows.X))
     estimator.t_ = estimator.n_iter_ * len(rows.y)
-    if deadline == float("inf"):
-        warn_of_gaps(histories, problem.tol)
 
 
 def _fit_partition(
@@ -129,7 +134,7 @@ def cell_problem(
         lam,
         estimator._free_intercept,
         deadline=deadline,
-        **({} if estimator.tol is None else {"tol": estimator.tol}),
+        tol=TOLERANCE if estimator.tol is None else estimator.tol,
     )
 
 
@@ -143,6 +148,7 @@ def partition_record(number: int, fitted: Sequence[FittedCell], seconds: float) 
         "dual_gap": float(sum(f.dual_gap for f in fitted)),
         "sweeps": max(f.sweeps for f in fitted),
         "converged": all(f.converged for f in fitted),
+        "definite": all(f.definite for f in fitted),
     }
 
 
@@ -167,13 +173,22 @@ def store_cells(
     estimator.dual_gap_ = float(np.mean([record["dual_gap"] for record in histories]))
 
 
-def warn_of_gaps(histories: list[dict[str, Any]], tol: float) -> None:
-    """Warn where cells were not solved to their tolerance."""
-    if not all(record["converged"] for record in histories):
-        sweeps = max(record["sweeps"] for record in histories)
+def warn_of_cells(estimator: Any) -> None:
+    """Warn where cells were not solved to their tolerance, or are no SVMs."""
+    history = estimator.history_
+    if not all(record["definite"] for record in history):
         warnings.warn(
-            f"Some cells have a duality gap above {tol:g} of their objective after {sweeps} sweeps; "
-            "raise tol, or lower C.",
+            "Some cells end above the objective of coef = 0, which no positive semi-definite kernel "
+            "matrix does; choose another kernel, gamma or coef0, or, where rounding is the cause, "
+            "scale the columns of X (StandardScaler) or lower C.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4 + WRAPPER_FRAMES,
+        )
+    elif not all(record["converged"] for record in history) and estimator.time_limit is None:
+        tol = TOLERANCE if estimator.tol is None else estimator.tol
+        warnings.warn(
+            f"Some cells have a duality gap above {tol:g} of their objective after {estimator.n_iter_} "
+            "sweeps; raise tol, or lower C.",
+            ConvergenceWarning,
+            stacklevel=4 + WRAPPER_FRAMES,
         )

@@ -32,6 +32,8 @@ class FittedCell:
     dual_gap: float
     sweeps: int
     converged: bool
+    definite: bool = True
+    """Whether the kernel matrix can be positive semi-definite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,7 @@ class CellTrainer:
             float(found.dual_gap.sum()),
             found.sweeps,
             found.converged,
+            found.definite,
         )
 
     def _decision(self, found: CellSolution, index: np.ndarray) -> Callable[[Any], np.ndarray]:
