@@ -454,6 +454,18 @@ def test_ctrl_c_before_anything_is_learnt_is_one_word(monkeypatch, capsys):
     assert capsys.readouterr().err == "asset: interrupted.\n" and not Path("m.asset").exists()
 
 
+def test_ctrl_c_while_cells_are_calibrated_keeps_the_model_without_probabilities(monkeypatch, capsys):
+    def interrupted(*args, **options):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("asset_svm.estimators.calibration.held_out_decisions", interrupted)
+    options = ["-o", "m.asset", "--n-cells", "2", "--probability"]
+    assert main(["train", "train.svm", *options]) == 130
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == "asset: interrupted; the model so far, without probabilities, is in m.asset."
+    assert hasattr(asset_svm.load("m.asset"), "cells_")
+
+
 def test_a_terminal_sees_a_bar_and_tables():
     leader, follower = pty.openpty()
     options = ["--max-iter", "200", "--n-components", "50"]

@@ -84,6 +84,43 @@ def test_ctrl_c_ends_a_fit_of_cells_and_leaves_the_old_model(where, options):
     assert time.monotonic() - asked < 10.0
 
 
+TRAIN = """
+import sys
+import asset_svm.engines.cells as cells
+from asset_svm.cli.main import main
+
+solve = cells.solve_cell
+
+def told(*args, **kwargs):
+    print("solving", flush=True)
+    return solve(*args, **kwargs)
+
+cells.solve_cell = told
+sys.exit(main(["train", "noise.npz", "-o", "m.asset", "--n-cells", "1", "--gamma", "0.02", "--C", "1e6",
+               "--tol", "1e-9"]))
+"""
+
+
+def test_ctrl_c_ends_asset_train_with_cells_at_once(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 8)).astype(np.float32)
+    np.savez(tmp_path / "noise.npz", X=X, y=rng.integers(0, 2, size=len(X)))
+    run = subprocess.Popen(
+        [sys.executable, "-c", TRAIN],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert run.stdout.readline() == "solving\n", run.stderr.read()
+    time.sleep(1.0)
+    run.send_signal(signal.SIGINT)
+    asked = time.monotonic()
+    _, err = run.communicate(timeout=60)
+    assert (run.returncode, err) == (130, "asset: interrupted.\n")
+    assert time.monotonic() - asked < 10.0 and not (tmp_path / "m.asset").exists()
+
+
 def test_an_interrupt_reaches_the_team_of_a_member():
     """A thread that waits for threads of its own does so no longer than they take to look."""
     begun, ended = threading.Barrier(4), []
