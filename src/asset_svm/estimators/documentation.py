@@ -91,7 +91,7 @@ memory_limit : float, default=None
 warm_start : bool, default=False
     Go on from the last fit: the same map (gamma included), its model as the first iterate; the
     paper's steps also go on counting. Starts anew where the parameters of the map, the columns or
-    the classes have changed.
+    the classes have changed. Not with n_cells.
 random_state : int, RandomState or None, default=None
 n_jobs : int, default=None
     Threads that the models of several classes, or cells, are spread over; -1 uses all cores. Rows
