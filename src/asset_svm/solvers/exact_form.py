@@ -86,12 +86,14 @@ def solve_cell(
         At the end.
     """
     order, sweeps, moves = np.arange(len(y)), 0, 0
+    diagonal = np.maximum(np.diagonal(K), 1e-12).astype(np.float64)
     between = max(LOOK // max(len(y), 1) ** 2, 1)
     while True:
         limit = min(sweeps + between, most)
         sweeps, moves, seed, primal, dual = _sweep(
-            K, y, low, high, epsilon, hinge, tol, limit, budget, seed, order, beta, F, sweeps, moves
-        )
+            K, y, low, high, epsilon, hinge, tol, limit, budget, seed, order, beta, F, sweeps, moves,
+            diagonal,
+        )  # fmt: skip
         if sweeps < limit or limit == most or time.perf_counter() > deadline:
             return sweeps, primal, dual
         check_interrupt()
@@ -114,12 +116,10 @@ def _sweep(
     F: Array,
     sweeps: int,
     moves: int,
+    diagonal: Array,
 ) -> tuple[int, int, int, float, float]:
     """``solve_cell`` from the given numbers of sweeps and changes on: they, the seed, P and D."""
     m = y.shape[0]
-    diagonal = np.empty(m)
-    for i in range(m):
-        diagonal[i] = max(K[i, i], 1e-12)
     primal, dual = 0.0, 0.0
     while True:
         primal, dual, square = 0.0, 0.0, 0.0
