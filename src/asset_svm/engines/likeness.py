@@ -38,11 +38,11 @@ def are_alike(recipe: Recipe, sample: TrainingRows, shard: Array) -> bool:
     """
     count = min(LOOKED_AT, len(shard))
     chosen = np.arange(count) * len(shard) // count  # evenly: each shard has its part
-    V = sample.take(chosen)
+    V, weight = sample.take(chosen).astype(np.float64), sample.weight[chosen]
     y = sample.targets.block(chosen)
     slopes = recipe.loss.slope(y, np.zeros(y.shape))
-    factors = np.vstack([np.ones(count), slopes]) * sample.weight[chosen]
-    products = (V @ V.T).astype(np.float64) + (1.0 if recipe.free_intercept else 0.0)
+    factors = np.vstack([np.ones(count), slopes]) * (weight / weight.max())
+    products = V @ V.T + (1.0 if recipe.free_intercept else 0.0)
     return chance(products * (factors.T @ factors), shard[chosen]) <= CHANCE
 
 
