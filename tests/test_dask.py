@@ -8,7 +8,10 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from contextlib import contextmanager
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,7 +37,12 @@ from asset_svm.dask import (
     DaskAssetRegressor,
     cells,
     cluster,
+    loading,
+    work,
 )
+from asset_svm.engines.local import LocalEngine
+from asset_svm.features import FourierFeatures
+from asset_svm.kernels import Kernel
 
 pytestmark = pytest.mark.dask
 
@@ -132,6 +140,52 @@ def test_recomputed_rows_change_nothing(client, two_shards, blobs):
     assert same_model(model, two_shards)
 
 
+def test_shards_of_one_worker_share_its_memory(monkeypatch):
+    """What is left is the same whether the rows of the others are mapped yet, or in part, or not."""
+    held, whole = [300_000], 1_000_000
+    worker = SimpleNamespace(
+        memory_manager=SimpleNamespace(memory_limit=whole),
+        monitor=SimpleNamespace(get_process_memory=lambda: held[0]),
+    )
+    monkeypatch.setattr(work, "get_worker", lambda: worker)
+    monkeypatch.setattr(work, "_places", weakref.WeakSet())
+    left = int(work.SAFE * whole) - held[0]
+    assert work._allowance(None) == left and work._allowance(250_000) == 250_000
+    rng = np.random.default_rng(0)
+    X, phi = rng.normal(size=(500, 3)), FourierFeatures.sample(Kernel("rbf", 0.5), 3, 25, rng)
+    size = 500 * phi.dimension * 8
+    rows = LocalEngine(memory_limit=size).rows(phi, X, lead=False)
+    place = work.Place(SimpleNamespace(mapped=rows))
+    work._places.add(place)
+    for mapped in (0, 250, 500):
+        rows.fetch(np.arange(mapped)) if mapped else None
+        held[0] = 300_000 + mapped * size // 500
+        assert work._allowance(None) == left - size
+        assert work._allowance(250_000) == 250_000 - size
+    worker.memory_manager.memory_limit = None
+    monkeypatch.setattr(work, "available_memory", lambda: 10 * size)
+    assert work._allowance(None) == 5 * size
+
+
+def test_shards_that_begin_together_do_not_take_the_same_memory(blobs, two_shards, monkeypatch):
+    size, given = 2000 * 60 * 4, []
+
+    def engine(memory_limit):
+        given.append(memory_limit)
+        time.sleep(0.2)  # time for the other to ask as well
+        return LocalEngine(memory_limit=memory_limit)
+
+    monkeypatch.setattr(work, "LocalEngine", engine)
+    options = dict(n_workers=1, threads_per_worker=2, processes=False)
+    with (
+        LocalCluster(**options, dashboard_address="127.0.0.1:0") as one,
+        Client(one, set_as_default=False) as other,
+    ):
+        model = DaskAssetClassifier(**SETTINGS, memory_limit=1.5 * size, client=other)
+        assert same_model(model.fit(*chunked(*blobs, 2000)), two_shards)
+    assert given == [1.5 * size, 0.5 * size]
+
+
 def test_partitions_are_joined_into_shards(client, two_shards, blobs):
     """500 rows a partition and two shards: the rows of 2000 a partition."""
     model = DaskAssetClassifier(**SETTINGS, n_shards=2).fit(*chunked(*blobs, 500))
@@ -163,6 +217,21 @@ def test_partitions_of_one_class_and_of_very_different_size(client, blobs):
     )
     assert model.n_shards_ == 4
     assert model.objective_ < 1.02 * plain.objective_
+
+
+def test_models_of_shards_that_differ_are_averaged_more_often(client, slow_problem, caplog):
+    """Partitions of sorted rows need it; for shuffled ones a round an epoch, ten in all, will do."""
+    X, y = (part[:12_000] for part in slow_problem)
+    settings = SETTINGS | dict(max_iter=12)
+    plain = AssetClassifier(**settings).fit(X, y)
+    shuffled = DaskAssetClassifier(**settings).fit(*chunked(X, y, 6000))
+    assert shuffled.n_rounds_ == 12 and shuffled.objective_ < 1.03 * plain.objective_
+    order = np.argsort(y, kind="stable")
+    with caplog.at_level("INFO", "asset_svm"):
+        by_class = DaskAssetClassifier(**settings).fit(*chunked(X[order], y[order], 6000))
+    assert by_class.n_rounds_ == 72 and "The rows of the 2 shards differ" in caplog.text
+    once = DaskAssetClassifier(**settings, rounds_per_epoch=1)
+    assert by_class.objective_ < once.fit(*chunked(X[order], y[order], 6000)).objective_
 
 
 def test_sparse_blocks_and_several_classes(client):
@@ -265,7 +334,7 @@ def test_cells_do_not_depend_on_partitions_or_workers(client, blobs):
 
 def test_cells_of_a_sample_hold_all_rows(client, blobs, monkeypatch):
     """The partition is grown from some rows; each cell is the exact SVM of all rows in it."""
-    monkeypatch.setattr(cells, "SAMPLE_ROWS", 600)
+    monkeypatch.setattr(loading, "SAMPLE_ROWS", 600)
     X, y = blobs
     w = np.where(np.arange(4000) % 3 == 0, 2.0, 1.0)
     model = DaskAssetClassifier(**(CELLS | dict(n_cells=40)), tol=1e-6).fit(
@@ -503,6 +572,23 @@ def test_a_worker_killed_while_it_solves_cells_changes_nothing(client, slow_prob
         model.decision_function(X[:1000]), expected.decision_function(X[:1000])
     )
     client.wait_for_workers(2, timeout=60)
+
+
+@pytest.mark.parametrize("when", ["load_part", "asset_round", "solve_cells"])
+def test_a_restart_of_the_cluster_is_told(slow_problem, when):
+    """``client.restart()`` cancels every future and ends every worker."""
+    settings = dict(n_cells=16, C=10.0, random_state=0) if when == "solve_cells" else SLOW
+    options = dict(n_workers=1, threads_per_worker=1, host="127.0.0.1", silence_logs="CRITICAL")
+    with (
+        LocalCluster(**options, dashboard_address="127.0.0.1:0") as restarted,
+        Client(restarted, set_as_default=False) as connected,
+    ):
+        model = DaskAssetClassifier(**settings, client=connected)
+        told = pytest.raises(ClusterError, match=r"was restarted \(client.restart\)")
+        restart = partial(connected.restart, wait_for_workers=False)
+        with told, when_running(connected, lambda key: key.startswith(when), restart):
+            model.fit(*chunked(*slow_problem, 15_000))
+        assert not hasattr(model, "coef_")
 
 
 def test_scattered_rows_cannot_be_computed_again_and_it_says_so(client, slow_problem):

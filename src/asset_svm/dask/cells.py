@@ -40,8 +40,6 @@ from asset_svm.features.cells import SAMPLE, Partition, grouped
 from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
 
-SAMPLE_ROWS = 20_000
-"""Rows that come to the client at least, for gamma and the partition; all, where there are no more."""
 BUNDLES = 4
 """A thread of the cluster: more even out what cells cost, and are more pieces to send."""
 
@@ -122,8 +120,8 @@ def add_up(tables: list[np.ndarray]) -> np.ndarray:
 
 
 def sample_rows(n_cells: Any, m: int) -> int:
-    """Rows, of m, that come to the client: as many a cell as k-means looks at."""
-    return min(m, max(SAMPLE_ROWS, SAMPLE * resolve_cells(n_cells, m)))
+    """Rows, of m, that the partition is grown from: as many a cell as k-means looks at."""
+    return SAMPLE * resolve_cells(n_cells, m)
 
 
 def fit_cells(

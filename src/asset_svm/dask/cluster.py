@@ -33,7 +33,10 @@ Array = npt.NDArray[Any]
 POLL = 0.5
 """Seconds between two looks at the cluster."""
 NAP = 0.002
-"""Seconds between two looks at futures, which cost nothing."""
+"""Seconds between two looks at futures, at first."""
+LATE = 0.02
+"""Times the seconds that futures took: how much later it may be noticed. Workers may be on the same
+machine, and want its processors."""
 ANSWER = 5.0
 """Seconds that one look may take: a scheduler that stands still keeps its connections."""
 GRACE = 20.0
@@ -57,9 +60,11 @@ class Watch:
     def __init__(self, client: Client):
         self.client, self.address = client, client.scheduler.address
         self._missed: float | None = None
+        self._generation = client.generation
 
     def workers(self) -> dict[str, int]:
         """The threads of each worker; nothing while there is none, or no answer."""
+        self.check_generation()
         client, found = self.client, None
         if client.status == "running":
             try:
@@ -82,6 +87,17 @@ class Watch:
             )
         return {}
 
+    def check_generation(self) -> None:
+        """Raise if ``client.restart()`` was called: whatever was on the cluster is not there any more.
+
+        Tasks that are sent in the middle of it are dropped without a word.
+        """
+        if self.client.generation != self._generation:
+            raise ClusterError(
+                f"The cluster of {self.address} was restarted (client.restart); the run ends without "
+                "a model: fit again."
+            )
+
     def _gone(self) -> ClusterError:
         return ClusterError(
             f"The scheduler {self.address} does not answer; the run ends without a model: start "
@@ -96,6 +112,7 @@ class Watch:
         except ClusterError:
             raise
         except Exception as error:
+            self.check_generation()
             if self.client.status == "running":
                 raise
             raise self._gone() from error
@@ -135,6 +152,7 @@ class Watch:
         try:
             return self.wait(future.result)
         except LOST as error:
+            self.check_generation()
             raise ClusterError(
                 f"Dask gave up {future.key}: {error}. Rows that were scattered, or whose workers die "
                 "again and again, cannot be computed anew; persist collections that know their source."
@@ -143,12 +161,13 @@ class Watch:
 
 def finished(futures: Sequence[Future]) -> set[Future]:
     """Those that are done, failed or given up; none if nothing happens until the next look."""
-    end = time.monotonic() + POLL
+    begun = time.monotonic()
     while True:
         found = {future for future in futures if future.done()}
-        if found or time.monotonic() > end:
+        waited = time.monotonic() - begun
+        if found or waited > POLL:
             return found
-        time.sleep(NAP)
+        time.sleep(max(NAP, LATE * waited))
 
 
 @dataclass(eq=False)
@@ -283,8 +302,8 @@ class ShardedRun:
         begins = not self.means
         waiting = {i: submit(i, self._past(i) if begins else None) for i in self.homes}
         while waiting:
-            workers = self.watch.workers()
             done = finished(list(waiting.values()))
+            workers = {} if done else self.watch.workers()
             for number, future in list(waiting.items()):
                 homeless = bool(workers) and self.homes[number].worker not in workers
                 if future in done and future.status == "finished":

@@ -8,6 +8,7 @@ certify   objective and duality gap, from sums over shards
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from typing import Any
 
@@ -25,6 +26,7 @@ from asset_svm.engines.averaging import (
     find_step_sizes,
     run_rounds,
 )
+from asset_svm.engines.likeness import are_alike
 from asset_svm.engines.task import Recipe, Solution, TrainingRows
 from asset_svm.engines.training import check_finite
 from asset_svm.estimators.batch import resolve_epochs
@@ -34,12 +36,12 @@ from asset_svm.features import FeatureMap, Metric
 from asset_svm.problem import Certificate
 from asset_svm.solvers import SolverState
 
-SAMPLE_ROWS = 20_000
-"""Rows that come to the client: the map, the metric, D_G and the pilot are made of them."""
+logger = logging.getLogger("asset_svm")
+
 MOST_SHARDS = 128
 """Shards that partitions make by default; the error grows with their number."""
 ROUNDS_PER_EPOCH = 10
-"""One would do where rows are shuffled; where partitions differ, more are better (docs/scaling.md)."""
+"""Where shards differ; where they are alike one does, and more gain nothing (docs/scaling.md)."""
 ROUND_STEPS = 1000
 """The least that a shard should do in a round, by default, as long as there are some rounds."""
 FEWEST_ROUNDS = 10
@@ -60,11 +62,6 @@ class ClusterFit:
     def __init__(self, estimator: Any, watch: Watch, data: Loaded, X: Any, y: Any, look: Any = None):
         self.estimator, self.watch, self.data = estimator, watch, data
         self.X, self.y, self.look = X, y, look
-
-    @staticmethod
-    def sample_rows(n_components: int | None, m: int) -> int:
-        """Rows, of m, that come to the client."""
-        return min(m, max(SAMPLE_ROWS, 4 * (n_components or 0)))
 
     def run(self) -> Solution:
         """The solution."""
@@ -108,7 +105,8 @@ class ClusterFit:
         )
         if found.trivial:
             return self._trivial(found)
-        plan = Plan(recipe, phi, self.metric, found, epochs, self._rounds(epochs, steps), len(groups))
+        rounds = self._rounds(epochs, steps, sample)
+        plan = Plan(recipe, phi, self.metric, found, epochs, rounds, len(groups))
         limit = estimator.memory_limit
         assignment = Assignment(
             plan,
@@ -170,14 +168,27 @@ class ClusterFit:
         certificate = Certificate(zero, zero.copy(), zero.copy())
         return Solution(state.coef, zero, certificate, 0, 1.0, state, sizes.bounds, sizes.kappa)
 
-    def _rounds(self, epochs: int, steps: int) -> int:
+    def _rounds(self, epochs: int, steps: int, sample: TrainingRows) -> int:
         """Of the whole run, for shards of about so many steps."""
         asked = self.estimator.rounds_per_epoch
         if len(self.sizes) == 1:  # nobody to average with: only the epochs are of interest
             return epochs
         if asked is not None:
             return int(asked) * epochs
-        return max(min(ROUNDS_PER_EPOCH * epochs, steps // ROUND_STEPS), FEWEST_ROUNDS)
+        each = 1 if self._alike(sample) else ROUNDS_PER_EPOCH
+        return max(min(each * epochs, steps // ROUND_STEPS), FEWEST_ROUNDS)
+
+    def _alike(self, sample: TrainingRows) -> bool:
+        """Whether shards are, as far as the sample tells."""
+        shard = np.searchsorted(np.cumsum(self.sizes), self.data.rows.index, side="right")
+        alike = are_alike(self.recipe, sample, shard)
+        if not alike:
+            logger.info(
+                "The rows of the %d shards differ by more than chance; models are averaged more often. "
+                "Shuffle rows that are sorted: the model will be better, and there sooner.",
+                len(self.sizes),
+            )
+        return alike
 
     def _holders(self, groups: list[list[int]]) -> list[Counter[str]]:
         """For each shard, how many of its parts each worker has."""

@@ -41,8 +41,9 @@ n_shards : int, default=None
     Neighbouring partitions are joined into so many shards of about as many rows. None: one a
     partition, 128 at most. Fewer are more accurate; as many as there are workers is fastest.
 rounds_per_epoch : int, default=None
-    How often the models of the shards are averaged. None: 10, fewer where a shard would have
-    less than 1000 steps a round, but 10 in all."""
+    How often the models of the shards are averaged. None: once, or 10 times where the rows of a
+    sample say that shards differ; fewer where a shard would have less than 1000 steps a round, but
+    10 in all."""
 
 NOT_HERE = {
     "tol": (None, "the gap is known when the run is over"),
@@ -206,8 +207,7 @@ class DaskLearner(Learner):
         return self
 
     def _fit_shards(self, cluster: Watch, X, y, sample_weight, look) -> Loaded:
-        rows_of = partial(ClusterFit.sample_rows, self.n_components)
-        data = load_rows(self, cluster, X, y, sample_weight, rows_of)
+        data = load_rows(self, cluster, X, y, sample_weight, lambda m: 4 * (self.n_components or 0))
         fit = ClusterFit(self, cluster, data, X, y, look)
         solution, rows, encoded = fit.run(), data.rows, data.encoded
         steps = solution.steps
@@ -228,8 +228,7 @@ class DaskLearner(Learner):
         return data
 
     def _fit_cells_over(self, cluster: Watch, X, y, sample_weight, look) -> Loaded:
-        rows_of = partial(sample_rows, self.n_cells)
-        data = load_rows(self, cluster, X, y, sample_weight, rows_of)
+        data = load_rows(self, cluster, X, y, sample_weight, partial(sample_rows, self.n_cells))
         forget(self, keep=("classes_",))
         fit_cells(self, cluster, data, look)
         self._offset, self._stream_seed = data.encoded.offset, data.seed

@@ -19,6 +19,9 @@ from asset_svm.dask.work import Encoding
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.rows import Rows
 
+SAMPLE_ROWS = 20_000
+"""Rows that come to the client at least; all, where there are no more."""
+
 
 @dataclass(eq=False)
 class Loaded:
@@ -78,9 +81,9 @@ class Loaded:
 
 
 def load_rows(
-    estimator: Any, watch: Watch, X: Any, y: Any, sample_weight: Any, sample_rows: Callable[[int], int]
+    estimator: Any, watch: Watch, X: Any, y: Any, sample_weight: Any, wanted: Callable[[int], int]
 ) -> Loaded:
-    """Check collections on the cluster, and sample them: ``sample_rows(m)`` rows of m."""
+    """Check collections on the cluster, and sample them: at least ``wanted(m)`` rows of m."""
     numeric = estimator._y_numeric
     parts = partitions(X, y, sample_weight, numeric=numeric)
     seed = estimator._seed()
@@ -88,9 +91,10 @@ def load_rows(
     summaries = _summaries(watch, loaded, numeric=numeric)
     total = sum(s.n_rows for s in summaries)
     chosen = np.arange(total)
-    if sample_rows(total) < total:
+    count = max(SAMPLE_ROWS, wanted(total))
+    if count < total:
         rng = np.random.default_rng([seed, 6])
-        chosen = np.sort(rng.choice(total, size=sample_rows(total), replace=False))
+        chosen = np.sort(rng.choice(total, size=count, replace=False))
     filled = [s for s in summaries if s.n_rows]
     dtype = np.result_type(*(s.dtype for s in filled))
     sample = join(watch.gather(watch.client.compute(_taken(loaded, summaries, chosen))), dtype)

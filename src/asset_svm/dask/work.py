@@ -114,8 +114,9 @@ class Past:
 
 @dataclass(eq=False)
 class Place:
-    """Where the run of a shard lives on a worker."""
+    """Where the rows and the run of a shard live on a worker."""
 
+    rows: TrainingRows | None = None
     shard: Shard | None = None
     lock: Any = field(default_factory=threading.Lock)
 
@@ -124,9 +125,19 @@ class Place:
 
     @property
     def kept_bytes(self) -> int:
-        """Of memory that mapped rows take here."""
-        mapped = None if self.shard is None else self.shard.rows.mapped
-        return mapped.kept_bytes if isinstance(mapped, LocalRows) else 0
+        """Of memory that mapped rows take here, or will."""
+        return 0 if self._mapped is None else self._mapped.kept_bytes
+
+    @property
+    def due_bytes(self) -> int:
+        """Of these, what rows will take that are not mapped yet: the process does not hold it yet."""
+        mapped = self._mapped
+        return 0 if mapped is None else round(mapped.kept_bytes * (1.0 - mapped.seen.mean()))
+
+    @property
+    def _mapped(self) -> LocalRows | None:
+        mapped = None if self.rows is None else self.rows.mapped
+        return mapped if isinstance(mapped, LocalRows) else None
 
     def at(self, done: int, part: Part, assignment: Assignment, number: int, past: Past | None) -> bool:
         """Whether the run stands after ``done`` rounds, having gone there from the past if given."""
@@ -134,35 +145,39 @@ class Place:
             return True
         if past is None:
             return False
-        self.shard = None  # frees its mapped rows before the next are made
-        engine = LocalEngine(memory_limit=_allowance(assignment.memory_limit))
-        shard = Shard(engine, assignment.plan, assignment.rows(engine, part, number), past.snapshot)
+        self.rows = self.shard = None  # frees mapped rows before the next are made
+        with _room:  # what one shard takes, another that begins beside it must know of
+            engine = LocalEngine(memory_limit=_allowance(assignment.memory_limit))
+            self.rows = assignment.rows(engine, part, number)
+            _places.add(self)
+        shard = Shard(engine, assignment.plan, self.rows, past.snapshot)
         for mean in past.means:
             shard.advance(mean)
         self.shard = shard
-        _places.add(self)
         return True
 
 
 _places: weakref.WeakSet[Place] = weakref.WeakSet()
 """Those of this process."""
+_room = threading.Lock()
 
 
 def _allowance(limit: int | None) -> int:
     """Bytes that the mapped rows of one more shard may take in this process.
 
     A worker's shards share the limit. By default it is what Dask allows the worker before it writes
-    data to disk, or half of what is free where Dask sets no limit. Where mapped rows do not fit they
-    are recomputed: the model is the same.
+    data to disk, less what the process holds, or half of what is free where Dask sets no limit. Where
+    mapped rows do not fit they are recomputed: the model is the same.
     """
-    kept = sum(place.kept_bytes for place in list(_places))
-    if limit is None:
-        worker = get_worker()
-        whole = worker.memory_manager.memory_limit
-        if not whole:
-            return available_memory() // 2
-        limit = int(SAFE * whole) - worker.monitor.get_process_memory()
-    return max(limit - kept, 0)
+    places = list(_places)
+    if limit is not None:
+        return max(limit - sum(place.kept_bytes for place in places), 0)
+    due = sum(place.due_bytes for place in places)
+    worker = get_worker()
+    whole = worker.memory_manager.memory_limit
+    if not whole:
+        return max(available_memory() - due, 0) // 2
+    return max(int(SAFE * whole) - worker.monitor.get_process_memory() - due, 0)
 
 
 def run_round(
