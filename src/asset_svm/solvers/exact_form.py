@@ -86,7 +86,7 @@ def solve_cell(
         At the end.
     """
     order, sweeps, moves = np.arange(len(y)), 0, 0
-    diagonal = np.maximum(np.diagonal(K), 1e-12).astype(np.float64)
+    diagonal = np.maximum(np.diagonal(K).astype(np.float64), 1e-12)
     between = max(LOOK // max(len(y), 1) ** 2, 1)
     while True:
         limit = min(sweeps + between, most)
