@@ -687,6 +687,26 @@ def test_a_scheduler_that_goes_away_is_told_within_a_minute(own_scheduler, blobs
     assert not hasattr(model, "coef_")
 
 
+def test_silence_counts_from_the_last_answer(monkeypatch):
+    """A scheduler that was slow once, and has answered since, is not given up when it is slow again."""
+    monkeypatch.setattr(cluster, "GRACE", 0.2)
+
+    def silent(*args, **options):
+        raise TimeoutError
+
+    scheduler = SimpleNamespace(address="tcp://127.0.0.1:1", ncores=None)
+    watch = cluster.Watch(
+        SimpleNamespace(scheduler=scheduler, status="running", generation=0, sync=silent)
+    )
+    assert watch.workers() == {}
+    time.sleep(0.3)
+    watch.heard()
+    assert watch.workers() == {}
+    time.sleep(0.3)
+    with pytest.raises(ClusterError, match="does not answer"):
+        watch.workers()
+
+
 def test_a_cluster_that_is_closed_is_told_at_once(blobs):
     options = dict(n_workers=1, processes=False, dashboard_address="127.0.0.1:0")
     with LocalCluster(**options) as closing, Client(closing, set_as_default=False) as connected:
