@@ -72,7 +72,7 @@ class Watch:
             except OSError:  # timeouts among them: a scheduler may stand still
                 found = None
         if found:
-            self._missed = None
+            self.heard()
             return dict(found)
         now = time.monotonic()
         self._missed = self._missed or now
@@ -86,6 +86,10 @@ class Watch:
                 "start workers and fit again."
             )
         return {}
+
+    def heard(self) -> None:
+        """The cluster has answered."""
+        self._missed = None
 
     def check_generation(self) -> None:
         """Raise if ``client.restart()`` was called: whatever was on the cluster is not there any more.
@@ -313,6 +317,7 @@ class ShardedRun:
                         self._move(number)
                         answer = None
                     if answer is not None:
+                        self.watch.heard()
                         answers[number] = answer
                         del waiting[number]
                         continue
