@@ -11,6 +11,7 @@ import numpy as np
 
 from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
 from asset_svm.engines.many import ManyModels
+from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.search.scores import scores
 from asset_svm.estimators.search.splits import Encoding, Split, encode
 
@@ -29,13 +30,14 @@ class Path:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The scores of one gamma and epsilon, (Cs, splits)."""
+    """The scores of one gamma and epsilon, (Cs, splits), and the map of that gamma."""
 
     scores: np.ndarray
     fit_seconds: float
     score_seconds: float
     in_time: bool
     path: Path | None = None
+    drawn: DrawnMap | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +78,9 @@ class MapSearch:
             learner.set_params(
                 landmarks=phi.components
             )  # for the next gammas: they do not depend on it
-        metric, mapped = None, phi
-        if learner._step == "metric":
-            metric = engine.find_metric(phi, rows.X, rows.weight, self.seed)
-            mapped = phi.in_metric(metric)
-        features = engine.rows(mapped, rows.X, lead=False)
+        drawn = DrawnMap.measured(engine, phi, rows, learner._step, self.seed)
+        metric, features = drawn.metric, drawn.rows(engine, rows.X, lead=False)
+        drawn = drawn.keeping(features)
         epochs = self.epochs or max(SEARCH_EPOCHS, -(-SEARCH_STEPS // len(rows.y)))
         for epsilon in epsilons or (None,):
             if epsilon is not None:
@@ -105,7 +105,7 @@ class MapSearch:
                 whole = intercept + encoding.offset[None, :, None]
                 parts = np.concatenate([plain.reshape(coef.shape), whole[..., None]], axis=-1)
                 path = Path(np.moveaxis(parts, 0, 1), phi)
-            yield Found(found, trained - begun, ended - trained, in_time, path)
+            yield Found(found, trained - begun, ended - trained, in_time, path, drawn)
             begun = time.perf_counter()
 
     def _order(self, learner: Any) -> Any:
