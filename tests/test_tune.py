@@ -3,11 +3,7 @@
 import csv
 import inspect
 import os
-import pty
 import re
-import select
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,6 +24,7 @@ from asset_svm.cli.search_progress import SearchDisplay, score_lines_of, sparks
 from asset_svm.cli.tune import edges
 from asset_svm.persistence import read_provenance
 from chromium import look_at
+from terminal import seen_in_terminal
 
 X, Y = make_classification(700, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
 Z = np.sin(2 * X[:, 0]) + 0.1 * X[:, 1]
@@ -195,28 +192,7 @@ def test_lines_tell_of_the_search_where_there_is_no_terminal(capsys, monkeypatch
 
 
 def test_a_terminal_sees_a_live_table():
-    leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "asset_svm.cli.main", "tune", "rows.npz", "-o", "m.asset", *SMALL]
-    run = subprocess.Popen(
-        command,
-        stdout=follower,
-        stderr=follower,
-        stdin=follower,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "150"},
-    )
-    os.close(follower)
-    seen = b""
-    while select.select([leader], [], [], 60)[0]:
-        try:
-            part = os.read(leader, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        seen += part
-    os.close(leader)
-    assert run.wait() == 0
-    text = seen.decode()
+    text = seen_in_terminal("tune", "rows.npz", "-o", "m.asset", *SMALL)
     for word in (
         "score over C = 0.1 ... 10",
         "best C",

@@ -36,7 +36,7 @@ class GradientSample:
         metric: Metric | None,
         p: Array | None = None,
     ) -> GradientSample:
-        """``gradient_sample`` of the rows: each at most once, or, with ``p``, as likely as that says."""
+        """``gradient_sample`` of the rows: each at most once, or, with ``p``, as likely as it says."""
         rng = np.random.default_rng([recipe.seed, 1])
         count = min(recipe.gradient_sample, n_rows)
         chosen = rng.choice(n_rows, size=count, replace=p is not None, p=p)

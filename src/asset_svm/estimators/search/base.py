@@ -43,9 +43,9 @@ from asset_svm.estimators.search.splits import (
     restricted,
 )
 from asset_svm.exceptions import NonFiniteError
+from asset_svm.kernels import WITH_GAMMA
 
 Watch = Callable[[SearchProgress], bool | None]
-KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
 
 
 class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
@@ -97,7 +97,7 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             )
 
     def _check_gammas(self) -> None:
-        if callable(self.kernel) or self.kernel not in KERNELS_WITH_GAMMA:
+        if callable(self.kernel) or self.kernel not in WITH_GAMMA:
             shown_kernel = self.kernel if isinstance(self.kernel, str) else "a function"
             raise ValueError(
                 f"gammas={self.gammas!r} cannot be searched: kernel={shown_kernel} has no gamma; set "
