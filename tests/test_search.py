@@ -1,7 +1,9 @@
 """Searches: many models equal single ones, their scores are scikit-learn's, and their answers good."""
 
+import inspect
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -387,6 +389,27 @@ def test_the_refit_is_bitwise_a_fit_with_its_parameters(options, dtype):
         assert model.random_state == 3
     alone = AssetClassifier(**model.get_params()).fit(X, y)
     np.testing.assert_array_equal(alone.decision_function(X), model.decision_function(X))
+
+
+def test_common_parameters_have_common_defaults():
+    """Signatures are written out in each class; a search must refit what its user would fit."""
+    classes = (AssetClassifier, AssetRegressor, AssetClassifierCV, AssetRegressorCV)
+    signatures = [inspect.signature(cls).parameters for cls in classes]
+    for one, other in combinations(signatures, 2):
+        common = set(one) & set(other)
+        assert {name: one[name].default for name in common} == {
+            name: other[name].default for name in common
+        }
+    plain, search = set(signatures[0]), set(signatures[2])
+    left_to_fits = {
+        "C",
+        "lam",
+        "early_stopping",
+        "validation_fraction",
+        "n_iter_no_change",
+        "warm_start",
+    }
+    assert plain - search == left_to_fits
 
 
 def test_the_refit_draws_no_map_of_its_own(monkeypatch):
