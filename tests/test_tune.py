@@ -22,6 +22,7 @@ from asset_svm.cli.main import main
 from asset_svm.cli.options import ELSEWHERE, SEARCH_PARAMETERS
 from asset_svm.cli.search_progress import SearchDisplay, score_lines_of, sparks
 from asset_svm.cli.tune import edges
+from asset_svm.estimators.search.grid import AUTO_FACTORS
 from asset_svm.persistence import read_provenance
 from chromium import look_at
 from terminal import seen_in_terminal
@@ -74,7 +75,7 @@ def test_a_regression_searches_epsilons_too(capsys):
 
 def test_gammas_are_searched_unless_one_is_given(capsys):
     for options, candidates in (
-        ([], "15"),
+        ([], str(3 * len(AUTO_FACTORS))),
         (["--gamma", "0.3"], "3"),
         (["--gammas", "none"], "3"),
         (["--kernel", "linear"], "3"),
