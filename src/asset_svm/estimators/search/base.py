@@ -378,7 +378,7 @@ class _Search:
                 found.path,
             )
         whole = self.as_given and search.n_rows == len(self.rows.y)
-        if found.drawn is not None and whole and self._best_gamma() == key[0]:
+        if self.owner.refit and whole and found.drawn and self._best_gamma() == key[0]:
             self.kept = key[0], found.drawn
         best, means = self.table.best_index(), self.table.means()
         seconds = time.perf_counter() - self.begun
