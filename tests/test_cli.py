@@ -5,9 +5,7 @@ import gzip
 import inspect
 import io
 import os
-import pty
 import resource
-import select
 import signal
 import subprocess
 import sys
@@ -29,6 +27,7 @@ from asset_svm.cli.main import main
 from asset_svm.cli.options import ELSEWHERE, PARAMETERS, parse_seconds, parse_size
 from asset_svm.cli.scores import ClassScores, RealScores, bin_of, centre_of
 from asset_svm.estimators import device
+from terminal import seen_in_terminal
 
 X, Y = make_classification(1200, 5, n_informative=4, n_redundant=0, class_sep=1.5, random_state=0)
 COMMAND = [sys.executable, "-m", "asset_svm.cli.main"]
@@ -467,28 +466,8 @@ def test_ctrl_c_while_cells_are_calibrated_keeps_the_model_without_probabilities
 
 
 def test_a_terminal_sees_a_bar_and_tables():
-    leader, follower = pty.openpty()
     options = ["--max-iter", "200", "--n-components", "50"]
-    run = subprocess.Popen(
-        [*COMMAND, "train", "train.svm", "-o", "m.asset", *options],
-        stdout=follower,
-        stderr=follower,
-        stdin=follower,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "150"},
-    )
-    os.close(follower)
-    seen = b""
-    while select.select([leader], [], [], 60)[0]:
-        try:
-            part = os.read(leader, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        seen += part
-    os.close(leader)
-    assert run.wait() == 0
-    text = seen.decode()
+    text = seen_in_terminal("train", "train.svm", "-o", "m.asset", *options)
     for word in ("training", "epoch", "rows/s", "objective", "trained", "saved in"):
         assert word in text
 

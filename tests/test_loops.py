@@ -258,6 +258,21 @@ def test_threads_over_models_change_nothing():
     np.testing.assert_array_equal(*results)
 
 
+@pytest.mark.parametrize("turn", [1, 7, 10_000])
+@pytest.mark.parametrize("radius", [None, 0.3])
+def test_models_that_take_turns_equal_models_by_themselves(turn, radius, monkeypatch):
+    monkeypatch.setattr("asset_svm.solvers.driver.TURN", turn)
+    V, y = problem("classification", 3)
+    options = dict(task="classification", step="robust", C=10.0, bound=1.0, radius=radius, block=64)
+    together, _ = build(V, y, window=FractionWindow(0.5, 500), **options)
+    together.advance(500)
+    for k in range(3):
+        alone, _ = build(V, y[k : k + 1], window=FractionWindow(0.5, 500), **options)
+        alone.advance(500)
+        np.testing.assert_allclose(together.model()[0][k], alone.model()[0][0], atol=1e-9)
+        assert together.state.intercept[k] == pytest.approx(alone.state.intercept[0], abs=1e-9)
+
+
 def test_a_nonfinite_iterate_is_raised_and_never_returned():
     V, y = problem("classification", 1)
     V = V.copy()

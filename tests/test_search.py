@@ -1,7 +1,9 @@
 """Searches: many models equal single ones, their scores are scikit-learn's, and their answers good."""
 
+import inspect
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ from threadpoolctl import threadpool_limits
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV
 from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
 from asset_svm.engines.cells import CellProblem
-from asset_svm.engines.local import LocalEngine
+from asset_svm.engines.local import LocalEngine, LocalRows
 from asset_svm.engines.many import ManyModels, Splits
 from asset_svm.engines.task import Recipe
 from asset_svm.estimators.search.grid import AUTO_FACTORS, MEDIAN_ROWS, resolve_costs, resolve_gammas
@@ -359,6 +361,75 @@ def test_refit_is_the_estimator_itself():
         bare.predict(X_MOONS)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"landmarks": "kmeans", "gammas": [0.01, 0.1, 1.0]},
+        {"approximation": "fourier"},
+        {"step": "robust"},
+        {"max_iter": 1},  # led
+        {"memory_limit": 100_000},
+        {"n_jobs": 2, "class_weight": "balanced"},
+        {"random_state": None},
+        {"random_state": np.random.RandomState(1)},
+        {"n_cells": 3},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_refit_is_bitwise_a_fit_with_its_parameters(options, dtype):
+    X, y = make_classification(
+        4200, 6, n_informative=4, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=0
+    )
+    X, given = X.astype(dtype), dict(Cs=2, cv=2, n_components=30, random_state=3, max_iter=2) | options
+    search = AssetClassifierCV(search_iter=1, **given).fit(X, y)
+    model = search.best_estimator_
+    if given["random_state"] == 3:
+        assert model.random_state == 3
+    alone = AssetClassifier(**model.get_params()).fit(X, y)
+    np.testing.assert_array_equal(alone.decision_function(X), model.decision_function(X))
+
+
+def test_common_parameters_have_common_defaults():
+    """Signatures are written out in each class; a search must refit what its user would fit."""
+    classes = (AssetClassifier, AssetRegressor, AssetClassifierCV, AssetRegressorCV)
+    signatures = [inspect.signature(cls).parameters for cls in classes]
+    for one, other in combinations(signatures, 2):
+        common = set(one) & set(other)
+        assert {name: one[name].default for name in common} == {
+            name: other[name].default for name in common
+        }
+    plain, search = set(signatures[0]), set(signatures[2])
+    left_to_fits = {
+        "C",
+        "lam",
+        "early_stopping",
+        "validation_fraction",
+        "n_iter_no_change",
+        "warm_start",
+    }
+    assert plain - search == left_to_fits
+
+
+def test_the_refit_draws_no_map_of_its_own(monkeypatch):
+    """Nor does it map a row where the search has kept them."""
+    metrics, mapped = [], []
+    find, compute = LocalEngine.find_metric, LocalRows._compute
+    monkeypatch.setattr(LocalEngine, "find_metric", lambda *parts: metrics.append(1) or find(*parts))
+    monkeypatch.setattr(
+        LocalRows, "_compute", lambda *parts: mapped.append(len(parts[1])) or compute(*parts)
+    )
+    X = X_MOONS.astype(np.float32)
+    quick(gammas=[0.1, 1.0]).fit(X, Y_MOONS)
+    assert len(metrics) == 2 and sum(mapped) == 2 * len(X)
+    metrics.clear(), mapped.clear()
+    # Room for the rows of one map at a time: those of the best gamma, the first, make way.
+    search = quick(gammas=[1.0, 1e4], memory_limit=1.5 * len(X) * 50 * 4).fit(X, Y_MOONS)
+    assert search.best_params_["gamma"] == 1.0
+    assert len(metrics) == 2 and sum(mapped) == 3 * len(X)
+
+
 def test_the_same_seed_gives_the_same_search():
     one, other = (quick().fit(X_MOONS, Y_MOONS).cv_results_["mean_test_score"] for _ in range(2))
     np.testing.assert_array_equal(one, other)
@@ -607,6 +678,26 @@ def test_a_time_limit_ends_the_search_with_the_best_so_far():
     with pytest.warns(ConvergenceWarning, match="early: scores are of fewer steps"):
         short.fit(X, y)
     assert short.best_score_ > 0.5
+
+
+def test_pilots_obey_the_time_limit(monkeypatch):
+    """One block of the first of seven; the steps of the other values of C are expected from it."""
+    steps, advance = [], Driver.advance
+
+    def counted(*parts):
+        steps.append(advance(*parts))
+        return steps[-1]
+
+    monkeypatch.setattr(Driver, "advance", counted)
+    X, y = np.tile(X_MOONS, (10, 1)), np.tile(Y_MOONS, 10)
+    options = dict(Cs=50, cv=2, search_iter=50, refit=False)
+    quick(**options).fit(X, y)
+    whole = list(steps)
+    steps.clear()
+    with pytest.warns(ConvergenceWarning, match="ended the search early"):
+        quick(time_limit=1e-9, **options).fit(X, y)
+    assert len(whole) > 7 and min(whole) >= 1000
+    assert steps == [LocalEngine.block_size]
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -3,11 +3,7 @@
 import csv
 import inspect
 import os
-import pty
 import re
-import select
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,8 +22,10 @@ from asset_svm.cli.main import main
 from asset_svm.cli.options import ELSEWHERE, SEARCH_PARAMETERS
 from asset_svm.cli.search_progress import SearchDisplay, score_lines_of, sparks
 from asset_svm.cli.tune import edges
+from asset_svm.estimators.search.grid import AUTO_FACTORS
 from asset_svm.persistence import read_provenance
 from chromium import look_at
+from terminal import seen_in_terminal
 
 X, Y = make_classification(700, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
 Z = np.sin(2 * X[:, 0]) + 0.1 * X[:, 1]
@@ -77,7 +75,7 @@ def test_a_regression_searches_epsilons_too(capsys):
 
 def test_gammas_are_searched_unless_one_is_given(capsys):
     for options, candidates in (
-        ([], "15"),
+        ([], str(3 * len(AUTO_FACTORS))),
         (["--gamma", "0.3"], "3"),
         (["--gammas", "none"], "3"),
         (["--kernel", "linear"], "3"),
@@ -195,28 +193,7 @@ def test_lines_tell_of_the_search_where_there_is_no_terminal(capsys, monkeypatch
 
 
 def test_a_terminal_sees_a_live_table():
-    leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "asset_svm.cli.main", "tune", "rows.npz", "-o", "m.asset", *SMALL]
-    run = subprocess.Popen(
-        command,
-        stdout=follower,
-        stderr=follower,
-        stdin=follower,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "150"},
-    )
-    os.close(follower)
-    seen = b""
-    while select.select([leader], [], [], 60)[0]:
-        try:
-            part = os.read(leader, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        seen += part
-    os.close(leader)
-    assert run.wait() == 0
-    text = seen.decode()
+    text = seen_in_terminal("tune", "rows.npz", "-o", "m.asset", *SMALL)
     for word in (
         "score over C = 0.1 ... 10",
         "best C",

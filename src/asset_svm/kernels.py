@@ -35,7 +35,8 @@ Matrix = Any
 """A dense two-dimensional array or a CSR matrix."""
 BlockFunction = Callable[[Matrix], Array]
 
-NAMES = ("rbf", "laplacian", "poly", "sigmoid", "linear")
+WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
+NAMES = (*WITH_GAMMA, "linear")
 DENSE_LANDMARK_BYTES = 1 << 30
 FEW_COLUMNS = 0.97
 """A product with fewer of the columns than this pays for choosing them."""

@@ -17,9 +17,7 @@ from asset_svm.cli.tables import model_lines, score_lines, show
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifierCV, AssetRegressorCV
 from asset_svm.estimators.streaming import labelled
-
-FLAT = ("linear",)
-"""Kernels without a gamma."""
+from asset_svm.kernels import WITH_GAMMA
 
 
 @dataclass
@@ -63,7 +61,7 @@ class Tuning(Run):
         if self.time_limit is not None:
             self.params["time_limit"] = parse_seconds(self.time_limit, "--time-limit")
         if "gammas" not in self.params:
-            fixed = "gamma" in self.params or self.params.get("kernel") in FLAT
+            fixed = "gamma" in self.params or self.params.get("kernel", "rbf") not in WITH_GAMMA
             self.params["gammas"] = None if fixed else "auto"
         elif self.params["gammas"] is not None and "gamma" in self.params:
             raise UsageError(

@@ -332,7 +332,7 @@ class LocalEngine:
 
     def driver(self, *args: Any, **options: Any) -> Driver:
         """A driver for rows of this engine."""
-        return Driver(*args, **options)
+        return Driver(*args, n_threads=self.n_threads, **options)
 
     hides_rows_by_model = True
     """Whether models that train together may each see other rows."""

@@ -6,6 +6,7 @@ lam = 1 / (C W_f), W_f the weight of the rows it sees.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.data import Order
-from asset_svm.engines.task import BLOCK, Engine, Recipe
+from asset_svm.engines.gradients import GradientSample
+from asset_svm.engines.task import Engine, Recipe
 from asset_svm.features import Metric
 from asset_svm.features.threads import few_threads
 from asset_svm.solvers import (
@@ -32,7 +34,7 @@ from asset_svm.solvers import (
 from asset_svm.solvers.average import NEVER
 from asset_svm.solvers.many import ManyDriver
 from asset_svm.solvers.pilot import HeldRows, choose_step_scale
-from asset_svm.steps import GRID, estimate_gradient_bound
+from asset_svm.steps import GRID
 
 Array = npt.NDArray[Any]
 
@@ -146,8 +148,8 @@ class ManyModels:
         together = engine.hides_rows_by_model and n_Cs * F * T >= FEWEST_TOGETHER
         with crew(engine) as pool:
             engine.map_all(self.mapped, pool)
-            sample = self._sample()
-            scales = self._step_scales(engine, sample, pool)
+            sample = GradientSample.draw(self.recipe, self.mapped, self.order.n_rows, self.metric)
+            scales = self._step_scales(engine, sample, pool, deadline)
             parts = [np.arange(F)] if together else [np.array([f]) for f in range(F)]
             coef = np.zeros((n_Cs, F, T, self.mapped.dimension))
             intercept = np.zeros((n_Cs, F, T))
@@ -181,7 +183,7 @@ class ManyModels:
         n_Cs, F, T = self.shape
         by_class = np.arange(n_Cs * F * T).reshape(n_Cs * F, T).T.ravel()
         axis, sort, split = axis.take(by_class), sort[by_class], split[by_class]
-        steps = self.epochs * self.splits.seen[split]
+        average_from = np.array([self._average_from(f) for f in range(F)])
         driver = ManyDriver(
             self.mapped,
             self.order,
@@ -190,7 +192,7 @@ class ManyModels:
             self.splits.slope_weight,
             split,
             axis,
-            np.array([self._average_from(int(N)) for N in steps]),
+            average_from[split],
             pool=pool,
         )
         total = self.epochs * self.order.n_rows
@@ -212,7 +214,7 @@ class ManyModels:
         """The models of one split, by the engine's own loop."""
         (f,) = splits
         total = self.epochs * self.order.n_rows
-        begin = self._visit_of(f, self._average_from(self.epochs * int(self.splits.seen[f])))
+        begin = self._visit_of(f, self._average_from(f))
         driver = engine.driver(
             self.mapped,
             _RowTargets(self.splits.targets_of(f), len(self.Cs)),
@@ -229,15 +231,10 @@ class ManyModels:
         driver.settle()
         return *driver.model(), in_time
 
-    def _average_from(self, steps: int) -> int:
-        """The first step that a run of so many averages."""
-        average = self.recipe.average
-        if average is None:
-            return NEVER
-        if average == "auto":
-            average = self.recipe.usual_average(decaying=True)
-        count = average if isinstance(average, int) else max(round(average * steps), 1)
-        return max(steps - count + 1, 1)
+    def _average_from(self, split: int) -> int:
+        """The first step that the models of a split average, counted from 1."""
+        steps = self.epochs * int(self.splits.seen[split])
+        return self.recipe.window(steps, looked_at=False).start(steps) + 1
 
     def _visit_of(self, split: int, step: int) -> int:
         """The visit of a row, counted from 1, that is this step of a split; NEVER where none is."""
@@ -249,40 +246,14 @@ class ManyModels:
             done += len(seen)
         return NEVER
 
-    def _sample(self) -> _Sample:
-        """Rows from which D_G and kappa are estimated."""
-        m = self.order.n_rows
-        rng = np.random.default_rng([self.recipe.seed, 1])
-        chosen = rng.choice(m, size=min(self.recipe.gradient_sample, m), replace=False)
-        parts = []
-        for start in range(0, len(chosen), BLOCK):
-            V, positions = self.mapped.fetch(chosen[start : start + BLOCK])
-            parts.append(V[positions, : self.mapped.dimension])
-        V = np.concatenate(parts).astype(np.float64)
-        plain = V if self.metric is None else self.metric.invert(V)
-        kappa = float(np.sqrt(np.max(np.einsum("ij,ij->i", plain, plain))))
-        return _Sample(chosen, V, kappa)
-
-    def _bounds(self, sample: _Sample, split: int) -> Array:
+    def _bounds(self, sample: GradientSample, split: int) -> Array:
         """D_G of each output, from the sampled rows that a split sees."""
-        weight = self.splits.slope_weight[split, sample.rows]
-        seen = weight >= 0.0
-        if not seen.any():
-            seen, weight = np.ones(len(weight), dtype=bool), np.ones(len(weight))
-        return np.array(
-            [
-                estimate_gradient_bound(
-                    self.recipe.loss,
-                    sample.V[seen],
-                    y[sample.rows][seen],
-                    intercept=self.recipe.free_intercept,
-                    weight=weight[seen],
-                )
-                for y in self.splits.targets_of(split)
-            ]
-        )
+        y = self.splits.targets_of(split)[:, sample.rows]
+        return sample.bounds(self.recipe, y, self.splits.slope_weight[split, sample.rows])
 
-    def _axis(self, sample: _Sample, scales: Array, splits: Array) -> tuple[ModelAxis, Array, Array]:
+    def _axis(
+        self, sample: GradientSample, scales: Array, splits: Array
+    ) -> tuple[ModelAxis, Array, Array]:
         """The models of these splits, and which target and split each has."""
         bounds = [self._bounds(sample, f) for f in splits]
         parts, sort, split = [], [], []
@@ -304,8 +275,17 @@ class ManyModels:
         rules = recipe.rules(sets, bounds, scale, steps, self.metric)
         return ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
 
-    def _step_scales(self, engine: Engine, sample: _Sample, pool: ThreadPoolExecutor | None) -> Array:
-        """The multiplier of the steps of each C, by pilots for some of them on the first split."""
+    def _step_scales(
+        self,
+        engine: Engine,
+        sample: GradientSample,
+        pool: ThreadPoolExecutor | None,
+        deadline: float,
+    ) -> Array:
+        """The multiplier of the steps of each C, by pilots for some of them on the first split.
+
+        From the deadline on, what is expected from the last C is taken.
+        """
         recipe = self.recipe
         if recipe.step == "strong" or recipe.step_scale is not None:
             return np.full(len(self.Cs), recipe.step_scale or 1.0)
@@ -320,6 +300,9 @@ class ManyModels:
             grid: tuple[float, ...] = GRID
             if at > 0:  # steps grow with D_X = 1 / sqrt(lam); how far they go hardly depends on C
                 expected = found[-1] * float(np.sqrt(self.Cs[tried[at - 1]] / C))
+                if time.perf_counter() > deadline:
+                    found.append(min(expected, GRID[0]))
+                    continue
                 grid = tuple(min(factor * expected, GRID[0]) for factor in NEAR)
 
             def axis(scale: float, steps: int, C: float = C) -> ModelAxis:
@@ -338,19 +321,11 @@ class ManyModels:
                     pool=pool,
                     average=recipe.usual_average(decaying=True),
                     grid=grid,
+                    deadline=deadline,
                 )
             )
         log_C = np.log(self.Cs)
         return np.exp(np.interp(log_C, log_C[tried], np.log(found)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Sample:
-    """Some rows, V of them, and the largest |v|."""
-
-    rows: Array
-    V: Array
-    kappa: float
 
 
 @dataclass(frozen=True, eq=False)

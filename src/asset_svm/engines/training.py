@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.engines.certification import certify_rows, tight_seconds
-from asset_svm.engines.task import BLOCK, Engine, Recipe, Solution, Stopping, TrainingRows
+from asset_svm.engines.gradients import GradientSample
+from asset_svm.engines.task import Engine, Recipe, Solution, Stopping, TrainingRows
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.feasible import FeasibleSet
 from asset_svm.problem import Certificate
 from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
 from asset_svm.solvers.driver import Slopes
 from asset_svm.solvers.pilot import choose_step_scale
-from asset_svm.steps import estimate_gradient_bound
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -33,22 +33,11 @@ MOST_LOOKS = 200
 
 def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float]:
     """(D_G of each model, kappa) from a random sample of ``gradient_sample`` rows."""
-    m = rows.order.n_rows
-    rng = np.random.default_rng([recipe.seed, 1])
     even = bool((rows.weight == rows.weight[0]).all())
     p = None if even or rows.slope_weight is not None else rows.weight / rows.weight.sum()
-    count = min(recipe.gradient_sample, m)
-    chosen = rng.choice(m, size=count, replace=p is not None, p=p)
-    y = rows.targets.block(chosen)
-    weight = None if rows.slope_weight is None else rows.slope_weight[chosen]
-    V = np.concatenate([rows.take(chosen[i : i + BLOCK]) for i in range(0, len(chosen), BLOCK)])
-    bounds = [
-        estimate_gradient_bound(recipe.loss, V, y[k], intercept=recipe.free_intercept, weight=weight)
-        for k in range(len(y))
-    ]
-    plain = V if rows.metric is None else rows.metric.invert(V)
-    kappa = float(np.sqrt(np.max(np.einsum("ij,ij->i", plain, plain, dtype=np.float64))))
-    return np.array(bounds), kappa
+    sample = GradientSample.draw(recipe, rows.mapped, rows.order.n_rows, rows.metric, p)
+    weight = None if rows.slope_weight is None else rows.slope_weight[sample.rows]
+    return sample.bounds(recipe, rows.targets.block(sample.rows), weight), sample.kappa
 
 
 def train(

@@ -12,6 +12,7 @@ from asset_svm.engines.task import Stopping, TrainingRows
 from asset_svm.engines.training import train
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.callbacks import WRAPPER_FRAMES
+from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.fitting import FROM_VALIDATION, forget
 from asset_svm.estimators.monitor import Monitor
 from asset_svm.estimators.rows import Rows
@@ -27,9 +28,15 @@ def resolve_epochs(max_iter: int | None, m: int) -> int:
 
 
 def fit_batch(
-    learner: Any, rows: Rows, encoded: Encoded, seed: int, begun: float, watch: Any = None
+    learner: Any,
+    rows: Rows,
+    encoded: Encoded,
+    seed: int,
+    begun: float,
+    watch: Any = None,
+    drawn: DrawnMap | None = None,
 ) -> tuple[Rows, Encoded]:
-    """Train, and store the model on the learner.
+    """Train, and store the model on the learner; ``drawn`` is the map of these rows, where it is known.
 
     Returns the rows that it learnt from, and their targets: early stopping holds some out.
     """
@@ -43,20 +50,18 @@ def fit_batch(
     deadline = begun + learner.time_limit if learner.time_limit else float("inf")
     told: dict[str, Any] = {}
     phi, metric, start = warm_parts(learner, rows.X, encoded)
-    if phi is None:
+    if phi is not None:
+        drawn = DrawnMap(phi, metric)
+    elif drawn is None:
         phi, told = learner._choose_map(engine, rows, encoded, seed, deadline)
-        if learner._step == "metric":
-            metric = engine.find_metric(phi, rows.X, rows.weight, seed)
+        drawn = DrawnMap.measured(engine, phi, rows, learner._step, seed)
+    phi, metric = drawn.phi, drawn.metric
     lam = learner._lam(rows)
     recipe = learner._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
     order, slope_weight = rows.order(learner.sampling, learner._step, seed)
     epochs = resolve_epochs(learner.max_iter, len(rows.y))
     training = TrainingRows(
-        engine.rows(
-            phi if metric is None else phi.in_metric(metric),
-            rows.X,
-            lead=recipe.leads(order, epochs, metric),
-        ),
+        drawn.rows(engine, rows.X, lead=recipe.leads(order, epochs, metric)),
         encoded.targets,
         order,
         rows.weight,
@@ -102,7 +107,7 @@ def warn_of_excess(learner: Any, rows: Rows, encoded: Encoded) -> None:
             f"The objective {learner.objective_:.3g} is far above that of coef = 0, {at_zero:.3g}; "
             "scale the columns of X (StandardScaler), raise max_iter, or lower step_scale.",
             ConvergenceWarning,
-            stacklevel=4 + WRAPPER_FRAMES,
+            stacklevel=5 + WRAPPER_FRAMES,
         )
 
 
@@ -114,5 +119,5 @@ def warn_of_gap(learner: Any) -> None:
             f"objective after {learner.n_iter_} epochs, above tol={learner.tol:g}; raise max_iter "
             "or tol.",
             ConvergenceWarning,
-            stacklevel=4 + WRAPPER_FRAMES,
+            stacklevel=5 + WRAPPER_FRAMES,
         )

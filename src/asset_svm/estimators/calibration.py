@@ -4,6 +4,10 @@ The method is Platt's, as scikit-learn's ``CalibratedClassifierCV(ensemble=False
 decisions of every row come from a model that was trained on the other folds, one sigmoid per class
 (one-vs-rest) turns them into probabilities, which are divided by their sum, and the model itself is
 that of all rows. It predicts the class with the largest probability.
+
+The sigmoids are scikit-learn's own. The models of the folds are trained here, where a terminal sees
+their progress and can end them, and the model of all rows, which is there already, is not trained
+again.
 """
 
 from __future__ import annotations
@@ -19,10 +23,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
-from asset_svm.estimators.classifier import AssetClassifier
+from asset_svm.estimators.classifier import AssetClassifier, winner
 
 FOLDS = 5
-NEWTON_STEPS = 100
 
 
 class CalibratedClassifier(ClassifierMixin, BaseEstimator):
@@ -55,11 +58,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
                 f"{len(model.calibrated_classifiers_)} models cannot be saved; set "
                 'method="sigmoid" and ensemble=False.'
             )
-        (whole,) = model.calibrated_classifiers_
-        # scikit-learn's sigmoid is expit(-(a decision + b)).
-        slope = np.array([-sigmoid.a_ for sigmoid in whole.calibrators])
-        offset = np.array([-sigmoid.b_ for sigmoid in whole.calibrators])
-        inner = whole.estimator
+        inner = model.calibrated_classifiers_[0].estimator
         if isinstance(inner, FrozenEstimator):
             inner = inner.estimator
         if not isinstance(inner, AssetClassifier):
@@ -67,7 +66,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
                 f"A CalibratedClassifierCV of a {type(inner).__name__} cannot be saved; calibrate an "
                 "AssetClassifier, and put a scaler before the CalibratedClassifierCV, in a Pipeline."
             )
-        return cls(inner)._with(slope, offset)
+        return cls(inner)._with(*_sigmoids_of(model))
 
     def _with(self, slope: np.ndarray, offset: np.ndarray) -> CalibratedClassifier:
         self.classes_, self.slope_, self.offset_ = self.estimator.classes_, slope, offset
@@ -101,8 +100,9 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self.estimator)
         y = np.asarray(y)
-        decisions = held_out_decisions(self.estimator, X, y, watch)
-        return self._with(*sigmoids(decisions, np.searchsorted(self.estimator.classes_, y)))
+        folds = _folds(y)
+        decisions = held_out_decisions(self.estimator, X, y, folds, watch)
+        return self._with(*sigmoids(decisions, y, folds))
 
     def decision_function(self, X):
         """Decisions of the estimator.
@@ -177,61 +177,56 @@ def check_counts(labels: np.ndarray, counts: np.ndarray) -> None:
         )
 
 
-def held_out_decisions(estimator: Any, X: Any, y: np.ndarray, watch: Any = None) -> np.ndarray:
+def held_out_decisions(
+    estimator: Any, X: Any, y: np.ndarray, folds: Any, watch: Any = None
+) -> np.ndarray:
     """(rows, K) decisions, each by a model like ``estimator`` that has not seen the row."""
-    labels, counts = np.unique(y, return_counts=True)
-    check_counts(labels, counts)
-    out = np.empty((len(y), 1 if len(labels) == 2 else len(labels)))
-    for train, test in StratifiedKFold(min(FOLDS, int(counts.min()))).split(X, y):
+    n_classes = len(estimator.classes_)
+    out = np.empty((len(y), 1 if n_classes == 2 else n_classes))
+    for train, test in folds.split(X, y):
         model = clone(estimator)
         model._fit(X[train], y[train], None, watch=watch)
         out[test] = model._decide(X[test])
     return out
 
 
-def sigmoids(decisions: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(slope, offset) of the sigmoid of each column of decisions; ``codes`` are numbers of classes."""
-    columns = decisions.T
-    classes = [1] if len(columns) == 1 else range(len(columns))
-    found = [sigmoid(f, codes == k) for f, k in zip(columns, classes, strict=True)]
-    return np.array([a for a, _ in found]), np.array([b for _, b in found])
+def _folds(y: np.ndarray) -> StratifiedKFold:
+    labels, counts = np.unique(y, return_counts=True)
+    check_counts(labels, counts)
+    return StratifiedKFold(min(FOLDS, int(counts.min())))
 
 
-def sigmoid(decisions: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
-    """(a, b) that make expit(a decision + b) most likely, by Newton's method (Lin, Lin and Weng 2007).
+def sigmoids(decisions: np.ndarray, y: np.ndarray, folds: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(slope, offset) of the sigmoid of each column of decisions, found by scikit-learn."""
+    # Its search stops at once where decisions are tiny.
+    size = np.abs(decisions).max(axis=0)
+    size[size == 0.0] = 1.0
+    found = CalibratedClassifierCV(_Decided(), ensemble=False, cv=folds).fit(decisions / size, y)
+    slope, offset = _sigmoids_of(found)
+    return slope / size, offset
 
-    Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), keep the likelihood from running away where
-    the classes are separate.
-    """
-    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
-    target = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
-    scale = max(float(np.abs(decisions).max(initial=0.0)), 1e-300)
-    f = decisions / scale
 
-    def loss(point: np.ndarray) -> float:
-        z = point[0] * f + point[1]
-        return float((np.logaddexp(0.0, z) - target * z).sum())
+class _Decided(ClassifierMixin, BaseEstimator):
+    """A model whose rows are decisions: scikit-learn finds the sigmoids, and nothing is trained."""
 
-    point = np.array([0.0, np.log((n_positive + 1.0) / (n_negative + 1.0))])
-    value = loss(point)
-    for _ in range(NEWTON_STEPS):
-        p = expit(point[0] * f + point[1])
-        slopes, w = p - target, p * (1.0 - p)
-        gradient = np.array([slopes @ f, slopes.sum()])
-        mixed = w @ f
-        hessian = np.array([[w @ (f * f), mixed], [mixed, w.sum()]])
-        # A ridge far below rounding of the sums: decisions may all be the same.
-        step = np.linalg.solve(hessian + 1e-12 * (1.0 + np.trace(hessian)) * np.eye(2), gradient)
-        if abs(gradient @ step) <= 1e-14 * (1.0 + value):
-            break
-        length = 1.0
-        while (
-            loss(point - length * step) > value - 1e-4 * length * (gradient @ step) and length > 1e-10
-        ):
-            length *= 0.5
-        point = point - length * step
-        value = loss(point)
-    return float(point[0]) / scale, float(point[1])
+    def fit(self, X, y):
+        """Learn the classes."""
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        """As they are."""
+        return X.ravel() if len(self.classes_) == 2 else X
+
+    def predict(self, X):
+        """The class of the largest."""
+        return self.classes_[winner(X)]
+
+
+def _sigmoids_of(model: CalibratedClassifierCV) -> tuple[np.ndarray, np.ndarray]:
+    """(slope, offset) of the sigmoid of each decision; scikit-learn's are expit(-(a decision + b))."""
+    found = model.calibrated_classifiers_[0].calibrators
+    return np.array([-each.a_ for each in found]), np.array([-each.b_ for each in found])
 
 
 def calibrated(model: Any) -> Any:

@@ -19,6 +19,7 @@ from asset_svm.estimators.cells.fit import fit_cells, warn_of_cells
 from asset_svm.estimators.cells.online import learn_batch_in_cells
 from asset_svm.estimators.components import find_components
 from asset_svm.estimators.device import as_type, check_card_targets, on_card, on_host
+from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.fitting import all_or_nothing, check_weight, validate_rows
 from asset_svm.estimators.margin import margin_sampler
 from asset_svm.estimators.monitor import shown
@@ -116,6 +117,10 @@ class Learner(AssetEstimator):
     # All rows at once -------------------------------------------------------------------------
 
     def _fit(self, X, y, sample_weight, watch=None):
+        return self._fit_on(None, X, y, sample_weight, watch)
+
+    def _fit_on(self, drawn: DrawnMap | None, X, y, sample_weight, watch=None):
+        """Train on all rows; ``drawn`` is the map that this fit would draw, where it is known."""
         begun = time.perf_counter()
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
@@ -126,7 +131,7 @@ class Learner(AssetEstimator):
             if self.n_cells is not None:
                 fit_cells(self, rows, encoded, self._seed(), begun)
             else:
-                rows, encoded = fit_batch(self, rows, encoded, self._seed(), begun, watch)
+                rows, encoded = fit_batch(self, rows, encoded, self._seed(), begun, watch, drawn)
         if self.n_cells is not None:
             warn_of_cells(self)
         else:

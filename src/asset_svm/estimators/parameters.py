@@ -1,4 +1,9 @@
-"""Checks of parameters, in one sentence shape: name=value, why it cannot be, what to do.
+"""Parameters of estimators: kept by constructors, checked by fits.
+
+Every estimator writes out its signature, though most parameters are common: scikit-learn, editors and
+type checkers all read it there. A test compares the defaults.
+
+Checks have one sentence shape: name=value, why it cannot be, what to do.
 
 C=-1 is not a positive number; set C to a number above 0.
 """
@@ -13,6 +18,11 @@ from typing import Any
 import numpy as np
 
 from asset_svm import kernels
+
+
+def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
+    """Store the arguments of a constructor, its ``locals()``, as they are: scikit-learn's rule."""
+    vars(estimator).update((name, value) for name, value in given.items() if name != "self")
 
 
 def _refuse(name: str, value: Any, why: str, advice: str) -> None:

@@ -88,44 +88,7 @@ class AssetRegressor(RegressorMixin, Learner):
         precision="float32",
         verbose=0,
     ):
-        super().__init__(
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            C=C,
-            lam=lam,
-            approximation=approximation,
-            n_components=n_components,
-            landmarks=landmarks,
-            fourier=fourier,
-            rank=rank,
-            rank_threshold=rank_threshold,
-            rank_rule=rank_rule,
-            n_cells=n_cells,
-            n_partitions=n_partitions,
-            step=step,
-            step_scale=step_scale,
-            gradient_sample=gradient_sample,
-            fit_intercept=fit_intercept,
-            intercept_bound=intercept_bound,
-            average=average,
-            sampling=sampling,
-            max_iter=max_iter,
-            tol=tol,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            device=device,
-            precision=precision,
-            verbose=verbose,
-        )
-        self.epsilon = epsilon
+        check.keep_parameters(self, locals())
 
     @with_callbacks
     def fit(self, X, y=None, sample_weight=None):

@@ -19,7 +19,7 @@ from asset_svm.estimators.maps import (
     resolve_components,
     resolve_landmarks,
 )
-from asset_svm.estimators.parameters import check_choice, check_count, check_kernel
+from asset_svm.estimators.parameters import check_choice, check_count, check_kernel, keep_parameters
 
 
 class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -132,16 +132,7 @@ class NystroemMap(_FeatureTransformer):
         rank_rule="relative",
         random_state=None,
     ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_components = n_components
-        self.landmarks = landmarks
-        self.rank = rank
-        self.rank_threshold = rank_threshold
-        self.rank_rule = rank_rule
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     def _check_parameters(self):
         check_kernel(self.kernel, self.gamma, self.degree, self.coef0)
@@ -196,11 +187,7 @@ class FourierMap(_FeatureTransformer):
     def __init__(
         self, kernel="rbf", *, gamma="scale", n_components=None, fourier="iid", random_state=None
     ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_components = n_components
-        self.fourier = fourier
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     def _check_parameters(self):
         check_kernel(self.kernel, self.gamma, 3, 0.0)

@@ -11,6 +11,7 @@ import numpy as np
 from asset_svm.engines.task import Engine, Stopping, TrainingRows
 from asset_svm.engines.training import train
 from asset_svm.estimators.decision import Decision
+from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.features import FeatureMap
 
 TRIAL_EPOCHS = 5
@@ -23,25 +24,19 @@ def trial(
 ) -> Callable[[Any], np.ndarray]:
     """The decisions of a few epochs on these rows with this map."""
     recipe = learner._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
-    metric = None
-    if recipe.step == "metric":
-        metric = engine.find_metric(phi, rows.X, rows.weight, seed)
+    drawn = DrawnMap.measured(engine, phi, rows, recipe.step, seed)
     order, slope_weight = rows.order(learner.sampling, learner._step, seed)
     epochs = max(TRIAL_EPOCHS, -(-TRIAL_STEPS // len(rows.y)))
     if learner.max_iter is not None:
         epochs = min(epochs, int(learner.max_iter))
     training = TrainingRows(
-        engine.rows(
-            phi if metric is None else phi.in_metric(metric),
-            rows.X,
-            lead=recipe.leads(order, epochs, metric),
-        ),
+        drawn.rows(engine, rows.X, lead=recipe.leads(order, epochs, drawn.metric)),
         encoded.targets,
         order,
         rows.weight,
         slope_weight,
         encoded.y_max,
-        metric,
+        drawn.metric,
     )
     solution = train(engine, recipe, training, Stopping(epochs))
     weights, intercept = phi.decision_weights(solution.coef), solution.intercept + encoded.offset

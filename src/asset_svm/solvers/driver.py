@@ -34,6 +34,9 @@ from asset_svm.solvers.team import check_interrupt
 
 Array = npt.NDArray[Any]
 Form = Literal["row", "blocked", "led"]
+TURN = 512
+"""Rows after which it is the next model's turn. A fit of letter's 26 classes (d = 1018) takes 2.7 s so,
+and 3.9 s where every model goes through 2048 at a time."""
 
 
 @dataclass(eq=False)
@@ -106,6 +109,8 @@ class Driver:
         "led" with ``BlockRows`` that are, and in a metric, only.
     pool : ThreadPoolExecutor, optional
         Runs the models of a block side by side.
+    n_threads : int
+        Of the pool.
     length : int, optional
         The steps this run can have: the last block is not drawn beyond them.
     ahead : bool
@@ -125,13 +130,15 @@ class Driver:
         weight: Array | None = None,
         form: Form = "row",
         pool: ThreadPoolExecutor | None = None,
+        n_threads: int = 1,
         length: int | None = None,
         ahead: bool = False,
     ):
         self.ahead = ahead
         self.rows, self.targets, self.order = rows, targets, order
         self.axis, self.state, self.average = axis, state, average
-        self.weight, self.cut, self.form, self.pool = weight, cut, form, pool
+        self.weight, self.cut, self.form = weight, cut, form
+        self.pool, self.n_threads = pool, n_threads
         self.length = NEVER if length is None else length
         self.shrink_interval = axis.shrink_interval(cut.longest, cut.part)
         self.position = 0
@@ -261,6 +268,26 @@ class Driver:
                 "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
             )
 
+    def _in_turns(self, n_rows: int, run: Callable[[int, slice], None]) -> None:
+        """Take every model through the rows of a part; TURN of them at a time, where there are several.
+
+        The next model then finds the rows in a cache. Each thread has models of its own, in about
+        two lots, and does not wait for others between turns.
+        """
+        K = len(self.axis.lam)
+        length = n_rows if K == 1 else TURN
+        turns = [slice(first, min(first + length, n_rows)) for first in range(0, n_rows, length)]
+
+        def go(models: Array) -> None:
+            for turn in turns:
+                for model in models:
+                    run(int(model), turn)
+
+        if self.pool is None:
+            go(np.arange(K))
+        else:
+            list(self.pool.map(go, np.array_split(np.arange(K), min(2 * self.n_threads, K))))
+
     def _each_model(self, run: Callable[[int], None]) -> None:
         models = range(len(self.axis.lam))
         if self.pool is None or len(models) == 1:
@@ -279,7 +306,7 @@ class Driver:
         axis, state, lam = self.axis, self.state, self.axis.loop_lam
         travelled = np.zeros(len(lam))
 
-        def run(k: int) -> None:
+        def run(k: int, turn: slice) -> None:
             (
                 state.scale[k],
                 state.intercept[k],
@@ -287,12 +314,12 @@ class Driver:
                 state.pending_weight[k],
                 state.weight[k],
                 state.intercept_total[k],
-                travelled[k],
+                way,
             ) = run_rows(
                 V,
-                positions,
-                y[k],
-                weight,
+                positions[turn],
+                y[k, turn],
+                weight[turn],
                 axis.loss.code,
                 axis.loss.epsilon,
                 lam[k],
@@ -312,11 +339,12 @@ class Driver:
                 state.pending_weight[k],
                 state.weight[k],
                 state.intercept_total[k],
-                margins[k],
-                slopes[k],
+                margins[k, turn],
+                slopes[k, turn],
             )
+            travelled[k] += way
 
-        self._each_model(run)
+        self._in_turns(len(positions), run)
         state.shrink_due += travelled
 
     def _run_blocked_form(

@@ -1,8 +1,8 @@
 """Many models on the same rows: classes, folds and values of C share V and G = V_B V_B^T.
 
 A group of models goes through a block in one thread: margins by a product, the scalar loop of the
-blocked form, the update by a product, the shrink. Threads meet once a block; meanwhile one of them
-brings the rows of the next, and their G.
+blocked form, the update by a product, the shrink. It goes through a few blocks before threads meet;
+those that are ready first bring the rows of the next, and their G.
 
 Which rows a model sees is its own affair: ``split`` names the row of ``weight`` it obeys, and where
 that is negative it stands still. It takes the steps of a run by itself on the rows that it sees, in
@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,8 @@ FEWEST = 16
 GROUPS = 4
 """There are as many groups, or a multiple: two or four threads have the same to do. How many threads
 there are must not matter, because products of other shapes are rounded in other ways."""
+AHEAD = 4
+"""Blocks between two meetings of the threads: one that is held up keeps the others waiting less."""
 SHORTEST, LONGEST = 32, 256
 """Rows of a block, as many as there are models between these: G costs a row twice the block's length
 times d, products with coef four times the number of models times d."""
@@ -191,63 +192,63 @@ class ManyDriver:
     def advance(self, steps: int, deadline: float = np.inf) -> int:
         """Visit ``steps`` more rows, or as many as end by ``deadline`` (time.perf_counter)."""
         begin, end = self.position, self.position + steps
-        ready = self._prepare(begin, end)
-        while ready is not None:
-            coming = self._run(ready, partial(self._prepare, ready.stop, end))
-            self.position = ready.stop
+        ready = [self._prepare(*block) for block in self._blocks(begin, end)]
+        while ready:
+            stop = ready[-1].stop
+            ready = self._run(ready, self._blocks(stop, end))
+            self.position = stop
             if time.perf_counter() > deadline:
                 break
-            ready = coming()
         return self.position - begin
 
-    def _prepare(self, first: int, end: int) -> Prepared | None:
-        """The block that begins at step ``first``, if there is one."""
-        if first >= end:
-            return None
-        stop = min(first - first % self.block_rows + self.block_rows, end)
+    def _blocks(self, first: int, end: int) -> list[tuple[int, int]]:
+        """The first and last steps of the next blocks from step ``first`` on."""
+        found: list[tuple[int, int]] = []
+        while first < end and len(found) < AHEAD:
+            stop = min(first - first % self.block_rows + self.block_rows, end)
+            found.append((first, stop))
+            first = stop
+        return found
+
+    def _prepare(self, first: int, stop: int) -> Prepared:
+        """The block of these steps."""
         visited = self.order.rows(first, stop)
         V, positions = self.rows.fetch(visited)
         block = V[positions, : self.rows.dimension]
         sight = Sight(self.targets(visited), self.sort, self.weight[:, visited], self.split)
         return Prepared(stop, block, block @ block.T, sight)
 
-    def _run(
-        self, block: Prepared, following: Callable[[], Prepared | None]
-    ) -> Callable[[], Prepared | None]:
-        """Take all models through a block; returns where to get what ``following`` gives."""
+    def _run(self, blocks: list[Prepared], following: list[tuple[int, int]]) -> list[Prepared]:
+        """Take all models through some blocks; returns those that follow."""
         K = len(self.axis.lam)
         nothing = np.empty((K, 0))
 
         def run(first: int) -> None:
             models = slice(first, min(first + self.group, K))
-            step_through(
-                block.V,
-                block.G,
-                block.sight,
-                self.axis,
-                self.state,
-                self.average_from,
-                models,
-                nothing,
-                nothing,
-            )
-            self._shrink(models)
+            for block in blocks:
+                step_through(
+                    block.V,
+                    block.G,
+                    block.sight,
+                    self.axis,
+                    self.state,
+                    self.average_from,
+                    models,
+                    nothing,
+                    nothing,
+                )
+                self._shrink(models)
 
-        starts = range(0, K, self.group)
-        if self.pool is None:
-            for first in starts:
-                run(first)
-        else:
-            parts = [self.pool.submit(run, first) for first in starts]
-            following = self.pool.submit(following).result
-            for part in parts:
-                part.result()
+        each = map if self.pool is None else self.pool.map
+        done = each(run, range(0, K, self.group))
+        coming = each(lambda block: self._prepare(*block), following)
+        list(done)
         if not self.state.is_finite():
             raise NonFiniteError(
                 f"The iterates are no longer finite after step {int(self.state.steps.max())}; "
                 "scale the columns of X (StandardScaler), lower gamma, or search smaller C."
             )
-        return following
+        return list(coming)
 
     def _shrink(self, models: slice) -> None:
         """Shrink by what is due, where there is a metric: once a block."""

@@ -20,6 +20,7 @@ Deterministic for a seed.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -145,6 +146,7 @@ def choose_step_scale(
     pool: ThreadPoolExecutor | None,
     average: float,
     grid: tuple[float, ...] = GRID,
+    deadline: float = np.inf,
 ) -> float:
     """The multiplier whose short run ends in the lowest objective, carried to the whole run.
 
@@ -156,6 +158,8 @@ def choose_step_scale(
         The steps of the run that the multiplier is chosen for.
     average : float
         The fraction of its steps that a run averages.
+    deadline : float
+        On ``time.perf_counter``'s clock: runs end there, and what was seen so far decides.
     """
     rng = np.random.default_rng([seed, 2])
     in_metric = axis(1.0, 1).metric is not None
@@ -185,7 +189,7 @@ def choose_step_scale(
             form="led" if held.led else "row",
             pool=pool,
         )
-        driver.advance(steps)
+        driver.advance(steps, deadline)
         driver.settle()
         coef, intercept = driver.model()
         f = held.margins(coef, len(judge)) + intercept[:, None]
@@ -206,6 +210,8 @@ def choose_step_scale(
     found = dict(zip(middle, objectives(middle), strict=True))
     at_zero = float((axis(1.0, steps).loss.value(y, np.zeros(y.shape)) @ w).sum())
     for _ in range(EXTENSIONS):
+        if time.perf_counter() > deadline:
+            break
         best = min(found, key=lambda scale: found[scale])
         # Long steps that are all truncated do about as well as each other: a plateau hides a valley.
         if found[min(found)] <= (1.0 + TIE) * found[best] or found[best] > at_zero:

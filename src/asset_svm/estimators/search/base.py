@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.device import on_host
+from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.fitting import FROM_VALIDATION, all_or_nothing, forget
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.monitor import logger, shown
@@ -42,9 +43,9 @@ from asset_svm.estimators.search.splits import (
     restricted,
 )
 from asset_svm.exceptions import NonFiniteError
+from asset_svm.kernels import WITH_GAMMA
 
 Watch = Callable[[SearchProgress], bool | None]
-KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
 
 
 class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
@@ -96,7 +97,7 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             )
 
     def _check_gammas(self) -> None:
-        if callable(self.kernel) or self.kernel not in KERNELS_WITH_GAMMA:
+        if callable(self.kernel) or self.kernel not in WITH_GAMMA:
             shown_kernel = self.kernel if isinstance(self.kernel, str) else "a function"
             raise ValueError(
                 f"gammas={self.gammas!r} cannot be searched: kernel={shown_kernel} has no gamma; set "
@@ -119,7 +120,8 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             )
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
-            learner = self._learner()
+            random_state = one_seed(self.random_state)
+            learner = self._learner(random_state=random_state)
             scorer = check_one_scoring(learner, self.scoring)
             found = learner._rows(X, y, sample_weight, first=True)
             if found is None:
@@ -129,7 +131,7 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             for name in FROM_VALIDATION:
                 if hasattr(learner, name):
                     setattr(self, name, getattr(learner, name))
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            seed = learner._seed()
             splits = self._splits(X, y, groups, rows, seed)
             grid = Grid(
                 resolve_costs(self.Cs),
@@ -143,8 +145,8 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             self.n_splits_, self.search_time_ = len(splits), time.perf_counter() - begun
             if self.refit:
                 refitted = time.perf_counter()
-                best = self._learner(random_state=seed, **self.best_params_)
-                self.best_estimator_ = best.fit(X, y, sample_weight)
+                best = self._learner(random_state=random_state, **self.best_params_)
+                self.best_estimator_ = best._fit_on(search.drawn, X, y, sample_weight)
                 self.n_iter_ = best.n_iter_
                 self.refit_time_ = time.perf_counter() - refitted
         return self
@@ -246,14 +248,22 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
         return float(self.scorer_(self._best("score"), X, y, **weights))
 
 
+def one_seed(random_state: Any) -> int:
+    """An integer for ``random_state``, so that search and refit draw the same map."""
+    if check.is_integer(random_state):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
 class _Search:
     """One search: rounds of the race, gammas of a round, epsilons of a gamma."""
 
     def __init__(self, owner, learner, rows, splits, grid: Grid, scorer, seed, begun, deadline, watch):
         self.owner, self.learner, self.splits = owner, learner, splits
-        self.cells = None
+        self.cells, self.as_given = None, False
         if owner.n_cells is None:
             self.rows = replace(rows, X=in_single(rows.X))
+            self.as_given = self.rows.X is rows.X
         else:  # searched by the CPU
             self.rows = replace(rows, X=in_single(on_host(rows.X)))
             self.cells = grow_cells(self.rows.X, owner.n_cells, seed)
@@ -262,6 +272,17 @@ class _Search:
         self.table = Table(grid, len(splits))
         self.done = self.total = 0
         self.stopped = False
+        self.kept: tuple[int, DrawnMap] | None = None
+
+    @property
+    def drawn(self) -> DrawnMap | None:
+        """The map of the best gamma, where the refit would draw the same: from all rows as they are."""
+        if self.kept is None or self.kept[0] != self._best_gamma():
+            return None
+        return self.kept[1]
+
+    def _best_gamma(self) -> int:
+        return self.grid.maps[self.table.best_index() // len(self.grid.Cs)][0]
 
     def run(self) -> Table:
         """Search, until the time is up."""
@@ -328,6 +349,9 @@ class _Search:
 
     def _gamma(self, search: Any, number: int, gamma: float, round_number: int) -> None:
         learner = self.learner.set_params(gamma=gamma)
+        if self.kept is not None:
+            other, drawn = self.kept
+            self.kept = other, drawn.beside_another(learner._host_engine().memory())
         try:
             for epsilon, found in enumerate(search.lines(learner, self.grid.epsilons, self.deadline)):
                 self._note((number, epsilon), search, found, round_number)
@@ -353,6 +377,9 @@ class _Search:
                 found.score_seconds,
                 found.path,
             )
+        whole = self.as_given and search.n_rows == len(self.rows.y)
+        if self.owner.refit and whole and found.drawn and self._best_gamma() == key[0]:
+            self.kept = key[0], found.drawn
         best, means = self.table.best_index(), self.table.means()
         seconds = time.perf_counter() - self.begun
         params = self.table.params()

@@ -9,16 +9,18 @@ kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"} or callable, default=
 Cs : int or list of float, default=10
     Values of C to try; a number spreads so many from 0.01 to 10000, evenly in their logarithms.
 gammas : list of float, "auto" or None, default=None
-    Values of gamma to try. "auto": 1/4, 1, 4, 16 and 64 times one over the median squared distance
-    of two rows. None: ``gamma`` only. Three or more race where there are 9000 rows or more: all are
-    searched on a part of the rows, the better third on three times as many, at most two on all.
+    Values of gamma to try. "auto": 1/16, 1/4, 1, 4, 16 and 64 times one over the median squared
+    distance of two rows. None: ``gamma`` only. Three or more race where there are 9000 rows or more:
+    all are searched on a part of the rows, the better third on three times as many, at most two on
+    all.
 cv : int, float, splitter or iterable, default=None
     Folds (None: 5), a fraction of the rows to hold out once, a splitter of sklearn.model_selection, or
     (train, test) indices. Splitters see X and the ``groups`` of fit.
 scoring : str or callable, default=None
     One score as in scikit-learn, by predictions or decisions; None: accuracy, or R^2.
 refit : bool, default=True
-    Whether the best candidate is trained on all rows, as ``best_estimator_``.
+    Whether the best candidate is trained on all rows, as ``best_estimator_``: bitwise the estimator
+    searched for, with ``best_params_`` and the same other parameters, fitted by itself.
 time_limit : float, default=None
     Seconds after which the search ends with the best candidate so far, and warns; the refit comes
     after.
@@ -43,7 +45,8 @@ best_score_ : float
     The mean score of the best candidate over the splits.
 best_index_ : int
 best_estimator_ : estimator
-    Trained on all rows; with refit=True.
+    Trained on all rows; with refit=True. Its ``random_state`` is that of the search, or an integer
+    drawn by it.
 cv_results_ : dict of arrays
     As in GridSearchCV. ``n_resources`` is the number of rows that a candidate was last tried on, and
     ``iter`` the round of the race; candidates of a later round rank before those of an earlier one.

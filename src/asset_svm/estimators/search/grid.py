@@ -14,7 +14,7 @@ from asset_svm.estimators.parameters import check_choice, is_integer
 
 C_RANGE = (-2.0, 4.0)
 """Powers of 10 between which a number of Cs is spread."""
-AUTO_FACTORS = (0.25, 1.0, 4.0, 16.0, 64.0)
+AUTO_FACTORS = (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0)
 """Times the median heuristic: what gammas="auto" tries."""
 MEDIAN_ROWS = 500
 """Rows whose distances to each other give the median."""

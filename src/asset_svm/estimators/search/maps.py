@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
 from asset_svm.engines.many import ManyModels
+from asset_svm.estimators.drawn import DrawnMap
+from asset_svm.estimators.rows import Rows
 from asset_svm.estimators.search.scores import scores
 from asset_svm.estimators.search.splits import Encoding, Split, encode
 
@@ -29,13 +30,14 @@ class Path:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The scores of one gamma and epsilon, (Cs, splits)."""
+    """The scores of one gamma and epsilon, (Cs, splits), and the map of that gamma."""
 
     scores: np.ndarray
     fit_seconds: float
     score_seconds: float
     in_time: bool
     path: Path | None = None
+    drawn: DrawnMap | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,7 @@ class MapSearch:
     epochs : int, optional
     """
 
-    rows: Any
+    rows: Rows
     splits: list[Split]
     Cs: np.ndarray
     scorer: Any
@@ -76,11 +78,12 @@ class MapSearch:
             learner.set_params(
                 landmarks=phi.components
             )  # for the next gammas: they do not depend on it
-        metric, mapped = None, phi
-        if learner._step == "metric":
-            metric = engine.find_metric(phi, rows.X, rows.weight, self.seed)
-            mapped = phi.in_metric(metric)
-        features = engine.rows(mapped, rows.X, lead=False)
+        drawn = DrawnMap.measured(engine, phi, rows, learner._step, self.seed)
+        metric, features = drawn.metric, drawn.rows(engine, rows.X, lead=False)
+        drawn = drawn.keeping(features)
+        # Splits weigh the rows, each in its own way: the order they are visited in has no part in it.
+        even = replace(rows, weight=np.ones(len(rows.y)))
+        order, _ = even.order(learner.sampling, learner._step, self.seed)
         epochs = self.epochs or max(SEARCH_EPOCHS, -(-SEARCH_STEPS // len(rows.y)))
         for epsilon in epsilons or (None,):
             if epsilon is not None:
@@ -88,7 +91,7 @@ class MapSearch:
             encoding = encode(learner, rows, self.splits)
             models = ManyModels(
                 features,
-                self._order(learner),
+                order,
                 encoding.splits,
                 learner._recipe(encoding.loss, 1.0, 1, self.seed),
                 self.Cs,
@@ -105,17 +108,8 @@ class MapSearch:
                 whole = intercept + encoding.offset[None, :, None]
                 parts = np.concatenate([plain.reshape(coef.shape), whole[..., None]], axis=-1)
                 path = Path(np.moveaxis(parts, 0, 1), phi)
-            yield Found(found, trained - begun, ended - trained, in_time, path)
+            yield Found(found, trained - begun, ended - trained, in_time, path, drawn)
             begun = time.perf_counter()
-
-    def _order(self, learner: Any) -> Any:
-        """In which order the rows are visited: by all models the same."""
-        m, sampling = len(self.rows.y), learner.sampling
-        if sampling == "auto":
-            sampling = "shuffle" if learner._step == "metric" else "uniform"
-        if sampling == "given":
-            return GivenOrder(m)
-        return (UniformOrder if sampling == "uniform" else ShuffledOrder)(m, self.seed)
 
     def _scores(
         self, learner: Any, features: Any, encoding: Encoding, coef: np.ndarray, intercept: np.ndarray

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import RegressorMixin
 
+from asset_svm.estimators import parameters as check
 from asset_svm.estimators.regressor import AssetRegressor
 from asset_svm.estimators.search.base import SearchEstimator
 from asset_svm.estimators.search.documentation import document
@@ -82,44 +83,7 @@ class AssetRegressorCV(RegressorMixin, SearchEstimator):
         precision="float32",
         verbose=0,
     ):
-        self.kernel = kernel
-        self.Cs = Cs
-        self.gammas = gammas
-        self.epsilons = epsilons
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.time_limit = time_limit
-        self.search_iter = search_iter
-        self.keep_path = keep_path
-        self.gamma = gamma
-        self.epsilon = epsilon
-        self.degree = degree
-        self.coef0 = coef0
-        self.approximation = approximation
-        self.n_components = n_components
-        self.landmarks = landmarks
-        self.fourier = fourier
-        self.rank = rank
-        self.rank_threshold = rank_threshold
-        self.rank_rule = rank_rule
-        self.n_cells = n_cells
-        self.n_partitions = n_partitions
-        self.step = step
-        self.step_scale = step_scale
-        self.gradient_sample = gradient_sample
-        self.fit_intercept = fit_intercept
-        self.intercept_bound = intercept_bound
-        self.average = average
-        self.sampling = sampling
-        self.max_iter = max_iter
-        self.tol = tol
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.precision = precision
-        self.verbose = verbose
+        check.keep_parameters(self, locals())
 
     def fit(self, X, y, sample_weight=None, groups=None):
         """Search, and train the best model on all rows.

@@ -1,0 +1,64 @@
+"""D_G and kappa, estimated from a random sample of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.engines.task import BLOCK, Recipe
+from asset_svm.features import Metric
+from asset_svm.solvers import BlockRows
+from asset_svm.steps import estimate_gradient_bound
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class GradientSample:
+    """Some rows, their features in float64, and kappa, the largest |v| among them.
+
+    In a metric the features are those of V T; kappa is of V.
+    """
+
+    rows: Array
+    V: Array
+    kappa: float
+
+    @classmethod
+    def draw(
+        cls,
+        recipe: Recipe,
+        mapped: BlockRows,
+        n_rows: int,
+        metric: Metric | None,
+        p: Array | None = None,
+    ) -> GradientSample:
+        """``gradient_sample`` of the rows: each at most once, or, with ``p``, as likely as it says."""
+        rng = np.random.default_rng([recipe.seed, 1])
+        count = min(recipe.gradient_sample, n_rows)
+        chosen = rng.choice(n_rows, size=count, replace=p is not None, p=p)
+        parts = []
+        for start in range(0, count, BLOCK):
+            V, positions = mapped.fetch(chosen[start : start + BLOCK])
+            parts.append(V[positions, : mapped.dimension])
+        V = np.concatenate(parts)
+        plain = V if metric is None else metric.invert(V)
+        kappa = float(np.sqrt(np.max(np.einsum("ij,ij->i", plain, plain, dtype=np.float64))))
+        return cls(chosen, V.astype(np.float64), kappa)
+
+    def bounds(self, recipe: Recipe, y: Array, weight: Array | None) -> Array:
+        """D_G of each model, by its targets of these rows, (K, rows), and multipliers of slopes.
+
+        Rows whose multiplier is negative are not seen.
+        """
+        seen = np.ones(len(self.V), dtype=bool) if weight is None else weight >= 0.0
+        if not seen.any():
+            seen, weight = ~seen, None
+        V, y, free = self.V[seen], y[:, seen], recipe.free_intercept
+        weight = None if weight is None else weight[seen]
+        return np.array(
+            [estimate_gradient_bound(recipe.loss, V, own, intercept=free, weight=weight) for own in y]
+        )
