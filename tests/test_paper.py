@@ -22,7 +22,8 @@ from experiments import ALL, FULL, QUICK, figure2, rates
 from experiments.base import Scale, Task, select, select_stopped
 from experiments.report import write_report
 from experiments.store import Store
-from experiments.table3 import goals, seconds_to, split_error, verdict
+from experiments.table3 import goals, seconds_to
+from experiments.verdict import split_error, verdict
 from solvers import SOLVERS, OutOfTimeError, Problem
 from solvers.traces import card_trace, stream_trace, trace
 

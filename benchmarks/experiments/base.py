@@ -89,6 +89,11 @@ def titled(dataset: str) -> str:
     return f"{entry.title} ({entry.note.partition(':')[0]})" if entry.note else entry.title
 
 
+def its_rows(dataset: str) -> str:
+    """What to say beside a number of the paper's that is of other rows than ours."""
+    return "on its own rows" if datasets.SETS[dataset].note else ""
+
+
 def select(records: Iterable[Record], experiment: str = "", **wanted: Any) -> list[Record]:
     """The records of an experiment whose fields, or settings, have these values, of runs that ended."""
     return [r for r in _select(records, experiment, wanted) if "stopped" not in r["result"]]
