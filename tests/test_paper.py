@@ -3,8 +3,11 @@
 import http.server
 import json
 import os
+import signal
+import subprocess
 import sys
 import threading
+import time
 from functools import partial
 from itertools import pairwise
 
@@ -326,6 +329,38 @@ def test_a_program_that_does_not_end_is_stopped_and_the_record_says_so(endless, 
     outcome = paper.run_one(task)
     assert outcome.result == dict(stopped=1.0)
     assert outcome.cpu_seconds > 0.5, "the CPU time of the program counts (in ticks of the system)"
+
+
+WORKER = """
+import subprocess, sys, paper
+paper.warm_up = lambda: None
+paper._begin_worker(1)
+subprocess.run(["sh", "-c", 'echo $$ > "$1.new"; mv "$1.new" "$1"; exec sleep 100', "sh", sys.argv[1]])
+"""
+
+
+def test_a_worker_that_is_ended_ends_the_program_that_it_runs(tmp_path):
+    """Else a program of hours would go on after an interruption, with nobody to read its model."""
+    number = tmp_path / "pid"
+    environment = os.environ | dict(PYTHONPATH=os.pathsep.join(sys.path))
+    worker = subprocess.Popen([sys.executable, "-c", WORKER, str(number)], env=environment)
+    try:
+        wait_for(number.exists)
+        program = int(number.read_text())
+        worker.terminate()
+        assert worker.wait(timeout=30) == 128 + signal.SIGTERM
+        with pytest.raises(ProcessLookupError):
+            os.kill(program, 0)
+    finally:
+        worker.kill()
+        worker.wait()
+
+
+def wait_for(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.05)
 
 
 # The page ----------------------------------------------------------------------------------------
