@@ -94,7 +94,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--limit",
         type=_positive,
-        help="CPU seconds of one run of a program on the PATH: 20 if quick, else 3600",
+        help="CPU seconds of one run of a program on the PATH: 30 if quick, else 3600",
     )
     parser.add_argument("--jobs", type=_positive, help="runs at a time: 2 if quick, else 1")
     parser.add_argument("--threads", type=_positive, default=1, help="of BLAS, in each")

@@ -405,7 +405,7 @@ def test_the_page_of_a_whole_run_shows_every_figure_in_a_browser(tmp_path):
     assert markdown.count("\n|---") == html.count("<table>")
     seen = look_at(page)
     assert seen.console == []
-    assert len(seen.charts) == html.count("<figure>") == 5 + 5 + 3 + 2
+    assert len(seen.charts) == html.count("<figure>") == 5 + 4 + 3 + 2
     assert all(box["width"] > 250 and box["height"] > 150 for box in seen.charts)
 
 

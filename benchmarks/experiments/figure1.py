@@ -20,6 +20,7 @@ import datasets
 from asset_svm.pages import Figure, Line, Paragraph, Part, Rule, Section, Table, Value, line_chart
 from experiments.base import (
     PAPER_SETS,
+    SHORT,
     Record,
     Scale,
     Task,
@@ -58,15 +59,14 @@ def tasks(scale: Scale) -> list[Task]:
                     settings = dict(s=s, epochs=epochs)
                     found.append(_task(solver, dataset, seed, settings, epochs))
                 for solver in PEERS:
-                    if seed > 0 or s in TABLE3_SIZES or (scale.quick and not is_short(solver, dataset)):
+                    if (
+                        seed > 0
+                        or s in TABLE3_SIZES
+                        or (scale.quick and dataset not in SHORT.get(solver, ()))
+                    ):
                         continue
                     found.append(_task(solver, dataset, seed, dict(s=s), 20, scale.limit))
     return found
-
-
-def is_short(solver: str, dataset: str) -> bool:
-    """Whether the cutting planes are a matter of seconds on all rows of this set."""
-    return solver == "CPNY" and dataset == "ccat"
 
 
 def _quick_epochs(solver: str, dataset: str, s: int) -> int:
