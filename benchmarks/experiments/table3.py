@@ -220,7 +220,7 @@ def _traced(records: Sequence[Record]) -> Table:
 
 def _everybody(records: Sequence[Record], s: int) -> Table:
     mine = [record for record in records if record["experiment"] == name]
-    rows = rows_of(mine, (OURS, *PEERS), s, "on all rows in a full run only")
+    rows = rows_of(mine, (OURS, *PEERS), s, "in a full run; on 4000 rows below")
     for solver in ("ASSET_M", "CPSP", "CPNY", "LASVM", "SVM-Light"):
         quoted = [TABLE3[dataset, s][solver] for dataset in PAPER_SETS]
         label = Cell(f"{solver}, the paper", "2012, its machine")
