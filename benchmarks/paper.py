@@ -10,6 +10,7 @@ are run, others are empty rows.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import time
@@ -32,7 +33,7 @@ from experiments import ALL, FULL, QUICK, Task
 from experiments.machine import has_card, stamp
 from experiments.report import write_report
 from experiments.store import Store
-from solvers import SOLVERS
+from solvers import SOLVERS, OutOfTimeError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scale = FULL if options.full else QUICK
     if options.repeats:
         scale = replace(scale, repeats=options.repeats)
+    if options.limit:
+        scale = replace(scale, limit=options.limit)
     if options.sets:
         scale = replace(scale, sets=_names(options.sets, SETS, "data set"))
     names = _names(options.experiments, ALL, "experiment") if options.experiments else tuple(ALL)
@@ -88,6 +91,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--sets", default="", help="only these data sets, separated by commas")
     parser.add_argument("--experiments", default="", help=f"only these of {', '.join(ALL)}")
     parser.add_argument("--repeats", type=_positive, default=None, help="another number of them")
+    parser.add_argument(
+        "--limit",
+        type=_positive,
+        help="CPU seconds of one run of a program on the PATH: 30 if quick, else 3600",
+    )
     parser.add_argument("--jobs", type=_positive, help="runs at a time: 2 if quick, else 1")
     parser.add_argument("--threads", type=_positive, default=1, help="of BLAS, in each")
     parser.add_argument("--output", default="paper-report")
@@ -109,7 +117,7 @@ def run_tasks(
     tasks: Sequence[Task], store: Store, console: Console, *, jobs: int = 1, threads: int = 1
 ) -> None:
     """Run those that are not in the store, ``jobs`` at a time, with a bar; keep what comes at once."""
-    left = [task for task in tasks if not store.has(task.key) and is_installed(task.solver)]
+    left = [task for task in tasks if not store.has(task.key, task.limit) and is_installed(task.solver)]
     if not left:
         return
     columns = (
@@ -152,8 +160,14 @@ def outcomes(tasks: Sequence[Task], jobs: int, threads: int) -> Iterator[tuple[T
 
 def _begin_worker(threads: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # An exception, in place of the end at once: the program that a task has begun ends with it.
+    signal.signal(signal.SIGTERM, _end_worker)
     threadpool_limits(threads)
     warm_up()
+
+
+def _end_worker(number: int, frame: object) -> None:
+    sys.exit(128 + number)
 
 
 def _run_numbered(numbered: tuple[int, Task]) -> tuple[int, Outcome]:
@@ -163,16 +177,23 @@ def _run_numbered(numbered: tuple[int, Task]) -> tuple[int, Outcome]:
 
 def run_one(task: Task) -> Outcome:
     """Run a task; no result where there are no data, or the solver is not made for the problem."""
-    begun, cpu_begun = time.perf_counter(), time.process_time()
+    begun, cpu_begun = time.perf_counter(), cpu_seconds()
     try:
         result = task.run()
     except DataMissingError as error:
         return Outcome(None, str(error))
     except NotImplementedError:
         return Outcome(None)
+    except OutOfTimeError as error:
+        result = dict(stopped=error.seconds)
     except Exception as error:
         result = dict(failed=f"{type(error).__name__}: {error}")
-    return Outcome(result, "", time.perf_counter() - begun, time.process_time() - cpu_begun)
+    return Outcome(result, "", time.perf_counter() - begun, cpu_seconds() - cpu_begun)
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process so far, and of the programs it has run."""
+    return sum(os.times()[:4])
 
 
 def record(task: Task, outcome: Outcome, threads: int) -> dict[str, Any]:

@@ -3,8 +3,11 @@
 import http.server
 import json
 import os
+import signal
+import subprocess
 import sys
 import threading
+import time
 from functools import partial
 from itertools import pairwise
 
@@ -19,11 +22,12 @@ from datasets import mnist_e
 from datasets.deformation import deform
 from datasets.files import DataMissingError, RemoteFile, content_hash
 from experiments import ALL, FULL, QUICK, figure2, rates
-from experiments.base import Scale, Task, select
+from experiments.base import Scale, Task, select, select_stopped
 from experiments.report import write_report
 from experiments.store import Store
-from experiments.table3 import seconds_to, split_error, verdict
-from solvers import Problem
+from experiments.table3 import goals, seconds_to
+from experiments.verdict import split_error, verdict
+from solvers import SOLVERS, OutOfTimeError, Problem
 from solvers.traces import card_trace, stream_trace, trace
 
 # Data sets ---------------------------------------------------------------------------------------
@@ -206,6 +210,14 @@ def test_a_failed_run_is_kept_and_repeated(tmp_path):
     assert Store(tmp_path / "results.jsonl").has("a")
 
 
+def test_a_stopped_run_is_repeated_only_where_it_may_take_longer(tmp_path):
+    store = Store(tmp_path / "results.jsonl")
+    store.add(entry("a", stopped=20.0))
+    assert store.has("a", 20.0) and store.has("a", 10.0)
+    assert not store.has("a", 60.0) and not store.has("a"), "no limit is the longest"
+    assert select(store.done()) == [] and len(select_stopped(store.done())) == 1
+
+
 def test_settings_make_the_key():
     tasks = [Task("e", "s", "d", 0, settings, dict) for settings in (dict(a=1), dict(a=2), dict(a=1))]
     assert tasks[0].key != tasks[1].key and tasks[0].key == tasks[2].key
@@ -299,6 +311,58 @@ def test_an_unknown_name_is_told_and_nothing_is_run(tmp_path):
     assert not (tmp_path / "report").exists()
 
 
+@pytest.fixture
+def endless(tmp_path, monkeypatch):
+    """A program of this name on the PATH that never ends."""
+    program = tmp_path / "bin" / "svm_learn"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nwhile :; do :; done\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+
+def test_a_program_that_does_not_end_is_stopped_and_the_record_says_so(endless, blobs):
+    problem = Problem(*blobs, 0.5, 1e-3, 0, limit=1.0)
+    with pytest.raises(OutOfTimeError, match="did not end within 1 s"):
+        SOLVERS["SVM-Light"].fit(problem, 0)
+    task = Task("e", "SVM-Light", "d", 0, {}, partial(SOLVERS["SVM-Light"].fit, problem, 0))
+    outcome = paper.run_one(task)
+    assert outcome.result == dict(stopped=1.0)
+    assert outcome.cpu_seconds > 0.5, "the CPU time of the program counts (in ticks of the system)"
+
+
+WORKER = """
+import subprocess, sys, paper
+paper.warm_up = lambda: None
+paper._begin_worker(1)
+subprocess.run(["sh", "-c", 'echo $$ > "$1.new"; mv "$1.new" "$1"; exec sleep 100', "sh", sys.argv[1]])
+"""
+
+
+def test_a_worker_that_is_ended_ends_the_program_that_it_runs(tmp_path):
+    """Else a program of hours would go on after an interruption, with nobody to read its model."""
+    number = tmp_path / "pid"
+    environment = os.environ | dict(PYTHONPATH=os.pathsep.join(sys.path))
+    worker = subprocess.Popen([sys.executable, "-c", WORKER, str(number)], env=environment)
+    try:
+        wait_for(number.exists)
+        program = int(number.read_text())
+        worker.terminate()
+        assert worker.wait(timeout=30) == 128 + signal.SIGTERM
+        with pytest.raises(ProcessLookupError):
+            os.kill(program, 0)
+    finally:
+        worker.kill()
+        worker.wait()
+
+
+def wait_for(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.05)
+
+
 # The page ----------------------------------------------------------------------------------------
 
 
@@ -317,12 +381,14 @@ def made_up(task):
         return dict(**curve, error=8.0, smallest=8.0, seconds=0.2)
     if task.solver == "exact on (PL)":
         return dict(error=5.0, objective=1.0, gap=0.01)
+    if task.solver == "CPSP":
+        return dict(stopped=task.limit)
     return result
 
 
 def test_the_page_of_a_whole_run_shows_every_figure_in_a_browser(tmp_path):
     store = Store(tmp_path / "results.jsonl")
-    scale = Scale(quick=True, repeats=2)
+    scale = Scale(quick=True, repeats=2, limit=7.0)
     tasks = [task for experiment in ALL.values() for task in experiment.tasks(scale)]
     for task in tasks:
         if task.experiment != "rates" or task.seed < 2:
@@ -334,11 +400,12 @@ def test_the_page_of_a_whole_run_shows_every_figure_in_a_browser(tmp_path):
     for solver in ("ThunderSVM", "Snap ML", "Vowpal Wabbit ksvm", "SVM-Light", "CPNY", "CPSP", "LASVM"):
         assert solver in html, "named, installed or not"
     assert "a sample of RCV1" in html
+    assert html.count("did not end</span> <small>within 7 s") == 5, "CPSP, on a part of each set"
     markdown = (tmp_path / "tables.md").read_text("utf-8")
     assert markdown.count("\n|---") == html.count("<table>")
     seen = look_at(page)
     assert seen.console == []
-    assert len(seen.charts) == html.count("<figure>") == 5 + 3 + 2
+    assert len(seen.charts) == html.count("<figure>") == 5 + 4 + 3 + 2
     assert all(box["width"] > 250 and box["height"] > 150 for box in seen.charts)
 
 
@@ -376,6 +443,18 @@ def test_the_time_to_an_error_is_that_of_the_first_checkpoint_below_it():
     run = dict(result=dict(times=[1.0, 2.0, 3.0], errors=[5.0, 4.0, 4.5]))
     assert seconds_to(run, 4.5) == 2.0
     assert seconds_to(run, 3.0) is None
+
+
+def test_the_error_to_reach_is_that_of_one_peer_on_all_splits_of_a_row():
+    def peer(solver, seed, **result):
+        wanted = dict(solver=solver, dataset="ccat", seed=seed, settings=dict(s=512))
+        return entry("", **result) | wanted | dict(experiment="table3")
+
+    sgd = [peer("Nystroem + SGD", seed, error=8.0) for seed in (0, 1)]
+    cpny = [peer("CPNY", 0, error=7.0), peer("CPNY", 1, stopped=20.0)]
+    assert goals([*sgd, *cpny], "ccat", 512, [0, 1]) == ("Nystroem + SGD", {0: 8.0, 1: 8.0})
+    cpny[1] = peer("CPNY", 1, error=7.5)
+    assert goals([*sgd, *cpny], "ccat", 512, [0, 1]) == ("CPNY", {0: 7.0, 1: 7.5})
 
 
 def test_the_verdict_follows_from_the_numbers():

@@ -67,7 +67,6 @@ LONGER = {
     "asset-svm default": dict(epochs=300),
     "Nystroem + SGD": dict(epochs=2000),
     "CPNY": dict(tol=1e-3),
-    "LASVM": dict(finish=True),
     "Vowpal Wabbit ksvm": dict(reprocess=100),
 }
 """Peers that stop early run longer here: the mapping is tested, not their patience."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import cast
 
-from experiments import claims, figure1, figure2, rates, regression, table2, table3
+from experiments import claims, figure1, figure2, rates, regression, subset, table2, table3, verdict
 from experiments.base import FULL, QUICK, Experiment, Record, Scale, Task
 
 __all__ = ["ALL", "FULL", "QUICK", "Experiment", "Record", "Scale", "Task"]
 
 ALL: dict[str, Experiment] = {
     module.name: cast(Experiment, module)
-    for module in (table2, figure1, table3, figure2, claims, rates, regression)
+    for module in (verdict, table2, figure1, table3, subset, figure2, claims, rates, regression)
 }

@@ -20,11 +20,16 @@ from asset_svm.pages import Section
 Record = dict[str, Any]
 PAPER_SETS = ("adult", "mnist", "ccat", "ijcnn", "covtype")
 """The five moderate tasks of the paper, in its order."""
+SHORT = {"CPNY": ("ccat",)}
+"""Where cutting planes are a matter of seconds on all rows: what a quick run has of them there."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One run; ``cost`` is a guess of its seconds, for the time that is left."""
+    """One run; ``cost`` is a guess of its seconds, for the time that is left.
+
+    ``limit``: CPU seconds after which it is stopped, where its solver can be.
+    """
 
     experiment: str
     solver: str
@@ -33,6 +38,7 @@ class Task:
     settings: dict[str, Any]
     run: Callable[[], dict[str, Any]] = field(compare=False)
     cost: float = 1.0
+    limit: float | None = None
 
     @property
     def key(self) -> str:
@@ -44,10 +50,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is run: ``quick`` or as in the paper; ``sets`` leaves data sets out."""
+    """How much is run: ``quick`` or as in the paper; ``sets`` leaves data sets out.
+
+    ``limit``: CPU seconds of one run of a peer that can be stopped.
+    """
 
     quick: bool
     repeats: int
+    limit: float
     sets: tuple[str, ...] | None = None
 
     def seeds(self, dataset: str) -> range:
@@ -59,8 +69,8 @@ class Scale:
         return [name for name in names if self.sets is None or name in self.sets]
 
 
-QUICK = Scale(quick=True, repeats=3)
-FULL = Scale(quick=False, repeats=50)
+QUICK = Scale(quick=True, repeats=3, limit=30.0)
+FULL = Scale(quick=False, repeats=50, limit=3600.0)
 
 
 class Experiment(Protocol):
@@ -81,8 +91,22 @@ def titled(dataset: str) -> str:
     return f"{entry.title} ({entry.note.partition(':')[0]})" if entry.note else entry.title
 
 
+def its_rows(dataset: str) -> str:
+    """What to say beside a number of the paper's that is of other rows than ours."""
+    return "on its own rows" if datasets.SETS[dataset].note else ""
+
+
 def select(records: Iterable[Record], experiment: str = "", **wanted: Any) -> list[Record]:
-    """The records of an experiment whose fields, or settings, have these values."""
+    """The records of an experiment whose fields, or settings, have these values, of runs that ended."""
+    return [r for r in _select(records, experiment, wanted) if "stopped" not in r["result"]]
+
+
+def select_stopped(records: Iterable[Record], experiment: str = "", **wanted: Any) -> list[Record]:
+    """Those of runs that were stopped at their limit, ``result["stopped"]`` CPU seconds."""
+    return [r for r in _select(records, experiment, wanted) if "stopped" in r["result"]]
+
+
+def _select(records: Iterable[Record], experiment: str, wanted: dict[str, Any]) -> list[Record]:
     return [
         record
         for record in records

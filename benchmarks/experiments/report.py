@@ -12,6 +12,18 @@ from experiments.paper_numbers import SOURCE
 from experiments.store import Store
 from solvers import SOLVERS
 
+WORDS: dict[str, Value] = {
+    "ASSET_M, ASSET_F": "the paper's stochastic subgradients on s Nystroem features (of s landmarks), "
+    "or on d random Fourier features",
+    "ASSET*_M, ASSET*_F": "the same with its steps for strongly convex problems",
+    "CPNY, CPSP": "the cutting planes of SVM-Perf that the paper compares with: on Nystroem features, "
+    "or on s basis vectors of their own",
+    "(PL)": "the linear problem on the features, which all algorithms on them try to solve",
+    "lam, C": "lam / 2 |w|^2 + mean loss, lam = 1 / (C m) for m rows; sigma: the kernel is "
+    "exp(-sigma |x - z|^2)",
+}
+"""For who has not read the paper."""
+
 
 def write_report(store: Store, folder: Path, scale: Scale) -> Path:
     """Write index.html and tables.md; only records of runs that belong to ``scale`` are shown."""
@@ -46,6 +58,8 @@ def _how(records: list[Record], failed: list[Record], scale: Scale, planned: int
     labels = {"commit": "commit", "cpu": "processor", "gpu": "accelerator", "threads": "threads"}
     for name, label in labels.items():
         counts = Counter(str(record["machine"][name]) for record in records)
+        if name == "commit" and any(value.endswith("+") for value in counts):
+            label = "commit (+: changed)"
         if any(counts):
             facts[label] = ", ".join(sorted(value for value in counts if value)) or "none"
     if records:
@@ -56,10 +70,16 @@ def _how(records: list[Record], failed: list[Record], scale: Scale, planned: int
         facts["measured"] = f"{min(r['time'] for r in records)} to {max(r['time'] for r in records)}"
     parts: list[Part] = [
         Facts(facts),
+        Facts(WORDS),
         Paragraph(
             "Two kinds of error are kept apart throughout: after a fixed number of epochs, and the "
             "smallest over checkpoints. The paper stopped when the test error had matched that of "
             "CPNY, so its errors are of the second kind."
+        ),
+        Paragraph(
+            "Behind an error, ± is the standard error of its mean over the splits; behind a time, the "
+            "standard deviation; a number without ± is of one split. Times are CPU seconds of training "
+            "in one process of so many threads. What is the paper's is called so in its row or column."
         ),
     ]
     parts += [Paragraph(f"Failed: {r['key']}: {r['result']['failed']}", "quiet") for r in failed]

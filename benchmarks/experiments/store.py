@@ -1,7 +1,7 @@
 """The results of a run: JSON lines, one record a line, added as soon as it is there.
 
 A run that was interrupted leaves at most half a line at the end; it is dropped when the file is read,
-and that run is repeated. So is a run that failed.
+and that run is repeated. So is a run that failed, or that was stopped at a smaller limit than now.
 """
 
 from __future__ import annotations
@@ -24,9 +24,14 @@ class Store:
             self.records = _read(path)
         self._known = {record["key"]: place for place, record in enumerate(self.records)}
 
-    def has(self, key: str) -> bool:
-        """Whether this task was run, and did not fail."""
-        return key in self._known and "failed" not in self.records[self._known[key]]["result"]
+    def has(self, key: str, limit: float | None = None) -> bool:
+        """Whether this was run, did not fail, and was not stopped before ``limit``, the one of now."""
+        if key not in self._known:
+            return False
+        result = self.records[self._known[key]]["result"]
+        if "stopped" in result:
+            return limit is not None and limit <= result["stopped"]
+        return "failed" not in result
 
     def add(self, record: Record) -> None:
         """Write a record; it is on the disk when this returns. The last one of a key counts."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from solvers.base import Fitted, Problem, Solver
+from solvers.base import Fitted, OutOfTimeError, Problem, Solver
 
-__all__ = ["SOLVERS", "Fitted", "Problem", "Solver"]
+__all__ = ["SOLVERS", "Fitted", "OutOfTimeError", "Problem", "Solver"]
 
 _PARTS = {"base", "programs", "traces"}
 

@@ -18,7 +18,10 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows and parameters; with ``epsilon`` it is a regression."""
+    """Rows and parameters; with ``epsilon`` it is a regression.
+
+    ``limit`` are CPU seconds: a solver that can be stopped raises ``OutOfTimeError`` after so many.
+    """
 
     X: Any
     y: np.ndarray
@@ -26,6 +29,7 @@ class Problem:
     lam: float
     s: int
     epsilon: float | None = None
+    limit: float | None = None
 
     @property
     def C(self) -> float:  # noqa: N802 - the name that everybody knows
@@ -36,6 +40,14 @@ class Problem:
     def regression(self) -> bool:
         """Whether y is real."""
         return self.epsilon is not None
+
+
+class OutOfTimeError(Exception):
+    """A solver was stopped: it did not end within ``seconds``, the limit of its problem."""
+
+    def __init__(self, seconds: float):
+        super().__init__(f"did not end within {seconds:g} s")
+        self.seconds = seconds
 
 
 @dataclass(frozen=True, eq=False)

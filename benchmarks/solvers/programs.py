@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable
+from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.metrics.pairwise import rbf_kernel
 
-from solvers.base import Fitted, Problem, signs
+from solvers.base import Fitted, OutOfTimeError, Problem, signs
 
 _ROWS = 1024  # of the test set at a time
 
@@ -38,9 +41,12 @@ def run_program(
         dump_svmlight_file(problem.X[order], signs(problem.y)[order], train, zero_based=False)
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         done = subprocess.run(
-            command(train, model), capture_output=True, encoding="latin-1", check=False
-        )
+            command(train, model), capture_output=True, encoding="latin-1", check=False,
+            preexec_fn=None if problem.limit is None else partial(_limit_cpu, ceil(problem.limit)),
+        )  # fmt: skip
         spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        if problem.limit is not None and done.returncode == -signal.SIGXCPU:
+            raise OutOfTimeError(problem.limit)
         if done.returncode or not Path(model).exists():
             words = (done.stderr or done.stdout).strip()[-300:]
             raise RuntimeError(f"{command(train, model)[0]} failed: {words}")
@@ -56,6 +62,11 @@ def run_program(
         return np.concatenate(parts) + bias
 
     return Fitted(seconds, decide, len(coefficients), bias)
+
+
+def _limit_cpu(seconds: int) -> None:
+    """The system ends this process after so many CPU seconds, by SIGXCPU."""
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
 
 
 def read_model(path: Path, start: bytes, n_features: int) -> tuple[np.ndarray, Any, float]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from solvers.base import Fitted, Problem, installed, signs, timed
+from solvers.base import Fitted, OutOfTimeError, Problem, installed, signs, timed
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,11 @@ class VowpalWabbit:
         lines = [f"{label:g} {row}" for label, row in zip(y, _lines(problem.X), strict=True)]
 
         def train() -> None:
+            begun = time.process_time()
             for line in lines:
                 model.learn(line)
+                if problem.limit is not None and time.process_time() - begun > problem.limit:
+                    raise OutOfTimeError(problem.limit)
 
         seconds, _ = timed(train)
         return Fitted(seconds, lambda X: np.array([model.predict(row) for row in _lines(X)]), len(y))
