@@ -182,7 +182,7 @@ def warn_of_cells(estimator: Any) -> None:
             "matrix does; choose another kernel, gamma or coef0, or, where rounding is the cause, "
             "scale the columns of X (StandardScaler) or lower C.",
             ConvergenceWarning,
-            stacklevel=4 + WRAPPER_FRAMES,
+            stacklevel=5 + WRAPPER_FRAMES,
         )
     elif not all(record["converged"] for record in history) and estimator.time_limit is None:
         tol = TOLERANCE if estimator.tol is None else estimator.tol
@@ -190,5 +190,5 @@ def warn_of_cells(estimator: Any) -> None:
             f"Some cells have a duality gap above {tol:g} of their objective after {estimator.n_iter_} "
             "sweeps; raise tol, or lower C.",
             ConvergenceWarning,
-            stacklevel=4 + WRAPPER_FRAMES,
+            stacklevel=5 + WRAPPER_FRAMES,
         )
