@@ -1,4 +1,4 @@
-"""The errors that are ours alone.
+"""The errors that are ours alone, and how warnings are told.
 
 ArithmeticError
  └─ NonFiniteError        an iterate or a feature became NaN or infinite
@@ -8,6 +8,12 @@ ValueError                every bad parameter or bad input (scikit-learn's conve
 """
 
 from __future__ import annotations
+
+import inspect
+import warnings
+
+INSIDE = ("asset_svm", "sklearn.callback")
+"""Whose frames no warning names: scikit-learn's callbacks stand between a caller and ``fit``."""
 
 
 class NonFiniteError(ArithmeticError):
@@ -20,3 +26,14 @@ class DataError(ValueError):
 
 class ModelFileError(ValueError):
     """A file is not a model that this version can read; says why."""
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn, naming the line from which this package was called."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_back is not None:
+        name = str(frame.f_globals.get("__name__"))
+        if not any(name == inside or name.startswith(f"{inside}.") for inside in INSIDE):
+            break
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

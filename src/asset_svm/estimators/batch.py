@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 from asset_svm.engines.task import Stopping, TrainingRows
 from asset_svm.engines.training import train
 from asset_svm.estimators.base import Encoded
-from asset_svm.estimators.callbacks import WRAPPER_FRAMES
 from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.fitting import FROM_VALIDATION, forget
 from asset_svm.estimators.monitor import Monitor
 from asset_svm.estimators.rows import Rows
 from asset_svm.estimators.session import keep_session, warm_parts
+from asset_svm.exceptions import warn_caller
 
 DEFAULT_EPOCHS = 25
 DEFAULT_STEPS = 100_000
@@ -103,21 +102,19 @@ def warn_of_excess(learner: Any, rows: Rows, encoded: Encoded) -> None:
         losses = encoded.loss.value(encoded.targets.block(index), np.zeros(len(index)))
         at_zero += float((losses @ rows.weight[index]).sum()) / float(rows.weight.sum())
     if learner.objective_ > 2.0 * at_zero and learner.n_iter_ > 0 and learner._step != "strong":
-        warnings.warn(
+        warn_caller(
             f"The objective {learner.objective_:.3g} is far above that of coef = 0, {at_zero:.3g}; "
             "scale the columns of X (StandardScaler), raise max_iter, or lower step_scale.",
             ConvergenceWarning,
-            stacklevel=5 + WRAPPER_FRAMES,
         )
 
 
 def warn_of_gap(learner: Any) -> None:
     """Warn where the model is not as near to the optimum as ``tol`` asks for."""
     if learner.tol is not None and learner.dual_gap_ > learner.tol * learner.objective_:
-        warnings.warn(
+        warn_caller(
             f"The duality gap is {learner.dual_gap_ / max(learner.objective_, 1e-300):.2g} of the "
             f"objective after {learner.n_iter_} epochs, above tol={learner.tol:g}; raise max_iter "
             "or tol.",
             ConvergenceWarning,
-            stacklevel=5 + WRAPPER_FRAMES,
         )

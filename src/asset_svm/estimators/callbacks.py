@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-WRAPPER_FRAMES = 1
-"""Frames that ``with_callbacks`` puts between fit and its caller."""
-
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn before 1.9
-    WRAPPER_FRAMES = 0
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
@@ -21,7 +17,7 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["WRAPPER_FRAMES", "CallbackSupportMixin", "EpochCallbacks", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "EpochCallbacks", "with_callbacks"]
 
 
 class EpochCallbacks:

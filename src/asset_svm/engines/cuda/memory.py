@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import torch
+
+from asset_svm.exceptions import warn_caller
 
 RESERVE = 0.08
 """The part of the card's memory that products and other programs are left."""
@@ -45,11 +46,10 @@ def in_chunks(count: int, size: int, work: Callable[[int, int], None]) -> int:
 
 def warn_of_smaller_blocks(size: int) -> None:
     """Tell that the card's memory ran out and the work goes on."""
-    warnings.warn(
+    warn_caller(
         f"The card ran out of memory; going on with blocks of {size} rows, slower. Set memory_limit "
         "lower to leave more of it free from the start.",
         RuntimeWarning,
-        stacklevel=2,
     )
 
 

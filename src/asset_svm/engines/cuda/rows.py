@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -16,6 +15,7 @@ from asset_svm.engines.cuda.maps import CardMap, torch_type
 from asset_svm.engines.cuda.memory import in_chunks
 from asset_svm.engines.cuda.products import Precision
 from asset_svm.engines.cuda.transfer import RowFeeder
+from asset_svm.exceptions import warn_caller
 
 Array = npt.NDArray[Any]
 CHUNK = 16_384
@@ -104,11 +104,10 @@ class CardRows:
     def _give_up_keeping(self) -> None:
         torch.cuda.empty_cache()
         self.keep = False
-        warnings.warn(
+        warn_caller(
             f"The {self.X.shape[0]} mapped rows do not fit on the card after all; they are computed "
             "anew at every visit. Set memory_limit lower to decide so from the start.",
             RuntimeWarning,
-            stacklevel=2,
         )
 
     def chunk(self, rows: Array, coming: Array | None) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
@@ -15,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from asset_svm.engines.cells import TOLERANCE, CellProblem, CellSolution
 from asset_svm.engines.workers import blas_threads
 from asset_svm.estimators.base import Encoded
-from asset_svm.estimators.callbacks import WRAPPER_FRAMES
 from asset_svm.estimators.cells.decision import CellDecision, CellModels
 from asset_svm.estimators.cells.partitions import (
     grow_partition,
@@ -28,6 +26,7 @@ from asset_svm.estimators.device import on_host, row_type
 from asset_svm.estimators.fitting import FROM_VALIDATION, forget
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.rows import Rows
+from asset_svm.exceptions import warn_caller
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
 from asset_svm.solvers.team import side_by_side
@@ -177,18 +176,16 @@ def warn_of_cells(estimator: Any) -> None:
     """Warn where cells were not solved to their tolerance, or are no SVMs."""
     history = estimator.history_
     if not all(record["definite"] for record in history):
-        warnings.warn(
+        warn_caller(
             "Some cells end above the objective of coef = 0, which no positive semi-definite kernel "
             "matrix does; choose another kernel, gamma or coef0, or, where rounding is the cause, "
             "scale the columns of X (StandardScaler) or lower C.",
             ConvergenceWarning,
-            stacklevel=5 + WRAPPER_FRAMES,
         )
     elif not all(record["converged"] for record in history) and estimator.time_limit is None:
         tol = TOLERANCE if estimator.tol is None else estimator.tol
-        warnings.warn(
+        warn_caller(
             f"Some cells have a duality gap above {tol:g} of their objective after {estimator.n_iter_} "
             "sweeps; raise tol, or lower C.",
             ConvergenceWarning,
-            stacklevel=5 + WRAPPER_FRAMES,
         )

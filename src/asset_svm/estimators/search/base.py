@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -42,7 +41,7 @@ from asset_svm.estimators.search.splits import (
     may_race,
     restricted,
 )
-from asset_svm.exceptions import NonFiniteError
+from asset_svm.exceptions import NonFiniteError, warn_caller
 from asset_svm.kernels import WITH_GAMMA
 
 Watch = Callable[[SearchProgress], bool | None]
@@ -177,11 +176,10 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             what = "scores are of fewer steps or rows than they were to be"
             if untried:
                 what = f"{untried} of {len(table.params())} candidates have no score"
-            warnings.warn(
+            warn_caller(
                 f"time_limit={self.time_limit:g} ended the search early: {what}; raise it, or search "
                 "fewer candidates.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         self.cv_results_ = table.cv_results()
         self.scorer_, self.best_index_ = scorer, best
@@ -358,10 +356,9 @@ class _Search:
                 if epsilon + 1 < len(self.grid.epsilons or (0,)) and self._ends():
                     return
         except NonFiniteError as error:
-            warnings.warn(
+            warn_caller(
                 f"The models of gamma={gamma:g} are not finite, and have no score: {error}",
                 FitFailedWarning,
-                stacklevel=2,
             )
 
     def _note(self, key: tuple[int, int], search: Any, found: Found, round_number: int) -> None:
