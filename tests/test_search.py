@@ -372,7 +372,7 @@ def test_refit_is_the_estimator_itself():
         {"memory_limit": 100_000},
         {"n_jobs": 2, "class_weight": "balanced"},
         {"random_state": None},
-        {"random_state": np.random.RandomState(1)},
+        pytest.param({"random_state": np.random.RandomState(1)}, id="random_state=RandomState(1)"),
         {"n_cells": 3},
     ],
     ids=str,
