@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_array
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -143,3 +144,14 @@ def test_separate_constant_and_huge_decisions_have_finite_sigmoids(size):
     a, b = sigmoid(np.where(positive, size, -size), positive)
     # Platt's targets for 20 rows each.
     assert np.allclose(expit(a * size + b), 21 / 22) and np.allclose(expit(b - a * size), 1 / 22)
+
+
+@pytest.mark.parametrize("kind", [list, coo_array, "DataFrame"])
+def test_rows_may_come_in_any_form(kind):
+    X, y = rows(2)
+    X = np.round(X, 1)
+    given = pytest.importorskip("pandas").DataFrame(X) if kind == "DataFrame" else kind(X)
+    estimator = AssetClassifier(**MODEL.get_params()).fit(X, y)
+    expected = CalibratedClassifier(estimator).fit(X, y)
+    found = CalibratedClassifier(estimator).fit(given, y)
+    np.testing.assert_allclose(found.slope_, expected.slope_, rtol=1e-6)

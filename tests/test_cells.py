@@ -466,6 +466,15 @@ def test_a_warning_of_cells_names_the_line_that_fits():
     assert [warning.filename for warning in told] == [__file__]
 
 
+def test_cells_that_are_approximated_are_told_of_once(monkeypatch):
+    monkeypatch.setattr(cells_engine, "LARGEST_CELL", 100)
+    X, _, y, _ = rows(900)
+    options = dict(n_cells=4, n_jobs=2, n_components=40, max_iter=1, tol=1e-9, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="Some cells have a duality gap") as told:
+        AssetClassifier(**options).fit(X, y)
+    assert [warning.filename for warning in told] == [__file__]
+
+
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
 def test_definite_kernels_are_not_taken_for_others(kernel, C):

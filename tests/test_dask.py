@@ -270,6 +270,17 @@ def test_weights_count_as_copies(client, blobs):
         assert model.objective_ < 1.05 * plain.objective_
 
 
+def test_a_partition_without_weight_is_as_good_as_absent(client, blobs):
+    X, y = blobs
+    w = np.ones(4000)
+    w[:1000] = 0
+    sizes = ((1000, 1500, 1500),)
+    rows, labels = da.from_array(X, chunks=(*sizes, 3)), da.from_array(y, chunks=sizes)
+    model = DaskAssetClassifier(**SETTINGS).fit(rows, labels, da.from_array(w, sizes))
+    without = DaskAssetClassifier(**SETTINGS).fit(rows[1000:], labels[1000:])
+    assert same_model(model, without)
+
+
 def test_rows_of_weight_zero_are_as_good_as_absent(client, two_shards, blobs):
     X, y = blobs
     w = np.ones(4100)

@@ -684,6 +684,23 @@ def test_tol_stops_as_soon_as_the_gap_is_small():
     assert finer.n_iter_ > model.n_iter_
 
 
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_rows_without_weight_are_nothing_to_learn_from_and_nothing_new(kind):
+    zero = kind([0.0] * len(X))
+    none = r"at least one non-zero|Every row has weight 0"  # the words of scikit-learn, or ours
+    with pytest.raises(ValueError, match=none):
+        quick().fit(X, BINARY, sample_weight=zero)
+    with pytest.raises(ValueError, match=none):
+        quick().partial_fit(X, BINARY, classes=np.unique(BINARY), sample_weight=zero)
+    model = quick().partial_fit(X, BINARY, classes=np.unique(BINARY))
+    before = model.coef_.copy(), model.t_
+    model.partial_fit(X, BINARY, sample_weight=zero)
+    np.testing.assert_array_equal(model.coef_, before[0])
+    assert model.t_ == before[1]
+    with pytest.raises(ValueError, match=r"shape|1D"):
+        quick().fit(X, BINARY, sample_weight=np.zeros((len(X), 2)))
+
+
 def test_a_tol_that_is_not_reached_warns_and_gives_a_model():
     with pytest.warns(ConvergenceWarning, match=r"tol=1e-09; raise max_iter or tol\.$") as caught:
         model = quick(tol=1e-9, max_iter=3).fit(X, BINARY)

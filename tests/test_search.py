@@ -2,6 +2,7 @@
 
 import inspect
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 
@@ -428,6 +429,35 @@ def test_the_refit_draws_no_map_of_its_own(monkeypatch):
     search = quick(gammas=[1.0, 1e4], memory_limit=1.5 * len(X) * 50 * 4).fit(X, Y_MOONS)
     assert search.best_params_["gamma"] == 1.0
     assert len(metrics) == 2 and sum(mapped) == 3 * len(X)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(gammas=[0.05, 0.2], n_components=256, memory_limit=1.2 * 4400 * 256 * 4),
+        dict(max_iter=5, n_components=600, memory_limit=1.1 * 4400 * 664 * 4),  # the refit is led
+    ],
+)
+def test_searches_keep_to_the_memory_limit(options, monkeypatch):
+    """What is kept of mapped rows at any time, by search and refit."""
+    alive, most, create = [], [0], LocalRows.__init__
+
+    def watched(self, *parts, **settings):
+        create(self, *parts, **settings)
+        alive.append(weakref.ref(self))
+        most[0] = max(most[0], sum(row.kept_bytes for ref in alive if (row := ref()) is not None))
+
+    monkeypatch.setattr(LocalRows, "__init__", watched)
+    X, y = make_classification(4400, 20, n_informative=12, random_state=0)
+    search = AssetClassifierCV(Cs=[1.0], cv=2, search_iter=1, random_state=0, **options)
+    search.fit(X.astype(np.float32), y)
+    assert 0 < most[0] <= options["memory_limit"]
+    assert not any(ref() is not None for ref in alive)
+
+
+def test_a_refitted_model_holds_no_trace_of_callbacks():
+    model = quick().fit(X_MOONS, Y_MOONS).best_estimator_
+    assert set(vars(model)) == set(vars(AssetClassifier(**model.get_params()).fit(X_MOONS, Y_MOONS)))
 
 
 def test_the_same_seed_gives_the_same_search():

@@ -39,13 +39,15 @@ def run_program(
     with tempfile.TemporaryDirectory() as folder:
         train, model = f"{folder}/train", f"{folder}/model"
         dump_svmlight_file(problem.X[order], signs(problem.y)[order], train, zero_based=False)
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        before = _cpu_seconds()
         done = subprocess.run(
             command(train, model), capture_output=True, encoding="latin-1", check=False,
+            stdin=subprocess.DEVNULL,
             preexec_fn=None if problem.limit is None else partial(_limit_cpu, ceil(problem.limit)),
         )  # fmt: skip
-        spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-        if problem.limit is not None and done.returncode == -signal.SIGXCPU:
+        spent = _cpu_seconds() - before
+        ended = done.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
+        if problem.limit is not None and ended and spent >= problem.limit - 1.0:
             raise OutOfTimeError(problem.limit)
         if done.returncode or not Path(model).exists():
             words = (done.stderr or done.stdout).strip()[-300:]
@@ -64,8 +66,14 @@ def run_program(
     return Fitted(seconds, decide, len(coefficients), bias)
 
 
+def _cpu_seconds() -> float:
+    """Of the programs that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def _limit_cpu(seconds: int) -> None:
-    """The system ends this process after so many CPU seconds, by SIGXCPU."""
+    """The system ends this process after so many CPU seconds, by SIGXCPU, or SIGKILL a second later."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
 
 

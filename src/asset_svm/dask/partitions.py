@@ -134,7 +134,7 @@ def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
             f"In {where}, X has {len(y)} rows and sample_weight the shape {weight.shape}; "
             "they must agree."
         )
-    weight = check_weight(weight, X)
+    weight = check_weight(weight, X, part=True)
     if weight.all():
         return Part(X, y, weight)
     positive = np.flatnonzero(weight)

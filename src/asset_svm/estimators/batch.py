@@ -94,14 +94,24 @@ def fit_batch(
     return rows, encoded
 
 
-def warn_of_excess(learner: Any, rows: Rows, encoded: Encoded) -> None:
-    """coef = 0 is a model too: a fit that ends above it has steps too long for its data."""
+def excess(learner: Any, rows: Rows, encoded: Encoded) -> float | None:
+    """The objective of coef = 0, where a fit ends far above it; None where all is well.
+
+    coef = 0 is a model too: steps were too long for the data then.
+    """
     at_zero = 0.0
     for start in range(0, len(rows.y), 65_536):
         index = np.arange(start, min(start + 65_536, len(rows.y)))
         losses = encoded.loss.value(encoded.targets.block(index), np.zeros(len(index)))
         at_zero += float((losses @ rows.weight[index]).sum()) / float(rows.weight.sum())
-    if learner.objective_ > 2.0 * at_zero and learner.n_iter_ > 0 and learner._step != "strong":
+    far = learner.objective_ > 2.0 * at_zero and learner.n_iter_ > 0 and learner._step != "strong"
+    return at_zero if far else None
+
+
+def warn_of_excess(learner: Any, rows: Rows, encoded: Encoded) -> None:
+    """Warn where the model is worse than none."""
+    at_zero = excess(learner, rows, encoded)
+    if at_zero is not None:
         warn_caller(
             f"The objective {learner.objective_:.3g} is far above that of coef = 0, {at_zero:.3g}; "
             "scale the columns of X (StandardScaler), raise max_iter, or lower step_scale.",
@@ -109,9 +119,14 @@ def warn_of_excess(learner: Any, rows: Rows, encoded: Encoded) -> None:
         )
 
 
+def is_apart(learner: Any) -> bool:
+    """Whether the model is not as near to the optimum as ``tol`` asks for."""
+    return learner.tol is not None and learner.dual_gap_ > learner.tol * learner.objective_
+
+
 def warn_of_gap(learner: Any) -> None:
-    """Warn where the model is not as near to the optimum as ``tol`` asks for."""
-    if learner.tol is not None and learner.dual_gap_ > learner.tol * learner.objective_:
+    """Warn where ``tol`` was not reached."""
+    if is_apart(learner):
         warn_caller(
             f"The duality gap is {learner.dual_gap_ / max(learner.objective_, 1e-300):.2g} of the "
             f"objective after {learner.n_iter_} epochs, above tol={learner.tol:g}; raise max_iter "

@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators.classifier import AssetClassifier, winner
@@ -182,11 +183,12 @@ def held_out_decisions(
 ) -> np.ndarray:
     """(rows, K) decisions, each by a model like ``estimator`` that has not seen the row."""
     n_classes = len(estimator.classes_)
+    (X,) = indexable(X)
     out = np.empty((len(y), 1 if n_classes == 2 else n_classes))
     for train, test in folds.split(X, y):
         model = clone(estimator)
-        model._fit(X[train], y[train], None, watch=watch)
-        out[test] = model._decide(X[test])
+        model._fit(_safe_indexing(X, train), y[train], None, watch=watch)
+        out[test] = model._decide(_safe_indexing(X, test))
     return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from asset_svm.engines.local import LocalRows
@@ -12,9 +12,9 @@ from asset_svm.features import FeatureMap, Metric
 from asset_svm.solvers import BlockRows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class DrawnMap:
-    """phi, its metric, and the rows that it was drawn for, mapped, where they were kept.
+    """phi, its metric, and the rows that it was drawn for, mapped, until somebody takes them.
 
     Parameters
     ----------
@@ -38,19 +38,21 @@ class DrawnMap:
         return cls(phi, engine.find_metric(phi, rows.X, rows.weight, seed))
 
     def rows(self, engine: Engine, X: Any, *, lead: bool) -> BlockRows:
-        """The rows of X; those mapped before, where they are as asked for."""
-        if self.mapped is not None and not lead:
-            return self.mapped
+        """The rows of X; those mapped before, where they are as asked for: given away, else let go."""
+        mapped, self.mapped = None if lead else self.mapped, None
+        if mapped is not None:
+            return mapped
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         return engine.rows(phi, X, lead=lead)
 
-    def keeping(self, rows: BlockRows) -> DrawnMap:
-        """With mapped rows, where they lie in this machine's memory."""
-        return replace(self, mapped=rows) if isinstance(rows, LocalRows) and rows.kept_bytes else self
+    def keep(self, rows: BlockRows) -> None:
+        """Keep mapped rows, where they lie in this machine's memory."""
+        if isinstance(rows, LocalRows) and rows.kept_bytes:
+            self.mapped = rows
 
-    def beside_another(self, limit: int) -> DrawnMap:
-        """Without the mapped rows, where they and those of another map would take more bytes."""
-        if self.mapped is None:
-            return self
-        another = len(self.mapped.seen) * self.phi.basis_dimension * self.mapped.dtype.itemsize
-        return self if self.mapped.kept_bytes + another <= limit else replace(self, mapped=None)
+    def make_way(self, limit: int) -> None:
+        """Let the mapped rows go, where they and those of another map would take more bytes."""
+        if self.mapped is not None:
+            another = len(self.mapped.seen) * self.phi.basis_dimension * self.mapped.dtype.itemsize
+            if self.mapped.kept_bytes + another > limit:
+                self.mapped = None

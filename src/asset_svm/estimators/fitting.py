@@ -82,9 +82,17 @@ def _has_finite_sum(part: np.ndarray) -> bool:
         return bool(np.isfinite(part.sum()))
 
 
-def check_weight(sample_weight: Any, X: Any) -> np.ndarray:
-    """Weights of the rows, float64, none negative, with a finite sum."""
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+def check_weight(sample_weight: Any, X: Any, *, part: bool = False) -> np.ndarray:
+    """Weights of the rows, float64, none negative, with a finite sum.
+
+    All of them may be 0 where the rows are a ``part`` of others: there is nothing new in it.
+    """
+    none = part and sample_weight is not None and not np.any(np.asarray(sample_weight))
+    weight = _check_sample_weight(
+        np.ones_like(sample_weight, dtype=np.float64) if none else sample_weight, X, dtype=np.float64
+    )
+    if none:
+        return np.zeros_like(weight)
     if (weight < 0).any():
         raise ValueError(
             f"sample_weight has a negative value ({weight.min():g}); weights must be 0 or above."

@@ -15,6 +15,7 @@ from asset_svm.engines.certification import certify_rows
 from asset_svm.engines.task import Engine, TrainingRows
 from asset_svm.estimators.base import AssetEstimator, Encoded
 from asset_svm.estimators.batch import fit_batch, warn_of_excess, warn_of_gap
+from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.estimators.cells.fit import fit_cells, warn_of_cells
 from asset_svm.estimators.cells.online import learn_batch_in_cells
 from asset_svm.estimators.components import find_components
@@ -64,7 +65,7 @@ class Learner(AssetEstimator):
             X, y = self._checked(X, reset=first), check_card_targets(X, y, numeric=self._y_numeric)
         else:
             X, y = validate_rows(self, X, y, reset=first, y_numeric=self._y_numeric)
-        weight = check_weight(on_host(sample_weight), y)
+        weight = check_weight(on_host(sample_weight), y, part=not first)
         rows = Rows(X, y, weight, weight, np.arange(len(y)))
         rows = rows.take(np.flatnonzero(weight))
         if len(rows.y) == 0:
@@ -117,10 +118,25 @@ class Learner(AssetEstimator):
     # All rows at once -------------------------------------------------------------------------
 
     def _fit(self, X, y, sample_weight, watch=None):
-        return self._fit_on(None, X, y, sample_weight, watch)
+        self._warn(*self._train(X, y, sample_weight, watch))
+        return self
 
-    def _fit_on(self, drawn: DrawnMap | None, X, y, sample_weight, watch=None):
-        """Train on all rows; ``drawn`` is the map that this fit would draw, where it is known."""
+    def _warn(self, rows: Rows, encoded: Encoded) -> None:
+        """Warn where the model is not what it should be."""
+        if self.n_cells is not None:
+            warn_of_cells(self)
+        else:
+            warn_of_excess(self, rows, encoded)
+            warn_of_gap(self)
+
+    @with_callbacks
+    def _train(
+        self, X, y, sample_weight, watch=None, drawn: DrawnMap | None = None
+    ) -> tuple[Rows, Encoded]:
+        """Train on all rows; ``drawn`` is the map that this fit would draw, where it is known.
+
+        Returns the rows that it learnt from, and their targets.
+        """
         begun = time.perf_counter()
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
@@ -132,12 +148,7 @@ class Learner(AssetEstimator):
                 fit_cells(self, rows, encoded, self._seed(), begun)
             else:
                 rows, encoded = fit_batch(self, rows, encoded, self._seed(), begun, watch, drawn)
-        if self.n_cells is not None:
-            warn_of_cells(self)
-        else:
-            warn_of_excess(self, rows, encoded)
-            warn_of_gap(self)
-        return self
+        return rows, encoded
 
     def certify(self, X, y, sample_weight=None) -> tuple[float, float]:
         """How far this model is from the optimum of (PL) on given rows.

@@ -103,9 +103,9 @@ class ModelAxis:
         """After how many steps the driver shrinks: those of a block, or of a part of it, or less.
 
         Done once for n steps instead of n times, the shrink of a coordinate by exp(-a) has an error
-        of a^2 / 12 in the average: n is halved until a <= 1/2 along the leading directions, or n is
-        64. Beyond, only directions that the regulariser holds near 0 are concerned: with n = 1 the
-        objective was the same to 4 digits on every set tried.
+        of a^2 / 12 in the average: n is halved until a <= 1/2 along the leading directions, or n is at
+        most 64. Beyond, only directions that the regulariser holds near 0 are concerned: with n = 1
+        the objective was the same to 4 digits on every set tried.
         """
         if self.metric is None:
             return block_size

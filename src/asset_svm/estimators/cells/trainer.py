@@ -11,6 +11,7 @@ import numpy as np
 
 from asset_svm.engines.cells import CellProblem, CellSolution
 from asset_svm.estimators.base import Encoded
+from asset_svm.estimators.batch import excess, is_apart
 from asset_svm.estimators.cells.decision import Constant
 from asset_svm.estimators.cells.nested import in_columns, nested_estimator, nested_targets
 from asset_svm.estimators.decision import Decision
@@ -118,11 +119,11 @@ class CellTrainer:
         if problem.deadline < np.inf:
             model.set_params(time_limit=max(problem.deadline - time.perf_counter(), 1e-3))
         targets = nested_targets(rows.y[index], self.encoded)
-        model.fit(rows.X[index], targets, sample_weight=rows.weight[index])
+        learnt = model._train(rows.X[index], targets, rows.weight[index])
         return FittedCell(
             in_columns(self.estimator, model, self.encoded),
             share * model.objective_,
             share * model.dual_gap_,
             model.n_iter_,
-            converged=True,
+            converged=not is_apart(model) and excess(model, *learnt) is None,
         )

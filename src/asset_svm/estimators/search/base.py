@@ -145,7 +145,8 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             if self.refit:
                 refitted = time.perf_counter()
                 best = self._learner(random_state=random_state, **self.best_params_)
-                self.best_estimator_ = best._fit_on(search.drawn, X, y, sample_weight)
+                best._warn(*best._train(X, y, sample_weight, drawn=search.take_drawn()))
+                self.best_estimator_ = best
                 self.n_iter_ = best.n_iter_
                 self.refit_time_ = time.perf_counter() - refitted
         return self
@@ -272,12 +273,10 @@ class _Search:
         self.stopped = False
         self.kept: tuple[int, DrawnMap] | None = None
 
-    @property
-    def drawn(self) -> DrawnMap | None:
+    def take_drawn(self) -> DrawnMap | None:
         """The map of the best gamma, where the refit would draw the same: from all rows as they are."""
-        if self.kept is None or self.kept[0] != self._best_gamma():
-            return None
-        return self.kept[1]
+        kept, self.kept = self.kept, None
+        return None if kept is None or kept[0] != self._best_gamma() else kept[1]
 
     def _best_gamma(self) -> int:
         return self.grid.maps[self.table.best_index() // len(self.grid.Cs)][0]
@@ -348,8 +347,7 @@ class _Search:
     def _gamma(self, search: Any, number: int, gamma: float, round_number: int) -> None:
         learner = self.learner.set_params(gamma=gamma)
         if self.kept is not None:
-            other, drawn = self.kept
-            self.kept = other, drawn.beside_another(learner._host_engine().memory())
+            self.kept[1].make_way(learner._host_engine().memory())
         try:
             for epsilon, found in enumerate(search.lines(learner, self.grid.epsilons, self.deadline)):
                 self._note((number, epsilon), search, found, round_number)
