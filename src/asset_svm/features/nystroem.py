@@ -210,8 +210,8 @@ class NystroemFeatures(KernelBasis):
 
     @property
     def lift_is_cheap(self) -> bool:
-        """Where features are at most half as long as basis values."""
-        return 2 * self.dimension <= self.basis_dimension
+        """Where features are at most a quarter as long as basis values."""
+        return 4 * self.dimension <= self.basis_dimension
 
     @property
     def reentrant(self) -> bool:
