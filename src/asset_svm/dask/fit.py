@@ -30,6 +30,7 @@ from asset_svm.engines.likeness import are_alike
 from asset_svm.engines.task import Recipe, Solution, TrainingRows
 from asset_svm.engines.training import check_finite
 from asset_svm.estimators.batch import resolve_epochs
+from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.monitor import Monitor
 from asset_svm.estimators.rows import resolve_sampling
 from asset_svm.features import FeatureMap, Metric
@@ -68,10 +69,9 @@ class ClusterFit:
         estimator, data, seed = self.estimator, self.data, self.data.seed
         rows, encoded, total = data.rows, data.encoded, data.n_rows
         engine = estimator._host_engine()
-        self.phi = estimator._draw_map(engine, rows.X, rows.uneven, seed, batch=False)
-        self.metric = None
-        if estimator._step == "metric":
-            self.metric = engine.find_metric(self.phi, rows.X, rows.weight, seed)
+        phi = estimator._draw_map(engine, rows.X, rows.uneven, seed, batch=False)
+        drawn = DrawnMap.measured(engine, phi, rows, estimator._step, seed)
+        self.phi, self.metric = drawn.phi, drawn.metric
         n_models = encoded.targets.n_models
         self.recipe = recipe = estimator._recipe(encoded.loss, data.lam, n_models, seed)
         sizes = [s.n_rows for s in data.summaries]
