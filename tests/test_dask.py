@@ -68,6 +68,12 @@ def client():
         yield connected  # fmt: skip
 
 
+def refill(client):
+    """Two workers again. Dask's nanny may give up a process that dies as it starts another."""
+    client.cluster.scale(2)
+    client.wait_for_workers(2, timeout=60)
+
+
 @pytest.fixture(scope="module")
 def blobs():
     rng = np.random.default_rng(0)
@@ -566,7 +572,7 @@ def test_a_worker_killed_in_a_round_changes_nothing(client, slow_problem):
     assert victim not in client.run(os.getpid).values()
     assert same_model(model, expected)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
-    client.wait_for_workers(2, timeout=30)
+    refill(client)
 
 
 def test_a_worker_killed_while_it_solves_cells_changes_nothing(client, slow_problem):
@@ -582,7 +588,7 @@ def test_a_worker_killed_while_it_solves_cells_changes_nothing(client, slow_prob
     np.testing.assert_array_equal(
         model.decision_function(X[:1000]), expected.decision_function(X[:1000])
     )
-    client.wait_for_workers(2, timeout=60)
+    refill(client)
 
 
 @pytest.mark.parametrize("when", ["load_part", "asset_round", "solve_cells"])
@@ -613,7 +619,7 @@ def test_scattered_rows_cannot_be_computed_again_and_it_says_so(client, slow_pro
     told = pytest.raises(ClusterError, match=r"not by client.scatter|Rows that were scattered")
     with told, when_round(client, 2, lambda: os.kill(pids[worker], signal.SIGKILL)):
         DaskAssetClassifier(**SLOW).fit(rows, da.from_array(y, chunks=15_000))
-    client.wait_for_workers(2, timeout=60)
+    refill(client)
 
 
 def test_a_cluster_without_workers_is_told(blobs, monkeypatch):
