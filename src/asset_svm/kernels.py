@@ -9,7 +9,9 @@ Conventions that bind the code below:
   is exp(-gamma |x - z|_1). A callable takes two matrices and returns the matrix of kernel values.
 - The Gaussian kernel is computed from one matrix product. Rows are first moved to the mean of the
   landmarks and multiplied by sqrt(gamma): the kernel does not change, the cancellation in
-  |x|^2 - 2 x.z + |z|^2 does, and columns of 1e30 do not overflow in float32.
+  |x|^2 - 2 x.z + |z|^2 does, and columns of 1e30 do not overflow in float32. Columns that are 0 in a
+  quarter of the landmarks stay where they are: their mean square is at most four times their variance,
+  so that little cancels, and zeros cost nothing in the product (``numerics.products``).
 - Columns in which no two landmarks differ are left out of the product: moved, they are 0 there.
 - CSR rows are never made dense. Landmarks are, up to ``DENSE_LANDMARK_BYTES``: a nonzero of x then
   costs one contiguous row of length s.
@@ -28,7 +30,8 @@ from numba import njit
 
 from asset_svm.numerics.elementwise import gaussian_values
 from asset_svm.numerics.padding import padded_columns
-from asset_svm.numerics.rows import moved_columns, moved_rows, sparse_times_dense
+from asset_svm.numerics.products import times
+from asset_svm.numerics.rows import moved_columns, moved_rows
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -145,8 +148,8 @@ def _dense(Z: Matrix) -> bool:
 
 def _times(X: Matrix, Z: Matrix) -> Array:
     """X Z, dense, for CSR or dense X and, where they are large, CSR Z."""
-    if sp.issparse(X) and not sp.issparse(Z):
-        return sparse_times_dense(X, Z)
+    if not sp.issparse(Z):
+        return times(X, Z)
     dots = X @ Z
     return np.asarray(dots.toarray() if sp.issparse(dots) else dots)
 
@@ -200,6 +203,7 @@ class _Gaussian:
             # A shift that rows of this type can hold: X and Z must move by the same.
             self.shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
             Z = np.asarray(Z, dtype=np.float64)
+            self.shift[4 * np.count_nonzero(Z, axis=0) <= 3 * len(Z)] = 0.0
             self.shift = np.where((Z[0] == Z).all(axis=0), Z[0], self.shift)
             centred = (Z - self.shift) * self.factor
         # Round first, then take norms of what was rounded: |z' - z'| is then 0 to rounding.
@@ -239,7 +243,7 @@ class _Gaussian:
                 moved_rows(X, self.shift, self.factor, moved, norms)
             else:
                 moved_columns(X, self.shift, self.factor, self.columns, moved, norms)
-            dots = np.asarray(moved @ self.transposed)
+            dots = times(moved, self.transposed)
         return gaussian_values(dots, norms, self.norms)
 
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from asset_svm.engines.workers import Workers, blas_threads, working
 from asset_svm.features import Evaluable, FeatureMap, Metric, MetricFeatures, NystroemFeatures
+from asset_svm.numerics.padding import even
 from asset_svm.solvers import Driver
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.pilot import HeldRows, Subset
@@ -30,7 +31,6 @@ from asset_svm.solvers.products import scattered_margins, scattered_sums
 Array = npt.NDArray[Any]
 Matrix = Any
 
-ROWS = 16
 FEW_MODELS = 4
 """Up to so many, loops over rows are faster than matrix products with copies of them."""
 LONG_BLOCKS = 4
@@ -191,7 +191,7 @@ class LocalRows:
         block = self.open(rows)
         if not self.led:
             return block.matrix, block.positions
-        values = block.matrix[block.positions[_even(np.arange(len(rows)))], : self.values_width]
+        values = block.matrix[block.positions[even(np.arange(len(rows)))], : self.values_width]
         return self.lift(values), np.arange(len(rows))
 
     def _compute(self, rows: Array, out: Array, where: Array) -> None:
@@ -199,7 +199,7 @@ class LocalRows:
         size, w = self.block_size, self.values_width
         for start in range(0, len(rows), size):
             part, place = rows[start : start + size], where[start : start + size]
-            values = self.basis(self.X[_even(part)])
+            values = self.basis(self.X[even(part)])
             if self.lead is None:
                 out[place] = self.lift(values)[: len(part)]
             else:
@@ -265,11 +265,6 @@ def mapped_width(phi: Evaluable, lead: bool) -> int:
     if lead and isinstance(phi, MetricFeatures) and not phi.lift_is_cheap:
         return phi.basis_dimension + phi.n_leading
     return phi.dimension
-
-
-def _even(rows: Array) -> Array:
-    """The rows, the last repeated up to a multiple of 16."""
-    return np.concatenate([rows, np.full(-len(rows) % ROWS, rows[-1])])
 
 
 @dataclass(frozen=True)

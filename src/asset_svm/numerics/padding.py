@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-COLUMNS = 16
+COLUMNS = ROWS = 16
 
 
 def padded_columns(matrix: Array, dtype: npt.DTypeLike) -> Array:
@@ -21,3 +21,8 @@ def padded_columns(matrix: Array, dtype: npt.DTypeLike) -> Array:
     out = np.zeros((matrix.shape[0], -(-d // COLUMNS) * COLUMNS), dtype=dtype)
     out[:, :d] = matrix
     return out
+
+
+def even(rows: Array) -> Array:
+    """Row numbers, the last repeated up to a multiple of 16: as ``padded_columns``, for rows."""
+    return np.concatenate([rows, np.full(-len(rows) % ROWS, rows[-1])])

@@ -1,4 +1,4 @@
-"""Blocks of rows: moved and scaled with their squared norms, and sparse ones times a dense matrix."""
+"""Blocks of rows: moved and scaled with their squared norms, and their sums with weights."""
 
 from __future__ import annotations
 
@@ -58,22 +58,4 @@ def weighted_sums(rows: Array, weights: Array) -> Array:
         return np.asarray(rows @ weights.T)
     out = np.empty((len(rows), len(weights)))
     _weighted_sums(rows, weights, out)
-    return out
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _sparse_times_dense(indptr: Array, indices: Array, data: Array, Z: Array, out: Array) -> None:
-    for i in range(indptr.shape[0] - 1):
-        row = out[i]
-        row[:] = 0
-        for p in range(indptr[i], indptr[i + 1]):
-            z, x = Z[indices[p]], data[p]
-            for k in range(row.shape[0]):
-                row[k] += x * z[k]
-
-
-def sparse_times_dense(X: Any, Z: Array) -> Array:
-    """X Z for a CSR matrix X: a nonzero costs one contiguous row of Z."""
-    out = np.empty((X.shape[0], Z.shape[1]), dtype=Z.dtype)
-    _sparse_times_dense(X.indptr, X.indices, X.data.astype(Z.dtype, copy=False), Z, out)
     return out
