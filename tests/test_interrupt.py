@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from asset_svm.solvers.team import check_interrupt, side_by_side
+from asset_svm.threads.team import check_interrupt, side_by_side
 
 FIT = """
 import json, sys, threading

@@ -8,8 +8,8 @@ from linecache import getline
 import pytest
 from threadpoolctl import threadpool_limits
 
-from asset_svm.features import threads
-from asset_svm.features.threads import few_threads
+from asset_svm.threads import blas as threads
+from asset_svm.threads.blas import few_threads
 
 
 def blas_threads():

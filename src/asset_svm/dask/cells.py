@@ -37,8 +37,8 @@ from asset_svm.estimators.cells.trainer import CellTrainer, FittedCell
 from asset_svm.estimators.maps import DEFAULT_COMPONENTS, resolve_kernel
 from asset_svm.estimators.rows import Rows
 from asset_svm.features.cells import SAMPLE, Partition, grouped
-from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
+from asset_svm.threads.blas import few_threads
 
 BUNDLES = 4
 """A thread of the cluster: more even out what cells cost, and are more pieces to send."""

@@ -21,7 +21,7 @@ from asset_svm.kernels import Kernel
 from asset_svm.losses import Hinge, Loss
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.interior_form import solve_interior
-from asset_svm.solvers.team import side_by_side
+from asset_svm.threads.team import side_by_side
 
 Array = npt.NDArray[Any]
 Matrix = Any

@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.engines.workers import Workers, blas_threads, working
+from asset_svm.engines.workers import Workers, working
 from asset_svm.features import Evaluable, FeatureMap, Metric, MetricFeatures, NystroemFeatures
 from asset_svm.numerics.padding import even
 from asset_svm.solvers import Driver
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.pilot import HeldRows, Subset
 from asset_svm.solvers.products import scattered_margins, scattered_sums
+from asset_svm.threads.blas import blas_threads
 
 Array = npt.NDArray[Any]
 Matrix = Any

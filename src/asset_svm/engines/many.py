@@ -21,7 +21,6 @@ from asset_svm.data import Order
 from asset_svm.engines.gradients import GradientSample
 from asset_svm.engines.task import Engine, Recipe
 from asset_svm.features import Metric
-from asset_svm.features.threads import few_threads
 from asset_svm.solvers import (
     Average,
     BlockRows,
@@ -35,6 +34,7 @@ from asset_svm.solvers.average import NEVER
 from asset_svm.solvers.many import ManyDriver
 from asset_svm.solvers.pilot import HeldRows, choose_step_scale
 from asset_svm.steps import GRID
+from asset_svm.threads.blas import few_threads
 
 Array = npt.NDArray[Any]
 

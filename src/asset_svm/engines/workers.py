@@ -18,15 +18,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from asset_svm.features.threads import blas, few_threads
+from asset_svm.threads.blas import few_threads
 
 Array = npt.NDArray[Any]
-
-
-def blas_threads() -> int:
-    """The threads that a matrix product may take."""
-    counts = [info["num_threads"] for info in blas().info() if info["user_api"] == "blas"]
-    return max(counts, default=1)
 
 
 class Workers:

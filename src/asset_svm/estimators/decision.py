@@ -11,7 +11,7 @@ import numpy as np
 from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.task import Engine
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.features.base import BLOCK_ROWS
+from asset_svm.features.base import map_in_blocks
 from asset_svm.numerics.rows import weighted_sums
 
 
@@ -22,7 +22,7 @@ class Decision:
     Parameters
     ----------
     source : object with ``basis(dtype)``
-        A feature map, or a kernel with its landmarks.
+        A feature map, or a kernel with its landmarks; ``reentrant`` where threads may call it.
     weights : array of shape (K, s)
     intercept : array of shape (K,)
     """
@@ -69,13 +69,13 @@ class Decision:
 
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions; sums in float64, the result in the type of X."""
-        basis = self.basis(X.dtype)
-        out = np.empty((X.shape[0], len(self.weights)), dtype=X.dtype)
-        for start in range(0, X.shape[0], BLOCK_ROWS):
+        basis, K = self.basis(X.dtype), len(self.weights)
+
+        def decide(rows: Any) -> np.ndarray:
             with np.errstate(over="ignore", invalid="ignore"):  # found and told below
-                block = basis(X[start : start + BLOCK_ROWS])
-                out[start : start + BLOCK_ROWS] = weighted_sums(block, self.weights) + self.intercept
-        return finite(out)
+                return weighted_sums(basis(rows), self.weights) + self.intercept
+
+        return finite(map_in_blocks(decide, X, K, reentrant=self.source.reentrant))
 
 
 def finite(out: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn import config_context, get_config
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from asset_svm.engines.workers import blas_threads
+from asset_svm.threads.blas import blas_threads
 
 FLOATS = [np.float64, np.float32]
 PRIVATE_RESULTS = (

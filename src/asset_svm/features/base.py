@@ -16,11 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.features.metric import Metric
+from asset_svm.threads.blas import blas_threads
+from asset_svm.threads.team import side_by_side
 
 Array = npt.NDArray[Any]
 Matrix = Any
 BLOCK_ROWS = 1024
 """Rows mapped at a time where nothing else sets the number."""
+FEWEST_BLOCKS = 4
+"""With fewer, threads would take longer to start than they save."""
 
 
 class Evaluable(Protocol):
@@ -78,9 +82,19 @@ def evaluator(phi: Evaluable, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]
     return lambda X: lift(basis(X))
 
 
-def map_in_blocks(function: Callable[[Matrix], Array], X: Matrix, width: int) -> Array:
-    """Apply a block function to all rows of X."""
+def map_in_blocks(
+    function: Callable[[Matrix], Array], X: Matrix, width: int, *, reentrant: bool
+) -> Array:
+    """Apply a block function to all rows of X, by threads where it may be and there are many rows."""
     out = np.empty((X.shape[0], width), dtype=X.dtype)
-    for start in range(0, X.shape[0], BLOCK_ROWS):
+    blocks = range(0, X.shape[0], BLOCK_ROWS)
+
+    def fill(start: int) -> None:
         out[start : start + BLOCK_ROWS] = function(X[start : start + BLOCK_ROWS])
+
+    if not reentrant or len(blocks) < FEWEST_BLOCKS:
+        for start in blocks:
+            fill(start)
+    else:
+        side_by_side(fill, blocks, min(blas_threads(), len(blocks)))
     return out

@@ -110,7 +110,7 @@ class CosineFeatures:
 
     def __call__(self, X: Matrix) -> Array:
         """phi(X), in the type of X."""
-        return map_in_blocks(self.basis(X.dtype), X, self.dimension)
+        return map_in_blocks(self.basis(X.dtype), X, self.dimension, reentrant=True)
 
 
 @dataclass(frozen=True, eq=False)

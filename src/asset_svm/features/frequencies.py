@@ -26,8 +26,8 @@ import numpy.typing as npt
 import scipy.linalg as la
 from scipy.special import ndtri
 
-from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
+from asset_svm.threads.blas import few_threads
 
 Array = npt.NDArray[Any]
 TURN = 2.0 * np.pi

@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
 
-from asset_svm.features.threads import few_threads
 from asset_svm.numerics.padding import padded_columns
+from asset_svm.threads.blas import few_threads
 
 Array = npt.NDArray[Any]
 

@@ -27,9 +27,9 @@ from asset_svm.features.base import evaluator, map_in_blocks
 from asset_svm.features.diagnostics import trace_error
 from asset_svm.features.landmarks import Sampler, uniform_landmarks
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, MetricFeatures
-from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.padding import padded_columns
+from asset_svm.threads.blas import few_threads
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -55,6 +55,11 @@ class KernelBasis:
 
     kernel: Kernel
     components: Matrix
+
+    @property
+    def reentrant(self) -> bool:
+        """Unless the kernel is a callable."""
+        return not callable(self.kernel.name)
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """The function of a block of rows."""
@@ -213,11 +218,6 @@ class NystroemFeatures(KernelBasis):
         """Where features are at most a quarter as long as basis values."""
         return 4 * self.dimension <= self.basis_dimension
 
-    @property
-    def reentrant(self) -> bool:
-        """Unless the kernel is a callable."""
-        return not callable(self.kernel.name)
-
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
         """k -> k P."""
         projection, d = padded_columns(self.projection, dtype), self.dimension
@@ -273,7 +273,7 @@ class NystroemFeatures(KernelBasis):
 
     def __call__(self, X: Matrix) -> Array:
         """phi(X), in the type of X."""
-        return map_in_blocks(evaluator(self, X.dtype), X, self.dimension)
+        return map_in_blocks(evaluator(self, X.dtype), X, self.dimension, reentrant=self.reentrant)
 
 
 def _inverse_cholesky(gram: Array, threshold: float) -> Array | None:

@@ -26,7 +26,7 @@ FEWEST_COLUMNS = 128
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _row_times(indices: Array, data: Array, Z: Array, row: Array) -> None:
-    """row = data Z[indices], four rows of Z at a time: the sum is read and written a quarter as often."""
+    """row = data Z[indices], four rows of Z at a time: a quarter of the passes over the sum."""
     row[:] = 0
     whole = len(indices) // 4 * 4
     for p in range(0, whole, 4):

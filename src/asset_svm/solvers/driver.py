@@ -30,7 +30,7 @@ from asset_svm.solvers.led_form import LedRows, run_led
 from asset_svm.solvers.many import Sight, step_through
 from asset_svm.solvers.row_form import run_rows, tally
 from asset_svm.solvers.state import ModelAxis, SolverState
-from asset_svm.solvers.team import check_interrupt
+from asset_svm.threads.team import check_interrupt
 
 Array = npt.NDArray[Any]
 Form = Literal["row", "blocked", "led"]
@@ -268,33 +268,13 @@ class Driver:
                 "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
             )
 
-    def _in_turns(self, n_rows: int, run: Callable[[int, slice], None]) -> None:
-        """Take every model through the rows of a part; TURN of them at a time, where there are several.
-
-        The next model then finds the rows in a cache. Each thread has models of its own, in about
-        two lots, and does not wait for others between turns.
-        """
-        K = len(self.axis.lam)
-        length = n_rows if K == 1 else TURN
-        turns = [slice(first, min(first + length, n_rows)) for first in range(0, n_rows, length)]
-
-        def go(models: Array) -> None:
-            for turn in turns:
-                for model in models:
-                    run(int(model), turn)
-
-        if self.pool is None:
-            go(np.arange(K))
-        else:
-            list(self.pool.map(go, np.array_split(np.arange(K), min(2 * self.n_threads, K))))
-
-    def _each_model(self, run: Callable[[int], None]) -> None:
-        models = range(len(self.axis.lam))
+    def _over_models(self, go: Callable[[Array], None]) -> None:
+        """go(numbers of models) for all models: each thread has some of its own, in about two lots."""
+        models = np.arange(len(self.axis.lam))
         if self.pool is None or len(models) == 1:
-            for model in models:
-                run(model)
+            go(models)
         else:
-            list(self.pool.map(run, models))
+            list(self.pool.map(go, np.array_split(models, min(2 * self.n_threads, len(models)))))
 
     @property
     def _average_from(self) -> int:
@@ -305,6 +285,10 @@ class Driver:
     ) -> None:
         axis, state, lam = self.axis, self.state, self.axis.loop_lam
         travelled = np.zeros(len(lam))
+        n_rows = len(positions)
+        # TURN rows at a time, where there are several models: the next one finds them in a cache.
+        length = n_rows if len(lam) == 1 else TURN
+        turns = [slice(first, min(first + length, n_rows)) for first in range(0, n_rows, length)]
 
         def run(k: int, turn: slice) -> None:
             (
@@ -344,7 +328,12 @@ class Driver:
             )
             travelled[k] += way
 
-        self._in_turns(len(positions), run)
+        def go(models: Array) -> None:
+            for turn in turns:
+                for k in models:
+                    run(int(k), turn)
+
+        self._over_models(go)
         state.shrink_due += travelled
 
     def _run_blocked_form(
@@ -403,6 +392,10 @@ class Driver:
             )
             state.intercept_total[k] += b_sum
 
+        def go(models: Array) -> None:
+            for k in models:
+                run(int(k))
+
         start = part.start
         while start < part.stop:
             end = led.end(start)
@@ -410,7 +403,7 @@ class Driver:
             done = slice(start - part.start, here.stop - part.start)
             if not led.fresh:
                 led.renew(start, state.coef)
-            self._each_model(run)
+            self._over_models(go)
             state.shrink_due += travelled
             if self.average.averages:
                 state.weight += eta_sum

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from numba import njit
 
 from asset_svm.solvers.row_form import FAST
-from asset_svm.solvers.team import check_interrupt
+from asset_svm.threads.team import check_interrupt
 
 Array = npt.NDArray[Any]
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
 
-from asset_svm.solvers.team import check_interrupt
+from asset_svm.threads.team import check_interrupt
 
 Array = npt.NDArray[Any]
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from asset_svm.engines.cells import CellFunctions
-from asset_svm.engines.workers import blas_threads
 from asset_svm.estimators.cells.nested import Nested
 from asset_svm.estimators.decision import Decision, finite
 from asset_svm.estimators.device import row_type
 from asset_svm.features.cells import Partition, grouped
 from asset_svm.kernels import Kernel
-from asset_svm.solvers.team import check_interrupt, side_by_side
+from asset_svm.threads.blas import blas_threads
+from asset_svm.threads.team import check_interrupt, side_by_side
 
 FEW_ROWS = 256
 """Fewer are decided by one thread."""

@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm.engines.cells import TOLERANCE, CellProblem, CellSolution
-from asset_svm.engines.workers import blas_threads
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.cells.decision import CellDecision, CellModels
 from asset_svm.estimators.cells.partitions import (
@@ -29,7 +28,8 @@ from asset_svm.estimators.rows import Rows
 from asset_svm.exceptions import warn_caller
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
-from asset_svm.solvers.team import side_by_side
+from asset_svm.threads.blas import blas_threads
+from asset_svm.threads.team import side_by_side
 
 
 def fit_cells(estimator: Any, rows: Rows, encoded: Encoded, seed: int, begun: float) -> None:

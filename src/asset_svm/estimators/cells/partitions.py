@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from asset_svm.features.cells import Partition, grouped
-from asset_svm.features.threads import few_threads
+from asset_svm.threads.blas import few_threads
 
 CELL_ROWS = 1000
 """Rows of a cell where ``n_cells="auto"``."""

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from asset_svm.engines.cells import CellProblem
-from asset_svm.engines.workers import blas_threads
 from asset_svm.estimators.cells.partitions import grow_partition, resolve_cells
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.search.maps import Found
 from asset_svm.estimators.search.scores import scores
 from asset_svm.estimators.search.splits import Encoding, Split, encode
-from asset_svm.solvers.team import side_by_side
+from asset_svm.threads.blas import blas_threads
+from asset_svm.threads.team import side_by_side
 
 ROUGH_TOLERANCE = 0.03
 """Of the duality gap: scores of held-out rows hardly change below it, sweeps double."""

@@ -21,8 +21,8 @@ import scipy.linalg as la
 
 from asset_svm.features.landmarks.base import Landmarks, sample_size, some_rows
 from asset_svm.features.landmarks.scored import draw_by_scores
-from asset_svm.features.threads import few_threads
 from asset_svm.kernels import Kernel
+from asset_svm.threads.blas import few_threads
 
 Array = npt.NDArray[Any]
 Matrix = Any

@@ -38,6 +38,12 @@ def blas() -> Any:
     return _libraries(len(sys.modules))
 
 
+def blas_threads() -> int:
+    """The threads that a matrix product may take."""
+    counts = [info["num_threads"] for info in blas().info() if info["user_api"] == "blas"]
+    return max(counts, default=1)
+
+
 class _Inside:
     """One who is inside ``few_threads``."""
 

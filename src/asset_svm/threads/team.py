@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from asset_svm.features.threads import few_threads
+from asset_svm.threads.blas import few_threads
 
 Result = TypeVar("Result")
 
