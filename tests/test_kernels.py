@@ -100,3 +100,29 @@ def test_gamma_scale_counts_a_weight_of_three_as_three_copies(make):
 @pytest.mark.parametrize("X", [np.zeros((5, 2)), np.full((5, 2), 7.0)])
 def test_gamma_scale_of_constant_data_is_one(X):
     assert scale_gamma(X) == 1.0
+
+
+@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("kind", ["dense", "csr", "csr on dense", "dense on csr"])
+def test_columns_that_no_landmark_has_count_all_the_same(name, kind):
+    """Landmarks have few of the columns here; one has an entry in two parts, one a 0, one nothing."""
+    X = sparse_rows(50, 300, 0)
+    parts, columns, ends = [0.5, 0.25, 1.0, 2.0, 0.0, 3.0], [7, 7, 9, 12, 250, 7], [0, 3, 5, 5, 6]
+    Z = sp.csr_matrix((parts, columns, ends), shape=(4, 300))
+    assert not Z.has_canonical_format and Z[0, 7] == 0.75
+    expected = PEERS[name](X.toarray(), Z.toarray())
+    if kind in ("dense", "dense on csr"):
+        X = X.toarray()
+    if kind in ("dense", "csr on dense"):
+        Z = Z.toarray()
+    before = Z.copy()
+    values = Kernel(name, 0.3, 2, 0.5).against(Z, np.float64)(X)
+    np.testing.assert_allclose(values, expected, atol=1e-12)
+    assert abs(Z - before).sum() == 0, "landmarks are not touched"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_landmarks_that_are_all_zero(sparse):
+    X, Z = np.eye(4), np.zeros((3, 4))
+    values = Kernel("rbf", 0.5).against(sp.csr_matrix(Z) if sparse else Z, np.float64)(X)
+    np.testing.assert_allclose(values, np.full((4, 3), np.exp(-0.5)))

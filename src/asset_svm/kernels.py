@@ -12,9 +12,10 @@ Conventions that bind the code below:
   |x|^2 - 2 x.z + |z|^2 does, and columns of 1e30 do not overflow in float32. Columns that are 0 in a
   quarter of the landmarks stay where they are: their mean square is at most four times their variance,
   so that little cancels, and zeros cost nothing in the product (``numerics.products``).
-- Columns in which no two landmarks differ are left out of the product: moved, they are 0 there.
-- CSR rows are never made dense. Landmarks are, up to ``DENSE_LANDMARK_BYTES``: a nonzero of x then
-  costs one contiguous row of length s.
+- Columns in which all landmarks are 0 are left out of products; where dense rows are moved, those in
+  which no two landmarks differ.
+- CSR rows are never made dense. What is left of landmarks is, up to ``DENSE_LANDMARK_BYTES``: a nonzero
+  of x then costs one contiguous row of length s.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ import scipy.sparse as sp
 from numba import njit
 
 from asset_svm.numerics.elementwise import gaussian_values
-from asset_svm.numerics.padding import padded_columns
-from asset_svm.numerics.products import times
+from asset_svm.numerics.padding import padded_columns, padded_width
+from asset_svm.numerics.products import csr_times, dense_times
 from asset_svm.numerics.rows import moved_columns, moved_rows
 
 Array = npt.NDArray[Any]
@@ -142,16 +143,52 @@ def _apply(kernel: Kernel, dots: Array) -> Array:
     return np.power(dots, kernel.degree, out=dots)
 
 
-def _dense(Z: Matrix) -> bool:
-    return not sp.issparse(Z) or Z.shape[0] * Z.shape[1] * 8 <= DENSE_LANDMARK_BYTES
+class _Transposed:
+    """Z^T of landmarks Z: a row for each column of Z in which a landmark is not 0.
 
+    It is dense, unless that would take more than ``DENSE_LANDMARK_BYTES``.
 
-def _times(X: Matrix, Z: Matrix) -> Array:
-    """X Z, dense, for CSR or dense X and, where they are large, CSR Z."""
-    if not sp.issparse(Z):
-        return times(X, Z)
-    dots = X @ Z
-    return np.asarray(dots.toarray() if sp.issparse(dots) else dots)
+    Attributes
+    ----------
+    matrix : array of shape (columns, s and a few), or a CSR matrix of shape (n, s)
+    columns : array or None
+        The columns that the rows of ``matrix`` stand for; None where it is all of them.
+    """
+
+    def __init__(self, Z: Matrix, dtype: np.dtype[Any]):
+        s, n = Z.shape
+        self.columns: Array | None = None
+        self.place: Array | None = None
+        if sp.issparse(Z):
+            Z = sp.csr_matrix(Z, dtype=dtype, copy=True)
+            Z.sum_duplicates()
+            columns = np.unique(Z.indices)
+            if len(columns) * s * 8 > DENSE_LANDMARK_BYTES:
+                self.matrix: Matrix = sp.csr_matrix(Z.T)
+                return
+            self.matrix = np.zeros((len(columns), padded_width(s)), dtype=dtype)
+            self.matrix[np.searchsorted(columns, Z.indices), Z.tocoo().row] = Z.data
+        else:
+            columns = np.flatnonzero(Z.any(axis=0))
+            if len(columns) >= FEW_COLUMNS * n:
+                self.matrix = padded_columns(Z.T, dtype)
+                return
+            self.matrix = padded_columns(Z.T[columns], dtype)
+        self.columns, self.place = columns, np.full(n, -1, dtype=np.int32)
+        self.place[columns] = np.arange(len(columns), dtype=np.int32)
+
+    def dots(self, X: Matrix) -> Array:
+        """X Z^T."""
+        if sp.issparse(X) and not sp.issparse(self.matrix):
+            return csr_times(X, self.matrix, self.place)
+        return self.chosen_dots(X if self.columns is None else X[:, self.columns])
+
+    def chosen_dots(self, X: Matrix) -> Array:
+        """The same, for rows that have only the columns of ``columns``."""
+        if sp.issparse(self.matrix):
+            dots = X @ self.matrix
+            return np.asarray(dots.toarray() if sp.issparse(dots) else dots)
+        return dense_times(X, self.matrix)
 
 
 class _Callable:
@@ -176,14 +213,10 @@ class _InnerProduct:
 
     def __init__(self, kernel: Kernel, Z: Matrix, dtype: np.dtype[Any]):
         self.kernel, self.dtype, self.s = kernel, dtype, Z.shape[0]
-        if _dense(Z):
-            Z = Z.toarray() if sp.issparse(Z) else np.asarray(Z)
-            self.transposed: Matrix = padded_columns(Z.T, dtype)
-        else:
-            self.transposed = sp.csr_matrix(Z.T, dtype=dtype)
+        self.transposed = _Transposed(Z, dtype)
 
     def __call__(self, X: Matrix) -> Array:
-        dots = _times(X.astype(self.dtype, copy=False), self.transposed)
+        dots = self.transposed.dots(X.astype(self.dtype, copy=False))
         return _apply(self.kernel, dots[:, : self.s])
 
 
@@ -193,58 +226,47 @@ class _Gaussian:
     def __init__(self, kernel: Kernel, Z: Matrix, dtype: np.dtype[Any]):
         self.dtype = dtype
         self.factor = float(np.sqrt(kernel.gamma))
-        n = Z.shape[1]
-        self.dense = _dense(Z)
         if sp.issparse(Z):
-            self.shift = np.zeros(n)
-            scaled = Z.astype(np.float64) * self.factor
-            centred = scaled.toarray() if self.dense else scaled
+            self.shift = np.zeros(Z.shape[1])
+            centred = (Z.astype(np.float64) * self.factor).astype(dtype)
         else:
             # A shift that rows of this type can hold: X and Z must move by the same.
             self.shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
             Z = np.asarray(Z, dtype=np.float64)
             self.shift[4 * np.count_nonzero(Z, axis=0) <= 3 * len(Z)] = 0.0
             self.shift = np.where((Z[0] == Z).all(axis=0), Z[0], self.shift)
-            centred = (Z - self.shift) * self.factor
+            centred = ((Z - self.shift) * self.factor).astype(dtype)
         # Round first, then take norms of what was rounded: |z' - z'| is then 0 to rounding.
-        self.columns: Array | None = None  # those that any two landmarks differ in, where few
-        if self.dense:
-            centred = np.asarray(centred, dtype=dtype)
-            self.norms = squared_norms(centred)
-            varying = np.flatnonzero(centred.any(axis=0))
-            if not sp.issparse(Z) and len(varying) < FEW_COLUMNS * n:
-                self.columns, centred = varying, centred[:, varying]
-            self.transposed: Matrix = padded_columns(centred.T, dtype)
-        else:
-            self.norms = squared_norms(centred)
-            self.transposed = sp.csr_matrix(centred.T, dtype=dtype)
+        self.norms = squared_norms(centred)
+        self.transposed = _Transposed(centred, dtype)
 
     def __call__(self, X: Matrix) -> Array:
         # A row far away overflows to a squared distance of infinity: a kernel value of 0, as it is.
         with np.errstate(over="ignore"):
-            return self._values(X)
+            values = self._from_sparse if sp.issparse(X) else self._from_dense
+            return gaussian_values(*values(X), self.norms)
 
-    def _values(self, X: Matrix) -> Array:
-        if sp.issparse(X):
-            scaled = X.astype(self.dtype) * self.dtype.type(self.factor)
-            offset = self.shift * self.factor
-            norms = squared_norms(scaled)
-            if offset.any():
-                norms = norms - 2.0 * (scaled.astype(np.float64) @ offset) + offset @ offset
-            if self.columns is not None:
-                scaled, offset = scaled[:, self.columns], offset[self.columns]
-            dots = _times(scaled, self.transposed)
-            if offset.any():
-                dots -= (offset.astype(self.dtype) @ self.transposed)[None, :]
+    def _from_sparse(self, X: Matrix) -> tuple[Array, Array]:
+        """x'.z' and |x'|^2; the shift is taken off the products, since CSR rows cannot be moved."""
+        scaled = X.astype(self.dtype) * self.dtype.type(self.factor)
+        offset = self.shift * self.factor
+        norms = squared_norms(scaled)
+        dots = self.transposed.dots(scaled)
+        if offset.any():
+            norms = norms - 2.0 * (scaled.astype(np.float64) @ offset) + offset @ offset
+            dots -= self.transposed.dots(offset.astype(self.dtype)[None, :])
+        return dots, norms
+
+    def _from_dense(self, X: Matrix) -> tuple[Array, Array]:
+        """x'.z' and |x'|^2."""
+        columns, matrix = self.transposed.columns, self.transposed.matrix
+        moved = np.empty((X.shape[0], matrix.shape[0]), dtype=self.dtype)
+        norms = np.empty(X.shape[0])
+        if columns is None:
+            moved_rows(X, self.shift, self.factor, moved, norms)
         else:
-            moved = np.empty((X.shape[0], len(self.transposed)), dtype=self.dtype)
-            norms = np.empty(X.shape[0])
-            if self.columns is None:
-                moved_rows(X, self.shift, self.factor, moved, norms)
-            else:
-                moved_columns(X, self.shift, self.factor, self.columns, moved, norms)
-            dots = times(moved, self.transposed)
-        return gaussian_values(dots, norms, self.norms)
+            moved_columns(X, self.shift, self.factor, columns, moved, norms)
+        return self.transposed.chosen_dots(moved), norms
 
 
 class _Laplacian:
@@ -252,7 +274,7 @@ class _Laplacian:
 
     def __init__(self, kernel: Kernel, Z: Matrix, dtype: np.dtype[Any]):
         self.gamma, self.dtype = kernel.gamma, dtype
-        if not _dense(Z):
+        if sp.issparse(Z) and Z.shape[0] * Z.shape[1] * 8 > DENSE_LANDMARK_BYTES:
             raise ValueError(
                 f'kernel="laplacian" with {Z.shape[0]} sparse landmarks of {Z.shape[1]} features '
                 "does not fit in memory; set n_components lower or use kernel='rbf'."

@@ -11,6 +11,11 @@ Array = npt.NDArray[Any]
 COLUMNS = ROWS = 16
 
 
+def padded_width(d: int) -> int:
+    """The next multiple of 16."""
+    return -(-d // COLUMNS) * COLUMNS
+
+
 def padded_columns(matrix: Array, dtype: npt.DTypeLike) -> Array:
     """The matrix with zero columns up to a multiple of 16.
 
@@ -18,7 +23,7 @@ def padded_columns(matrix: Array, dtype: npt.DTypeLike) -> Array:
     different numbers and positions of rows: of a padded one, a row's product is always the same.
     """
     d = matrix.shape[1]
-    out = np.zeros((matrix.shape[0], -(-d // COLUMNS) * COLUMNS), dtype=dtype)
+    out = np.zeros((matrix.shape[0], padded_width(d)), dtype=dtype)
     out[:, :d] = matrix
     return out
 

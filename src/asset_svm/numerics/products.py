@@ -50,6 +50,22 @@ def _csr_times(indptr: Array, indices: Array, data: Array, Z: Array, out: Array)
 
 
 @njit(cache=True, nogil=True)
+def _csr_columns_times(
+    indptr: Array, indices: Array, data: Array, place: Array, Z: Array, out: Array
+) -> None:
+    found, values = np.empty(0, np.int32), np.empty(0, data.dtype)
+    for i in range(indptr.shape[0] - 1):
+        first, last = indptr[i], indptr[i + 1]
+        if last - first >= len(found):
+            found, values = np.empty(last - first + 1, np.int32), np.empty(last - first + 1, data.dtype)
+        count = 0
+        for p in range(first, last):  # no branch: an entry without a place is overwritten by the next
+            found[count], values[count] = place[indices[p]], data[p]
+            count += place[indices[p]] >= 0
+        _row_times(found[:count], values[:count], Z, out[i])
+
+
+@njit(cache=True, nogil=True)
 def _count_nonzeros(X: Array, counts: Array) -> None:
     for i in range(X.shape[0]):
         total = 0
@@ -72,10 +88,14 @@ def _chosen_times(X: Array, chosen: Array, Z: Array, out: Array) -> None:
         _row_times(indices[:count], data[:count], Z, out[i])
 
 
-def csr_times(X: Any, Z: Array) -> Array:
-    """X Z for a CSR matrix X."""
+def csr_times(X: Any, Z: Array, place: Array | None = None) -> Array:
+    """X Z for a CSR matrix X; given ``place``, column q of X meets row place[q] of Z, none below 0."""
     out = np.empty((X.shape[0], Z.shape[1]), dtype=Z.dtype)
-    _csr_times(X.indptr, X.indices, X.data.astype(Z.dtype, copy=False), Z, out)
+    data = X.data.astype(Z.dtype, copy=False)
+    if place is None:
+        _csr_times(X.indptr, X.indices, data, Z, out)
+    else:
+        _csr_columns_times(X.indptr, X.indices, data, place, Z, out)
     return out
 
 
