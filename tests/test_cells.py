@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 import asset_svm.engines.cells as cells_engine
@@ -485,3 +486,28 @@ def test_definite_kernels_are_not_taken_for_others(kernel, C):
                 warnings.simplefilter("ignore", ConvergenceWarning)  # of gaps
                 model = estimator(kernel, n_cells=2, C=C, fit_intercept=fit_intercept).fit(X, y)
             assert all(record["definite"] for record in model.history_)
+
+
+@pytest.mark.parametrize("count", [1, 5, 16, 37, 64])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_the_kernel_matrix_of_a_large_cell_has_every_pair_once_and_both_ways(
+    count, threads, kind, monkeypatch
+):
+    monkeypatch.setattr(cells_engine, "BLOCK", 8)
+    monkeypatch.setattr(cells_engine, "GROUP", 16)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 6)) * (rng.uniform(size=(80, 6)) < 0.5)
+    chosen = rng.permutation(80)[:count]
+    problem = CellProblem(
+        Kernel("rbf", 0.3),
+        sparse.csr_matrix(X) if kind == "csr" else X,
+        None,
+        Hinge(),
+        np.ones(80),
+        1.0,
+        True,
+    )
+    K = problem.kernel_matrix(chosen, threads)
+    np.testing.assert_allclose(K, rbf_kernel(X[chosen], gamma=0.3), atol=1e-12)
+    np.testing.assert_allclose(K, K.T, atol=1e-15)

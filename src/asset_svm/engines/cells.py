@@ -17,7 +17,8 @@ import numpy.typing as npt
 from asset_svm.data import Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
-from asset_svm.kernels import Kernel
+from asset_svm.kernels import BlockFunction, Kernel
+from asset_svm.numerics.rows import transpose_into
 from asset_svm.losses import Hinge, Loss
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.interior_form import solve_interior
@@ -44,6 +45,9 @@ INSIDE = 0.2
 LARGEST_INTERIOR = 4096
 """Rows for which the interior-point method is affordable: a factor is of the third order."""
 BLOCK = 1024
+GROUP = 2 * BLOCK
+"""Rows that others are compared with at a time: what is prepared of sparse ones stays small, and half
+of the pairs of a large cell need not be computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,13 +188,19 @@ class CellProblem:
     def kernel_matrix(self, rows: Array, n_threads: int = 1) -> Array:
         """k of every pair of these rows."""
         X = self.X[rows]
-        values = self.kernel.against(X, self.X.dtype)
         K = np.empty((len(rows), len(rows)), dtype=self.X.dtype)
+        for first in range(0, len(rows), GROUP):
+            group = slice(first, first + GROUP)
+            values = self.kernel.against(X[group], self.X.dtype)
 
-        def fill(start: int) -> None:
-            K[start : start + BLOCK] = values(X[start : start + BLOCK])
+            def fill(start: int, group: slice = group, values: BlockFunction = values) -> None:
+                """Pairs of the group with rows from here, and, from the group on, the other way round."""
+                block = slice(start, start + BLOCK)
+                K[block, group] = found = values(X[block])
+                if start >= group.stop:
+                    transpose_into(found, K[group, block])
 
-        side_by_side(fill, range(0, len(rows), BLOCK), n_threads)
+            side_by_side(fill, range(first, len(rows), BLOCK), n_threads)
         if not np.isfinite(K).all():
             raise NonFiniteError(
                 "The kernel matrix of a cell is not finite; scale the columns of X (StandardScaler) or "
