@@ -280,31 +280,38 @@ class _Laplacian:
                 "does not fit in memory; set n_components lower or use kernel='rbf'."
             )
         Z = Z.toarray() if sp.issparse(Z) else np.asarray(Z)
-        self.Z = np.ascontiguousarray(Z, dtype=dtype)
-        self.transposed = np.ascontiguousarray(self.Z.T)
-        self.norms = np.abs(self.Z).sum(axis=1)
+        self.transposed = np.ascontiguousarray(Z.T, dtype=dtype)
+        self.norms = np.abs(self.transposed).sum(axis=0)
 
     def __call__(self, X: Matrix) -> Array:
-        out = np.empty((X.shape[0], self.Z.shape[0]), dtype=self.dtype)
+        out = np.empty((X.shape[0], self.transposed.shape[1]), dtype=self.dtype)
         if sp.issparse(X):
             out[:] = self.norms
             data = X.data.astype(self.dtype, copy=False)
             _add_sparse_l1(X.indptr, X.indices, data, self.transposed, out)
         else:
-            _l1_distances(np.ascontiguousarray(X, dtype=self.dtype), self.Z, out)
+            _l1_distances(np.ascontiguousarray(X, dtype=self.dtype), self.transposed, out)
         out *= self.dtype.type(-self.gamma)
         return np.exp(out, out=out)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _l1_distances(X: Array, Z: Array, out: Array) -> None:
-    """out[i, k] = sum_q |X[i, q] - Z[k, q]|."""
+def _l1_distances(X: Array, ZT: Array, out: Array) -> None:
+    """out[i, k] = sum_q |X[i, q] - ZT[q, k]|, four columns of X at a time, as ``numerics.products``."""
+    n = X.shape[1]
+    whole = n // 4 * 4
     for i in range(X.shape[0]):
-        for k in range(Z.shape[0]):
-            total = X.dtype.type(0)
-            for q in range(X.shape[1]):
-                total += abs(X[i, q] - Z[k, q])
-            out[i, k] = total
+        x, row = X[i], out[i]
+        row[:] = 0
+        for q in range(0, whole, 4):
+            x0, x1, x2, x3 = x[q], x[q + 1], x[q + 2], x[q + 3]
+            z0, z1, z2, z3 = ZT[q], ZT[q + 1], ZT[q + 2], ZT[q + 3]
+            for k in range(row.shape[0]):
+                row[k] += abs(x0 - z0[k]) + abs(x1 - z1[k]) + abs(x2 - z2[k]) + abs(x3 - z3[k])
+        for q in range(whole, n):
+            z = ZT[q]
+            for k in range(row.shape[0]):
+                row[k] += abs(x[q] - z[k])
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})

@@ -18,8 +18,8 @@ from asset_svm.data import Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import BlockFunction, Kernel
-from asset_svm.numerics.rows import transpose_into
 from asset_svm.losses import Hinge, Loss
+from asset_svm.numerics.rows import transpose_into
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.interior_form import solve_interior
 from asset_svm.threads.team import side_by_side
@@ -194,7 +194,7 @@ class CellProblem:
             values = self.kernel.against(X[group], self.X.dtype)
 
             def fill(start: int, group: slice = group, values: BlockFunction = values) -> None:
-                """Pairs of the group with rows from here, and, from the group on, the other way round."""
+                """Pairs of rows from here with the group, and, beyond it, the other way round."""
                 block = slice(start, start + BLOCK)
                 K[block, group] = found = values(X[block])
                 if start >= group.stop:
