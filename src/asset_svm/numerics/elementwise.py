@@ -5,7 +5,7 @@ three for the second; the loops here, which the compiler turns into vector instr
 Polynomials are Chebyshev interpolants: exp(r) = 1 + r + r^2 q(r) for |r| <= log(2)/2, relative error
 1e-8, and cos(2 pi t) in t^2 for |t| <= 1/2, error 1e-10, before rounding to float32.
 
-float64 blocks take numpy's way.
+float64 blocks take numpy's exp and cos, the first after one pass for the exponents (1.1 to 0.5 ms).
 """
 
 from __future__ import annotations
@@ -50,6 +50,15 @@ def _gaussian(dots: Array, left: Array, right: Array) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
+def _exponents(dots: Array, left: Array, right: Array) -> None:
+    for i in range(dots.shape[0]):
+        row, norm = dots[i, : right.shape[0]], left[i]
+        for j in range(row.shape[0]):
+            t = row[j] + row[j] - norm - right[j]
+            row[j] = 0.0 if t > 0.0 else t  # not-a-number stays
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _cosine(turns: Array, phases: Array, amplitude: float) -> None:
     for i in range(turns.shape[0]):
         row = turns[i, : phases.shape[0]]
@@ -75,11 +84,8 @@ def gaussian_values(dots: Array, left: Array, right: Array) -> Array:
     if dots.dtype == np.float32:
         _gaussian(dots, left.astype(np.float32), right.astype(np.float32))
         return dots[:, :s]
+    _exponents(dots, left, right)
     values = dots[:, :s]
-    values *= 2
-    values -= left[:, None]
-    values -= right
-    np.minimum(values, 0, out=values)
     return np.exp(values, out=values)
 
 
