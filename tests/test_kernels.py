@@ -62,6 +62,19 @@ def test_a_large_offset_does_not_cancel_the_gaussian_away():
     np.testing.assert_allclose(exact, expected, atol=5e-3)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sparse_rows_meet_dense_landmarks_that_were_moved(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(3.0, 1.0, size=(40, 30))
+    X[:, 20:] *= rng.uniform(size=(40, 10)) < 0.3
+    X = X.astype(dtype)
+    against = Kernel("rbf", 0.02).against(X[:10], dtype)
+    assert against.shift[:20].all() and not against.shift[20:].all()
+    expected = pairwise.rbf_kernel(X.astype(np.float64), X[:10].astype(np.float64), gamma=0.02)
+    for rows in (X, sp.csr_matrix(X)):
+        np.testing.assert_allclose(against(rows), expected, atol=1e-12 if dtype == np.float64 else 1e-5)
+
+
 def test_huge_columns_do_not_overflow_in_float32():
     X = (np.random.default_rng(0).normal(size=(30, 3)) * 1e30).astype(np.float32)
     gamma = scale_gamma(X)

@@ -56,6 +56,9 @@ def test_a_row_is_rounded_in_one_way_whatever_stands_beside_it(dtype):
     for count in (16, 48, 160, 400):
         rows = rng.permutation(512)[:count]
         np.testing.assert_array_equal(times(X[rows], Z), whole[rows])
+    for one in np.flatnonzero(~few)[:20]:
+        rows = np.r_[np.flatnonzero(few)[:15], one]
+        np.testing.assert_array_equal(times(X[rows], Z), whole[rows])
 
 
 def test_zeros_are_skipped_where_they_are_many_and_only_there(monkeypatch):
