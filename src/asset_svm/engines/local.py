@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -175,18 +174,6 @@ class LocalRows:
         assert self.kept is not None
         self._compute(rows, self.kept, rows)
 
-    def only(self, rows: Array) -> LocalRows:
-        """These rows alone, mapped once."""
-        some = copy(self)
-        block = self.open(rows)
-        some.X, some.kept, some.workers = self.X[rows], block.matrix[block.positions], None
-        some.seen, some._coming = np.ones(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
-        return some
-
-    def margins(self, coef: Array, count: int) -> Array:
-        """V coef^T of the first ``count`` rows, (K, count)."""
-        return self.open(np.arange(count)).margins(coef)
-
     def fetch(self, rows: Array) -> tuple[Array, Array]:
         """The features of these rows."""
         block = self.open(rows)
@@ -348,8 +335,6 @@ class LocalEngine:
 
     def hold(self, mapped: Any, rows: Array) -> HeldRows:
         """Some of the mapped rows, mapped once."""
-        if isinstance(mapped, LocalRows) and mapped.led:
-            return mapped.only(rows)
         return Subset.of(mapped, rows, self.block_size)
 
     def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:

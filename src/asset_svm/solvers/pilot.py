@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ from asset_svm.solvers.average import Average, CountWindow
 from asset_svm.solvers.blocks import Cut, MappedRows
 from asset_svm.solvers.driver import Driver
 from asset_svm.solvers.state import ModelAxis, SolverState
-from asset_svm.steps import GRID, led_steps
+from asset_svm.steps import GRID
 
 Array = npt.NDArray[Any]
 
@@ -51,8 +51,8 @@ TIE = 0.02
 """Objectives closer than this count as equal."""
 DECAYING = 1 / 6
 """The power of N/n by which multipliers grow in the metric where steps decay to 0."""
-LEAST_BLOCK = 16
-"""Steps of a block of led rows."""
+LATE = 0.01
+"""The last part of a run, whose steps count as no steps of it."""
 EXTENSIONS = 6
 """Multipliers tried at most beyond the middle of the grid."""
 
@@ -77,8 +77,8 @@ class HeldRows(MappedRows, Protocol):
     """Some rows of mapped rows, mapped once."""
 
     @property
-    def led(self) -> bool:
-        """Whether they are: the pilot then runs in the led form too, whose steps may be shorter."""
+    def mean_square(self) -> float:
+        """The mean of |v|^2."""
 
     def margins(self, coef: Array, count: int) -> Array:
         """V coef^T of the first ``count`` rows, (K, count)."""
@@ -103,7 +103,6 @@ class Subset:
     """Some rows of mapped rows, in memory."""
 
     V: Array
-    led: ClassVar[bool] = False
 
     @classmethod
     def of(cls, mapped: MappedRows, rows: Array, size: int) -> Subset:
@@ -123,6 +122,11 @@ class Subset:
     def dtype(self) -> np.dtype[Any]:
         """The type of the rows."""
         return self.V.dtype
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of |v|^2."""
+        return float(np.einsum("ij,ij->", self.V, self.V)) / len(self.V)
 
     def fetch(self, rows: Array) -> tuple[Array, Array]:
         """All of them, and the positions of these."""
@@ -185,8 +189,8 @@ def choose_step_scale(
             joined,
             SolverState.zeros(len(joined.lam), mapped.dimension, mapped.dtype),
             Average(CountWindow(max(round(average * steps), 1))),
-            cut=cut,
-            form="led" if held.led else "row",
+            cut=Cut(engine.block_size),
+            form="row",
             pool=pool,
         )
         driver.advance(steps, deadline)
@@ -198,32 +202,40 @@ def choose_step_scale(
         values = losses + 0.5 * joined.lam * np.einsum("kd,kd->k", plain, plain)
         return values.reshape(len(scales), -1).sum(axis=1)
 
-    cut, metric = Cut(engine.block_size), axis(1.0, 1).metric
-    if held.led and metric is not None:
-        size = led_steps(metric)
-        if axis(1.0, 1).horizon.any():
-            # Steps are longer here than in the run that the multiplier is carried to: what the steps of
-            # a block may do to each other is the same where its length makes up for it.
-            size = max(int(size * (steps / max(total, steps)) ** (1 / 2 - DECAYING)), LEAST_BLOCK)
-        cut = Cut(max(engine.block_size // size, 1) * size, part=size)
-    middle = grid[1:-1]
+    unit = axis(1.0, steps)
+    at_zero = unit.loss.value(y, np.zeros(y.shape))
+    share = min(_plateau(unit, steps, at_zero, held.mean_square) / grid[0], 1.0)
+    tried = tuple(share * scale for scale in grid)
+    middle = tried[1:-1]
     found = dict(zip(middle, objectives(middle), strict=True))
-    at_zero = float((axis(1.0, steps).loss.value(y, np.zeros(y.shape)) @ w).sum())
     for _ in range(EXTENSIONS):
         if time.perf_counter() > deadline:
             break
         best = min(found, key=lambda scale: found[scale])
         # Long steps that are all truncated do about as well as each other: a plateau hides a valley.
-        if found[min(found)] <= (1.0 + TIE) * found[best] or found[best] > at_zero:
-            another = next((c for c in grid if c < min(found)), min(found) * grid[1])
-        elif best == max(found) < grid[0]:
-            another = grid[0]
+        if found[min(found)] <= (1.0 + TIE) * found[best] or found[best] > (at_zero @ w).sum():
+            another = next((c for c in tried if c < min(found)), min(found) * GRID[1])
+        elif best == max(found) < tried[0]:
+            another = tried[0]
         else:
             break
         found[another] = objectives((another,))[0]
     exponent = (DECAYING if decays else 0.0) if in_metric else 1 / 2
     growth = (max(total, steps) / steps) ** exponent
     return float(min(_lowest(found) * growth, max(grid)))
+
+
+def _plateau(axis: ModelAxis, steps: int, losses: Array, mean_square: float) -> float:
+    """The multiplier beyond which steps hardly differ: all but the last ones are truncated.
+
+    On a row of mean length with the mean loss, at coef = 0, of those that have any.
+    """
+    active = losses[losses > 0.0]
+    if axis.reach == np.inf or len(active) == 0:
+        return np.inf
+    late = LATE if axis.horizon.any() else steps**-axis.power
+    norm = mean_square + (1.0 if axis.free_intercept else 0.0)
+    return float(axis.reach * active.mean() / (late * axis.eta.min() * norm))
 
 
 def _lowest(found: dict[float, float]) -> float:

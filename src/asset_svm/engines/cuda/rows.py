@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -195,7 +195,11 @@ class HeldRows:
     V: Tensor
     dimension: int
     dtype: np.dtype[Any]
-    led: ClassVar[bool] = False
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of |v|^2."""
+        return float(self.V[:, : self.dimension].square().sum(dim=1).mean())
 
     @property
     def columns(self) -> int:
