@@ -3,48 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.device import on_host
-from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.fitting import FROM_VALIDATION, all_or_nothing, forget
-from asset_svm.estimators.maps import resolve_kernel
-from asset_svm.estimators.monitor import logger, shown
-from asset_svm.estimators.search.cells import CellSearch, grow_cells, some_cells
+from asset_svm.estimators.monitor import shown
 from asset_svm.estimators.search.grid import (
     Grid,
     resolve_costs,
     resolve_epsilons,
     resolve_gammas,
 )
-from asset_svm.estimators.search.maps import Found, MapSearch
-from asset_svm.estimators.search.progress import SearchProgress
-from asset_svm.estimators.search.race import Round, rounds
-from asset_svm.estimators.search.results import Line, Table
-from asset_svm.estimators.search.rows import in_single
+from asset_svm.estimators.search.progress import Watch
+from asset_svm.estimators.search.results import Table
+from asset_svm.estimators.search.run import SearchRun
 from asset_svm.estimators.search.scores import check_one_scoring
 from asset_svm.estimators.search.splits import (
     check_classes,
     check_filled,
     check_folds,
     draw_splits,
-    may_race,
     restricted,
 )
 from asset_svm.exceptions import NonFiniteError, warn_caller
 from asset_svm.kernels import WITH_GAMMA
-
-Watch = Callable[[SearchProgress], bool | None]
 
 
 class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
@@ -138,14 +128,15 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
                 resolve_epsilons(getattr(self, "epsilons", None)),
             )
             deadline = begun + self.time_limit if self.time_limit else float("inf")
-            search = _Search(self, learner, rows, splits, grid, scorer, seed, begun, deadline, watch)
-            table = search.run()
+            asked = None if self.scoring is None else scorer
+            run = SearchRun(self, learner, rows, splits, grid, asked, seed, begun, deadline, watch)
+            table = run.search()
             self._store(table, scorer)
             self.n_splits_, self.search_time_ = len(splits), time.perf_counter() - begun
             if self.refit:
                 refitted = time.perf_counter()
                 best = self._learner(random_state=random_state, **self.best_params_)
-                best._warn(*best._train(X, y, sample_weight, drawn=search.take_drawn()))
+                best._warn(*best._train(X, y, sample_weight, drawn=run.take_drawn()))
                 self.best_estimator_ = best
                 self.n_iter_ = best.n_iter_
                 self.refit_time_ = time.perf_counter() - refitted
@@ -190,7 +181,7 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
         if table.grid.epsilons is not None:
             self.epsilons_ = table.grid.epsilons
         if self.keep_path:
-            path = table.lines[table.grid.maps[best // len(table.grid.Cs)]].path
+            path = table.lines[table.best_line()].path
             self.path_coefs_, self.path_map_ = path.coefs, path.feature_map
 
     def _why_no_score(self, table: Table) -> str:
@@ -252,156 +243,3 @@ def one_seed(random_state: Any) -> int:
     if check.is_integer(random_state):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-class _Search:
-    """One search: rounds of the race, gammas of a round, epsilons of a gamma."""
-
-    def __init__(self, owner, learner, rows, splits, grid: Grid, scorer, seed, begun, deadline, watch):
-        self.owner, self.learner, self.splits = owner, learner, splits
-        self.cells, self.as_given = None, False
-        if owner.n_cells is None:
-            self.rows = replace(rows, X=in_single(rows.X))
-            self.as_given = self.rows.X is rows.X
-        else:  # searched by the CPU
-            self.rows = replace(rows, X=in_single(on_host(rows.X)))
-            self.cells = grow_cells(self.rows.X, owner.n_cells, seed)
-        self.grid, self.scorer, self.seed = grid, None if owner.scoring is None else scorer, seed
-        self.begun, self.deadline, self.watch = begun, deadline, watch
-        self.table = Table(grid, len(splits))
-        self.done = self.total = 0
-        self.stopped = False
-        self.kept: tuple[int, DrawnMap] | None = None
-
-    def take_drawn(self) -> DrawnMap | None:
-        """The map of the best gamma, where the refit would draw the same: from all rows as they are."""
-        kept, self.kept = self.kept, None
-        return None if kept is None or kept[0] != self._best_gamma() else kept[1]
-
-    def _best_gamma(self) -> int:
-        return self.grid.maps[self.table.best_index() // len(self.grid.Cs)][0]
-
-    def run(self) -> Table:
-        """Search, until the time is up."""
-        gammas: list[Any]
-        if self.grid.gammas is None:
-            # "scale" is that of all rows, in every round and split.
-            kernel = resolve_kernel(self.learner, self.rows.X, self.rows.uneven)
-            gammas = [kernel.gamma]
-        else:
-            gammas = list(self.grid.gammas)
-        plan = self._plan(len(gammas))
-        epsilons = len(self.grid.epsilons or (0,))
-        self.total = epsilons * sum(part.count for part in plan)
-        left = list(range(len(gammas)))
-        for number, part in enumerate(plan):
-            if number > 0:
-                left = self._survivors(left, part.count)
-            search = self._on(part.share)
-            for gamma in left:
-                if self.done and self._ends():
-                    return self.table
-                self._gamma(search, gamma, gammas[gamma], number)
-        return self.table
-
-    def _ends(self) -> bool:
-        """Whether no other map is searched: asked to stop, or without time for it."""
-        self.table.late |= time.perf_counter() > self.deadline
-        return self.stopped or self.table.late
-
-    def _plan(self, n_gammas: int) -> list[Round]:
-        """The rounds of the race, or one where a part of the rows would leave splits without theirs."""
-        m = len(self.rows.y)
-        plan = rounds(n_gammas, m)
-        if len(plan) > 1:
-            kept, classifier = self._kept(plan[0].share), hasattr(self.learner, "classes_")
-            if not may_race(self.splits, kept, self.rows.y, classifier=classifier):
-                return [Round(n_gammas, 1.0)]
-        return plan
-
-    def _kept(self, share: float) -> np.ndarray:
-        """The rows of a round."""
-        if self.cells is not None:
-            return np.concatenate(some_cells(self.cells, share, self.seed))
-        m = len(self.rows.y)
-        rng = np.random.default_rng([self.seed, 7])
-        return np.sort(rng.permutation(m)[: round(share * m)])
-
-    def _on(self, share: float):
-        """The search of one gamma on a part of the rows (of the cells, where there are any)."""
-        owner, rows, splits = self.owner, self.rows, self.splits
-        if self.cells is not None:
-            groups = some_cells(self.cells, share, self.seed)
-            return CellSearch(rows, splits, self.grid.Cs, self.scorer, self.seed, groups)
-        if share < 1.0:
-            kept = self._kept(share)
-            rows, splits = rows.take(kept), restricted(splits, kept, len(rows.y))
-        self.learner.set_params(landmarks=owner.landmarks)
-        if check.is_integer(owner.n_components):
-            count = int(owner.n_components)
-            self.learner.set_params(n_components=min(count, len(rows.y)) if share < 1.0 else count)
-        return MapSearch(
-            rows, splits, self.grid.Cs, self.scorer, self.seed, owner.search_iter, owner.keep_path
-        )
-
-    def _gamma(self, search: Any, number: int, gamma: float, round_number: int) -> None:
-        learner = self.learner.set_params(gamma=gamma)
-        if self.kept is not None:
-            self.kept[1].make_way(learner._host_engine().memory())
-        try:
-            for epsilon, found in enumerate(search.lines(learner, self.grid.epsilons, self.deadline)):
-                self._note((number, epsilon), search, found, round_number)
-                if epsilon + 1 < len(self.grid.epsilons or (0,)) and self._ends():
-                    return
-        except NonFiniteError as error:
-            warn_caller(
-                f"The models of gamma={gamma:g} are not finite, and have no score: {error}",
-                FitFailedWarning,
-            )
-
-    def _note(self, key: tuple[int, int], search: Any, found: Found, round_number: int) -> None:
-        self.done += 1
-        self.table.late |= not found.in_time
-        # Models that were cut short are only worth something where there is nothing else.
-        if found.in_time or not self.table.lines:
-            self.table.lines[key] = Line(
-                found.scores,
-                round_number,
-                search.n_rows,
-                found.fit_seconds,
-                found.score_seconds,
-                found.path,
-            )
-        whole = self.as_given and search.n_rows == len(self.rows.y)
-        if self.owner.refit and whole and found.drawn and self._best_gamma() == key[0]:
-            self.kept = key[0], found.drawn
-        best, means = self.table.best_index(), self.table.means()
-        seconds = time.perf_counter() - self.begun
-        params = self.table.params()
-        if self.owner.verbose:
-            logger.info(
-                "%d of %d searched after %.1f s: best score %.6g with %s",
-                self.done, self.total, seconds, means[best], params[best],
-            )  # fmt: skip
-        if self.watch is not None:
-            progress = SearchProgress(
-                params,
-                means,
-                self.table.deviations(),
-                params[best],
-                float(means[best]),
-                self.done,
-                self.total,
-                seconds,
-            )
-            self.stopped = bool(self.watch(progress))
-
-    def _survivors(self, numbers: list[int], count: int) -> list[int]:
-        """The gammas whose best candidates have the highest scores."""
-        top: dict[int, float] = {}
-        for (gamma, _), line in self.table.lines.items():
-            means = line.scores.mean(axis=1)
-            best = float(np.max(np.where(np.isnan(means), -np.inf, means)))
-            top[gamma] = max(top.get(gamma, -np.inf), best)
-        ordered = sorted(numbers, key=lambda gamma: -top.get(gamma, -np.inf))
-        return sorted(ordered[:count])

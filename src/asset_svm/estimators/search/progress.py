@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,3 +35,7 @@ class SearchProgress:
     done: int
     total: int
     seconds: float
+
+
+Watch = Callable[[SearchProgress], bool | None]
+"""Called after every map; True asks to stop."""

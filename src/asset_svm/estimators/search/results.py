@@ -72,6 +72,20 @@ class Table:
         """The first candidate of rank 1."""
         return int(np.argmin(self.ranks()))
 
+    def best_line(self) -> tuple[int, int]:
+        """The numbers of its gamma and its epsilon."""
+        return self.grid.maps[self.best_index() // len(self.grid.Cs)]
+
+    def best_gammas(self, numbers: list[int], count: int) -> list[int]:
+        """So many of these gammas: those whose best candidates have the highest scores."""
+        top: dict[int, float] = {}
+        for (gamma, _), line in self.lines.items():
+            means = line.scores.mean(axis=1)
+            best = float(np.max(np.where(np.isnan(means), -np.inf, means)))
+            top[gamma] = max(top.get(gamma, -np.inf), best)
+        ordered = sorted(numbers, key=lambda gamma: -top.get(gamma, -np.inf))
+        return sorted(ordered[:count])
+
     def cv_results(self) -> dict[str, Any]:
         """As in GridSearchCV, with ``n_resources`` (rows) and ``iter`` (round) as in the halving ones.
 

@@ -1,0 +1,207 @@
+"""The run of a search: rounds of the race, gammas of a round, epsilons of a gamma.
+
+What one gamma is worth is found by ``MapSearch`` or, with cells, by ``CellSearch``; a run says on which
+rows and in which order, keeps the table of what was found, and ends when the time is up.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import FitFailedWarning
+
+from asset_svm.estimators.device import on_host
+from asset_svm.estimators.drawn import DrawnMap
+from asset_svm.estimators.maps import resolve_kernel
+from asset_svm.estimators.monitor import logger
+from asset_svm.estimators.parameters import is_integer
+from asset_svm.estimators.rows import Rows
+from asset_svm.estimators.search.cells import CellSearch, grow_cells, some_cells
+from asset_svm.estimators.search.grid import Grid
+from asset_svm.estimators.search.maps import Found, MapSearch
+from asset_svm.estimators.search.progress import SearchProgress, Watch
+from asset_svm.estimators.search.race import Round, rounds
+from asset_svm.estimators.search.results import Line, Table
+from asset_svm.estimators.search.rows import in_single
+from asset_svm.estimators.search.splits import Split, may_race, restricted
+from asset_svm.exceptions import NonFiniteError, warn_caller
+
+
+class SearchRun:
+    """One search.
+
+    Parameters
+    ----------
+    owner : SearchEstimator
+        Its parameters say what is searched; nothing is written to it.
+    learner : AssetClassifier or AssetRegressor
+        What is searched for, validated; its parameters become those of one candidate after the other.
+    rows : Rows
+        As they were given.
+    splits : list of Split
+    grid : Grid
+    scorer : callable, optional
+        By default the learner's own score.
+    seed : int
+    begun, deadline : float
+        Of ``time.perf_counter``.
+    watch : callable, optional
+        Called with the progress; True asks to stop.
+    """
+
+    def __init__(
+        self,
+        owner: Any,
+        learner: Any,
+        rows: Rows,
+        splits: list[Split],
+        grid: Grid,
+        scorer: Any,
+        seed: int,
+        begun: float,
+        deadline: float,
+        watch: Watch | None,
+    ):
+        self.owner, self.learner, self.splits = owner, learner, splits
+        self.grid, self.scorer, self.seed = grid, scorer, seed
+        self.begun, self.deadline, self.watch = begun, deadline, watch
+        self.cells: list[np.ndarray] | None = None
+        self.as_given = False
+        if owner.n_cells is None:
+            self.rows = replace(rows, X=in_single(rows.X))
+            self.as_given = self.rows.X is rows.X
+        else:  # searched by the CPU
+            self.rows = replace(rows, X=in_single(on_host(rows.X)))
+            self.cells = grow_cells(self.rows.X, owner.n_cells, seed)
+        self.table = Table(grid, len(splits))
+        self.done = self.total = 0
+        self.stopped = False
+        self.kept: tuple[int, DrawnMap] | None = None
+
+    def search(self) -> Table:
+        """Search, until the time is up."""
+        gammas: list[Any]
+        if self.grid.gammas is None:
+            # "scale" is that of all rows, in every round and split.
+            kernel = resolve_kernel(self.learner, self.rows.X, self.rows.uneven)
+            gammas = [kernel.gamma]
+        else:
+            gammas = list(self.grid.gammas)
+        plan = self._plan(len(gammas))
+        epsilons = len(self.grid.epsilons or (0,))
+        self.total = epsilons * sum(part.count for part in plan)
+        left = list(range(len(gammas)))
+        for number, part in enumerate(plan):
+            if number > 0:
+                left = self.table.best_gammas(left, part.count)
+            search = self._on(part.share)
+            for gamma in left:
+                if self.done and self._ends():
+                    return self.table
+                self._gamma(search, gamma, gammas[gamma], number)
+        return self.table
+
+    def take_drawn(self) -> DrawnMap | None:
+        """The map of the best gamma, where the refit would draw the same: from all rows as they are."""
+        kept, self.kept = self.kept, None
+        return None if kept is None or kept[0] != self.table.best_line()[0] else kept[1]
+
+    # Rounds -------------------------------------------------------------------------------------
+
+    def _plan(self, n_gammas: int) -> list[Round]:
+        """The rounds of the race, or one where a part of the rows would leave splits without theirs."""
+        m = len(self.rows.y)
+        plan = rounds(n_gammas, m)
+        if len(plan) > 1:
+            kept, classifier = self._kept(plan[0].share), hasattr(self.learner, "classes_")
+            if not may_race(self.splits, kept, self.rows.y, classifier=classifier):
+                return [Round(n_gammas, 1.0)]
+        return plan
+
+    def _kept(self, share: float) -> np.ndarray:
+        """The rows of a round."""
+        if self.cells is not None:
+            return np.concatenate(some_cells(self.cells, share, self.seed))
+        m = len(self.rows.y)
+        rng = np.random.default_rng([self.seed, 7])
+        return np.sort(rng.permutation(m)[: round(share * m)])
+
+    def _on(self, share: float) -> MapSearch | CellSearch:
+        """The search of one gamma on a part of the rows (of the cells, where there are any)."""
+        owner, rows, splits = self.owner, self.rows, self.splits
+        if self.cells is not None:
+            groups = some_cells(self.cells, share, self.seed)
+            return CellSearch(rows, splits, self.grid.Cs, self.scorer, self.seed, groups)
+        if share < 1.0:
+            kept = self._kept(share)
+            rows, splits = rows.take(kept), restricted(splits, kept, len(rows.y))
+        self.learner.set_params(landmarks=owner.landmarks)
+        if is_integer(owner.n_components):
+            count = int(owner.n_components)
+            self.learner.set_params(n_components=min(count, len(rows.y)) if share < 1.0 else count)
+        return MapSearch(
+            rows, splits, self.grid.Cs, self.scorer, self.seed, owner.search_iter, owner.keep_path
+        )
+
+    # Gammas -------------------------------------------------------------------------------------
+
+    def _ends(self) -> bool:
+        """Whether no other map is searched: asked to stop, or without time for it."""
+        self.table.late |= time.perf_counter() > self.deadline
+        return self.stopped or self.table.late
+
+    def _gamma(
+        self, search: MapSearch | CellSearch, number: int, gamma: float, round_number: int
+    ) -> None:
+        learner = self.learner.set_params(gamma=gamma)
+        if self.kept is not None:
+            self.kept[1].make_way(learner._host_engine().memory())
+        try:
+            for epsilon, found in enumerate(search.lines(learner, self.grid.epsilons, self.deadline)):
+                self._note((number, epsilon), search.n_rows, found, round_number)
+                if epsilon + 1 < len(self.grid.epsilons or (0,)) and self._ends():
+                    return
+        except NonFiniteError as error:
+            warn_caller(
+                f"The models of gamma={gamma:g} are not finite, and have no score: {error}",
+                FitFailedWarning,
+            )
+
+    def _note(self, key: tuple[int, int], n_rows: int, found: Found, round_number: int) -> None:
+        """Put what was found of a gamma and an epsilon into the table, and tell of it."""
+        self.done += 1
+        self.table.late |= not found.in_time
+        # Models that were cut short are only worth something where there is nothing else.
+        if found.in_time or not self.table.lines:
+            self.table.lines[key] = Line(
+                found.scores, round_number, n_rows, found.fit_seconds, found.score_seconds, found.path
+            )
+        whole = self.as_given and n_rows == len(self.rows.y)
+        if self.owner.refit and whole and found.drawn and self.table.best_line()[0] == key[0]:
+            self.kept = key[0], found.drawn
+        self._tell()
+
+    def _tell(self) -> None:
+        """Log how far the search is, and show it to whoever watches."""
+        best, means, params = self.table.best_index(), self.table.means(), self.table.params()
+        seconds = time.perf_counter() - self.begun
+        if self.owner.verbose:
+            logger.info(
+                "%d of %d searched after %.1f s: best score %.6g with %s",
+                self.done, self.total, seconds, means[best], params[best],
+            )  # fmt: skip
+        if self.watch is not None:
+            progress = SearchProgress(
+                params,
+                means,
+                self.table.deviations(),
+                params[best],
+                float(means[best]),
+                self.done,
+                self.total,
+                seconds,
+            )
+            self.stopped = bool(self.watch(progress))
