@@ -29,7 +29,7 @@ from asset_svm.engines.averaging import (
 from asset_svm.engines.likeness import are_alike
 from asset_svm.engines.task import Recipe, Solution, TrainingRows
 from asset_svm.engines.training import check_finite
-from asset_svm.estimators.batch import resolve_epochs
+from asset_svm.estimators.batch import DEFAULT_EPOCHS
 from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.monitor import Monitor
 from asset_svm.estimators.rows import resolve_sampling
@@ -78,7 +78,7 @@ class ClusterFit:
         groups = group(sizes, estimator.n_shards or MOST_SHARDS)
         self.sizes = [sum(sizes[k] for k in members) for members in groups]
         shares = np.array(self.sizes) / total
-        epochs = resolve_epochs(estimator.max_iter, total)
+        epochs = DEFAULT_EPOCHS.over(total, estimator.max_iter)
         mean_weight = None if data.even else data.total_weight / total
         sampling = resolve_sampling(
             estimator.sampling, estimator._step, data.heaviest, data.total_weight / total

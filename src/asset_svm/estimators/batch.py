@@ -11,19 +11,14 @@ from asset_svm.engines.task import Stopping, TrainingRows
 from asset_svm.engines.training import train
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.drawn import DrawnMap
+from asset_svm.estimators.epochs import Epochs
 from asset_svm.estimators.fitting import FROM_VALIDATION, forget
 from asset_svm.estimators.monitor import Monitor
 from asset_svm.estimators.rows import Rows
 from asset_svm.estimators.session import keep_session, warm_parts
 from asset_svm.exceptions import warn_caller
 
-DEFAULT_EPOCHS = 25
-DEFAULT_STEPS = 100_000
-
-
-def resolve_epochs(max_iter: int | None, m: int) -> int:
-    """The epochs over m rows."""
-    return int(max_iter or max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // m)))
+DEFAULT_EPOCHS = Epochs(least=25, steps=100_000)
 
 
 def fit_batch(
@@ -58,7 +53,7 @@ def fit_batch(
     lam = learner._lam(rows)
     recipe = learner._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
     order, slope_weight = rows.order(learner.sampling, learner._step, seed)
-    epochs = resolve_epochs(learner.max_iter, len(rows.y))
+    epochs = DEFAULT_EPOCHS.over(len(rows.y), learner.max_iter)
     training = TrainingRows(
         drawn.rows(engine, rows.X, lead=recipe.leads(order, epochs, metric)),
         encoded.targets,

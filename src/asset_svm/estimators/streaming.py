@@ -26,6 +26,7 @@ from asset_svm.engines.online import OnlineSession
 from asset_svm.engines.task import Solution
 from asset_svm.estimators.base import Encoded, public_parts
 from asset_svm.estimators.callbacks import EpochCallbacks
+from asset_svm.estimators.epochs import Epochs
 from asset_svm.estimators.fitting import all_or_nothing, forget
 from asset_svm.estimators.monitor import shown
 from asset_svm.estimators.parameters import is_integer
@@ -39,9 +40,7 @@ SAMPLE_ROWS = 8192
 WINDOW_ROWS = 65_536
 WINDOW_BYTES = 32 << 20
 """A window has at most so many rows and takes about so much memory."""
-STREAM_EPOCHS = 3
-STREAM_STEPS = 100_000
-"""By default so many epochs, more where they would not make that many steps."""
+STREAM_EPOCHS = Epochs(least=3, steps=100_000)
 PROBE_ROWS = 512
 """Rows of a window that are predicted before they are learnt from: the progressive error."""
 MOST_RECORDS = 200
@@ -216,7 +215,7 @@ class _Stream:
         m = summary.n_rows
         limit = WINDOW_BYTES if model.memory_limit is None else int(model.memory_limit) // 8
         self.window = summary.window_rows(min(limit, WINDOW_BYTES), WINDOW_ROWS)
-        self.epochs = model.max_iter or max(STREAM_EPOCHS, -(-STREAM_STEPS // m))
+        self.epochs = STREAM_EPOCHS.over(m, model.max_iter)
         self.total = m * self.epochs
         model.n_features_in_ = summary.n_features
         settings = self._settings()

@@ -12,11 +12,10 @@ from asset_svm.engines.task import Engine, Stopping, TrainingRows
 from asset_svm.engines.training import train
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.drawn import DrawnMap
+from asset_svm.estimators.epochs import Epochs
 from asset_svm.features import FeatureMap
 
-TRIAL_EPOCHS = 5
-TRIAL_STEPS = 50_000
-"""At least, where there are few rows."""
+TRIAL_EPOCHS = Epochs(least=5, steps=50_000)
 
 
 def trial(
@@ -26,7 +25,7 @@ def trial(
     recipe = learner._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
     drawn = DrawnMap.measured(engine, phi, rows, recipe.step, seed)
     order, slope_weight = rows.order(learner.sampling, learner._step, seed)
-    epochs = max(TRIAL_EPOCHS, -(-TRIAL_STEPS // len(rows.y)))
+    epochs = TRIAL_EPOCHS.over(len(rows.y))
     if learner.max_iter is not None:
         epochs = min(epochs, int(learner.max_iter))
     training = TrainingRows(

@@ -11,13 +11,12 @@ import numpy as np
 
 from asset_svm.engines.many import ManyModels
 from asset_svm.estimators.drawn import DrawnMap
+from asset_svm.estimators.epochs import Epochs
 from asset_svm.estimators.rows import Rows
 from asset_svm.estimators.search.scores import scores
 from asset_svm.estimators.search.splits import Encoding, Split, encode
 
-SEARCH_EPOCHS = 5
-SEARCH_STEPS = 30_000
-"""At least, where there are few rows."""
+SEARCH_EPOCHS = Epochs(least=5, steps=30_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +83,7 @@ class MapSearch:
         # Splits weigh the rows, each in its own way: the order they are visited in has no part in it.
         even = replace(rows, weight=np.ones(len(rows.y)))
         order, _ = even.order(learner.sampling, learner._step, self.seed)
-        epochs = self.epochs or max(SEARCH_EPOCHS, -(-SEARCH_STEPS // len(rows.y)))
+        epochs = SEARCH_EPOCHS.over(len(rows.y), self.epochs)
         for epsilon in epsilons or (None,):
             if epsilon is not None:
                 learner.set_params(epsilon=epsilon)
