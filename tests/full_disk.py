@@ -22,7 +22,7 @@ from sklearn.datasets import make_classification
 
 from asset_svm.cli.main import main
 from asset_svm.cli.progress import Display
-from asset_svm.estimators import streaming
+from asset_svm.estimators import windows
 from asset_svm.pages import Page
 from asset_svm.storage import container
 
@@ -96,7 +96,7 @@ def check(full: object) -> None:
         for row, label in zip(X.tolist(), y.tolist(), strict=True):
             cells = " ".join(f"{j + 1}:{value:.4g}" for j, value in enumerate(row))
             file.write(f"{label} {cells}\n")
-    streaming.WINDOW_ROWS = 300
+    windows.WINDOW_ROWS = 300
     assert run("train", "rows.svm", "--checkpoint", "other", *OPTIONS)[0] == 0
     whole = container.read("m.asset", "model")[1]
     assert stopped_after(4) == 130

@@ -19,7 +19,7 @@ pytest.importorskip("safetensors")
 
 import asset_svm
 from asset_svm.cli.main import main
-from asset_svm.estimators import streaming
+from asset_svm.estimators import streaming, windows
 from asset_svm.storage import atomic, container
 
 X, Y = make_classification(2500, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
@@ -32,7 +32,7 @@ def seconds(tmp_path_factory):
     """A file of nine windows, and the model of a run that nobody killed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("kill"))
-        patch.setattr(streaming, "WINDOW_ROWS", 300)
+        patch.setattr(windows, "WINDOW_ROWS", 300)
         patch.setattr(streaming, "SAMPLE_ROWS", 500)
         write_rows()
         assert main(command("whole")) == 0  # here: children find everything compiled

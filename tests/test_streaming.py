@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 from asset_svm import AssetClassifier, AssetRegressor, DataError, open_rows
 from asset_svm.data.scan import scan
 from asset_svm.data.source import ArrayRows
-from asset_svm.estimators import streaming
+from asset_svm.estimators import streaming, windows
 from asset_svm.estimators.streaming import fit_rows
 from asset_svm.storage import atomic
 from asset_svm.storage.checkpoint import Checkpoint
@@ -25,7 +25,7 @@ COMMON = dict(n_components=60, max_iter=2, random_state=0)
 
 @pytest.fixture(autouse=True)
 def small_windows(monkeypatch):
-    monkeypatch.setattr(streaming, "WINDOW_ROWS", 700)
+    monkeypatch.setattr(windows, "WINDOW_ROWS", 700)
     monkeypatch.setattr(streaming, "SAMPLE_ROWS", 500)
 
 
@@ -272,7 +272,7 @@ def test_a_full_disk_costs_a_checkpoint_and_nothing_that_was_saved(tmp_path, mon
     assert "No space left on device" in caplog.text
     assert sorted(path.name for path in folder.iterdir()) == ["run.asset", "state.asset"]
     monkeypatch.undo()
-    monkeypatch.setattr(streaming, "WINDOW_ROWS", 700)
+    monkeypatch.setattr(windows, "WINDOW_ROWS", 700)
     monkeypatch.setattr(streaming, "SAMPLE_ROWS", 500)
     resumed = fit_rows(AssetClassifier(**COMMON), source, checkpoint=Checkpoint(folder, resume=True))
     assert np.array_equal(resumed.coef_, whole.coef_)

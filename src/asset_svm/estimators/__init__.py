@@ -6,7 +6,7 @@ learner                   fit, partial_fit and certify; it hands checked ``rows`
     batch                 all rows at once
     online                a batch after the other
     cells                 either of them, in cells of the input space
-streaming, passing        files, in several passes or in one
+streaming, passing        files, in several passes (of ``windows``) or in one
 search                    C, gamma and epsilon by cross-validation
 session                   what a fit leaves, for the next one to go on from
 decision                  what a fit leaves, to predict with

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from asset_svm.estimators.base import public_parts
 from asset_svm.estimators.callbacks import EpochCallbacks
 
 logger = logging.getLogger("asset_svm")
+
+Watch = Callable[[dict[str, Any]], bool]
+"""Called with a record of the progress; True asks to stop."""
 
 
 class Monitor:

@@ -1,6 +1,6 @@
 """Learning online, from arrays that come one batch after the other: ``partial_fit``.
 
-Files that are read a window at a time, epoch after epoch, are ``streaming``'s.
+Files that are read a window at a time, epoch after epoch, are those of ``windows``.
 """
 
 from __future__ import annotations

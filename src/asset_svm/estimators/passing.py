@@ -11,8 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from asset_svm.data.source import Block, RowSource, widened
+from asset_svm.estimators.labels import whole_labels
+from asset_svm.estimators.monitor import Watch
 from asset_svm.estimators.parameters import is_integer
-from asset_svm.estimators.streaming import PROBE_ROWS, Watch, progressive_error
+from asset_svm.estimators.probe import progressive_error
 from asset_svm.exceptions import DataError
 
 ONLINE_ROWS = 8192
@@ -49,7 +51,7 @@ def learn_online(
             width = width or max(window.X.shape[1], 1)
             X, y = _wide(window.X, width, source, size), whole_labels(model, window.y)
             if not first:
-                errors.append(progressive_error(model, model._decision(X[:PROBE_ROWS]), y[:PROBE_ROWS]))
+                errors.append(progressive_error(model, model._decision, X, y))
             options: dict[str, Any] = {}
             if first and not model._y_numeric:
                 options["classes"] = np.unique(y) if classes is None else classes
@@ -64,13 +66,6 @@ def learn_online(
     if source.feature_names is not None:
         model.feature_names_in_ = np.array(source.feature_names, dtype=object)
     return model
-
-
-def whole_labels(model: Any, y: np.ndarray) -> np.ndarray:
-    """A classifier's numbers as integers, where they are."""
-    if not model._y_numeric and y.dtype.kind == "f" and (y == np.rint(y)).all():
-        return y.astype(np.int64)
-    return y
 
 
 def _wide(X: Any, width: int, source: RowSource, size: int) -> Any:

@@ -1,0 +1,19 @@
+"""The probe: rows that are predicted before they are learnt from (progressive validation)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+PROBE_ROWS = 512
+"""Of a window or batch."""
+
+
+def progressive_error(model: Any, decide: Callable[[Any], np.ndarray], X: Any, y: Any) -> float:
+    """The part of the first rows misclassified, or their mean |error|."""
+    decisions, y = decide(X[:PROBE_ROWS]), np.asarray(y[:PROBE_ROWS])
+    if model._y_numeric:
+        return float(np.abs(decisions.ravel() - y).mean())
+    return 1.0 - float(model._validation_score(decisions, y, None))
