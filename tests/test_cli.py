@@ -472,6 +472,20 @@ def test_a_terminal_sees_a_bar_and_tables():
         assert word in text
 
 
+def test_a_terminal_sees_the_cells():
+    options = ["--n-cells", "3", "--n-partitions", "2"]
+    text = seen_in_terminal("train", "train.svm", "-o", "m.asset", *options)
+    for word in ("training", "partition 2/2, 3/3 cells", "trained", "saved in"):
+        assert word in text
+
+
+def test_without_a_terminal_cells_are_told_of_in_lines(capsys):
+    options = ["--n-cells", "3", "--probability", "-o", "m.asset"]
+    assert main(["train", "train.svm", *options]) == 0
+    said = [line.split(",")[0] for line in capsys.readouterr().err.splitlines()]
+    assert said == ["3/3 cells", *["calibrating: 3/3 cells"] * 5]
+
+
 def test_names_and_values_of_the_data_are_never_markup(capsys):
     rows = (
         Path("train.csv").read_text().replace("label", "[red]x", 1).replace(",yes\n", ",[bold]<b>yes\n")

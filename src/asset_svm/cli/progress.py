@@ -67,6 +67,11 @@ class Display:
         What is done.
     at_once : bool
         Whether the first Ctrl-C kills the run.
+
+    Attributes
+    ----------
+    records : list of dict
+        Those of epochs, windows or batches, of which curves are drawn.
     """
 
     def __init__(
@@ -104,13 +109,17 @@ class Display:
 
     def __call__(self, record: dict[str, Any]) -> bool:
         """Show a record; True after Ctrl-C."""
-        self.records.append(record)
-        told = self._told(record)
-        total = record.get("epochs")
+        if "cells" in record:
+            told, total = _told_of_cells(record), record["partitions"]
+            done = record["partition"] - 1 + record["solved"] / record["cells"]
+            ended = done == total
+        else:
+            self.records.append(record)
+            told, total = self._told(record), record.get("epochs")
+            done, ended = record.get("epoch", record.get("batch")), record.get("epoch") == total
         if self.bar is not None and self.task is not None:
-            done = record.get("epoch", record.get("batch"))
             self.bar.update(self.task, description=self.what, completed=done, total=total, told=told)
-        elif time.monotonic() - self.shown_at >= SECONDS or record.get("epoch") == total:
+        elif time.monotonic() - self.shown_at >= SECONDS or ended:
             self.shown_at = time.monotonic()
             print(
                 told if self.what == "training" else f"{self.what}: {told}", file=sys.stderr, flush=True
@@ -130,3 +139,10 @@ class Display:
         if math.isfinite(error):
             parts.append(f"{what} {error:.4g}" if self.regression else f"{what} {100 * error:.2f} %")
         return ", ".join(parts)
+
+
+def _told_of_cells(record: dict[str, Any]) -> str:
+    parts = [f"{record['solved']}/{record['cells']} cells", f"{record['seconds']:.1f} s"]
+    if record["partitions"] > 1:
+        parts.insert(0, f"partition {record['partition']}/{record['partitions']}")
+    return ", ".join(parts)

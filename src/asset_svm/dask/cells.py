@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,11 @@ from asset_svm.estimators.cells import CellModels, Constant
 from asset_svm.estimators.cells.fit import (
     cell_problem,
     partition_record,
+    public_cells,
     store_cells,
 )
 from asset_svm.estimators.cells.partitions import grow_partition, partition_seed, resolve_cells
+from asset_svm.estimators.cells.progress import CellProgress
 from asset_svm.estimators.cells.trainer import CellTrainer, FittedCell
 from asset_svm.estimators.maps import DEFAULT_COMPONENTS, resolve_kernel
 from asset_svm.estimators.rows import Rows
@@ -125,11 +128,17 @@ def sample_rows(n_cells: Any, m: int) -> int:
 
 
 def fit_cells(
-    estimator: Any, watch: Watch, data: Loaded, look: Callable[[dict[str, Any]], bool] | None = None
+    estimator: Any,
+    watch: Watch,
+    data: Loaded,
+    X: Any,
+    y: Any,
+    look: Callable[[dict[str, Any]], bool] | None = None,
 ) -> None:
     """Train the cells of every partition and store the result on the estimator.
 
-    ``look`` is called with a record whenever a bundle of cells is solved.
+    ``look`` sees the progress, as ``watch`` of ``CellProgress`` does; cells come in bundles. Once it
+    asks to stop, no other partition begins.
     """
     begun = time.perf_counter()
     rows, encoded = data.rows, data.encoded
@@ -141,23 +150,24 @@ def fit_cells(
         data.total_weight, problem.largest(_memory(estimator, watch)), data.seed,
     )  # fmt: skip
     count = resolve_cells(estimator.n_cells, data.n_rows)
-    parts, histories = [], []
+    progress = CellProgress(estimator, X, y, begun, look)
+    parts: list[CellModels] = []
+    histories: list[dict[str, Any]] = []
+    model = partial(public_cells, parts, kernel, encoded.targets.n_models, data.dtype)
     for number in range(estimator.n_partitions):
         partition, _ = grow_partition(rows.X, count, data.seed, number)
         run = _PartitionRun(
             watch, data, partition, replace(work, seed=partition_seed(data.seed, number))
         )
-
-        def told(done: float, number: int = number) -> None:
-            if look is not None:
-                seconds = time.perf_counter() - begun
-                record = {"epoch": number + done, "epochs": estimator.n_partitions, "seconds": seconds}
-                look(record | {"steps": round((number + done) * data.n_rows), "sign_errors": np.nan})
-
-        models, fitted = run.solve(told)
+        progress.partition_begin(number, partition.n_cells)
+        models, fitted = run.solve(progress)
         parts.append(models)
-        histories.append(partition_record(number, fitted, time.perf_counter() - begun))
-    store_cells(estimator, parts, histories, kernel, data.lam, encoded.targets.n_models, data.dtype)
+        histories.append(partition_record(number, fitted, time.perf_counter() - begun, stopped=False))
+        progress.partition_end(histories[-1], model)
+        if progress.stopped:
+            break
+    store_cells(estimator, model(), histories, data.lam)
+    progress.fit_end(model)
 
 
 class _PartitionRun:
@@ -168,8 +178,8 @@ class _PartitionRun:
         filled = [k for k, s in enumerate(data.summaries) if s.n_rows]
         self.loaded = [data.loaded[k] for k in filled]
 
-    def solve(self, told: Callable[[float], None]) -> tuple[CellModels, list[FittedCell]]:
-        """All cells, in the order of their numbers; ``told`` hears which part of the rows is done."""
+    def solve(self, progress: CellProgress) -> tuple[CellModels, list[FittedCell]]:
+        """All cells, in the order of their numbers."""
         client, data, n_cells = self.watch.client, self.data, self.partition.n_cells
         tree, work = delayed(self.partition, pure=False), delayed(self.work, pure=False)
         find = delayed(find_cells, pure=False)
@@ -178,15 +188,17 @@ class _PartitionRun:
         bundle_of, sizes = bundles(counts, BUNDLES * sum(self._threads().values()))
         bundled = self._routed(cells, bundle_of, len(sizes))
         solve = delayed(solve_cells, pure=False)
-        left = dict(zip(client.compute([solve(work, rows) for rows in bundled]), sizes, strict=True))
+        left = client.compute([solve(work, rows) for rows in bundled])
         del cells, bundled
         found: dict[int, FittedCell] = {}
         while left:
             self.watch.workers()
-            for future in finished(list(left)):
-                found.update(self.watch.result(future))
-                del left[future]
-                told(1.0 - sum(left.values()) / data.n_rows)
+            for future in finished(left):
+                bundle = self.watch.result(future)
+                left.remove(future)
+                for number, cell in bundle:
+                    with progress.cell(number):
+                        found[number] = cell
         fitted = [found.get(number) or self._nothing() for number in range(n_cells)]
         mean = data.total_weight / data.n_rows
         # The sample had rows in every cell; rounding may have taken a cell its last one.

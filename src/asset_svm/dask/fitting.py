@@ -230,7 +230,7 @@ class DaskLearner(Learner):
     def _fit_cells_over(self, cluster: Watch, X, y, sample_weight, look) -> Loaded:
         data = load_rows(self, cluster, X, y, sample_weight, partial(sample_rows, self.n_cells))
         forget(self, keep=("classes_",))
-        fit_cells(self, cluster, data, look)
+        fit_cells(self, cluster, data, X, y, look)
         self._offset, self._stream_seed = data.encoded.offset, data.seed
         self.t_ = self.n_iter_ * data.n_rows
         return data

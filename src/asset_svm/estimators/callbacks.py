@@ -17,41 +17,82 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "EpochCallbacks", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "CellCallbacks", "EpochCallbacks", "with_callbacks"]
+
+Parts = Callable[[], dict[str, Any]]
+"""Makes the attributes with which the model so far predicts."""
 
 
-class EpochCallbacks:
-    """The epochs of one fit as tasks of scikit-learn's callbacks."""
+class _FitCallbacks:
+    """One fit, a task of scikit-learn's callbacks, of so many subtasks at most."""
 
-    def __init__(self, estimator: Any, epochs: int, X: Any, y: Any):
-        self.estimator, self.X, self.y = estimator, X, y
-        self.left = epochs
+    def __init__(self, estimator: Any, subtasks: int, X: Any, y: Any):
+        self.estimator, self.told = estimator, {"estimator": estimator, "X": X, "y": y}
         self.present = hasattr(estimator, "_init_callback_context")
         self.registered = bool(getattr(estimator, "_skl_callbacks", ()))
         if self.present:
-            self.context = estimator._init_callback_context(max_subtasks=epochs)
-            self.context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-            self._begin()
+            self.context = estimator._init_callback_context(max_subtasks=subtasks)
+            self.context.call_on_fit_task_begin(**self.told)
 
-    def _begin(self) -> None:
-        self.left -= 1
-        self.task = self.context.subcontext(task_name="epoch")
-        self.task.call_on_fit_task_begin(estimator=self.estimator, X=self.X, y=self.y)
+    def _begin(self, parent: Any, name: str, **options: Any) -> Any:
+        task = parent.subcontext(task_name=name, **options)
+        task.call_on_fit_task_begin(**self.told)
+        return task
 
-    def epoch_end(self, parts: Callable[[], dict[str, Any]]) -> bool:
+    def _end(self, task: Any, parts: Parts | None = None) -> bool:
+        return bool(task.call_on_fit_task_end(**self.told, reconstruction_attributes=parts))
+
+    def fit_end(self, parts: Parts) -> None:
+        """Tell that the fit has ended; ``parts`` makes the model."""
+        if self.present:
+            self._end(self.context, parts)
+
+
+class EpochCallbacks(_FitCallbacks):
+    """The epochs of one fit as tasks of scikit-learn's callbacks."""
+
+    def __init__(self, estimator: Any, epochs: int, X: Any, y: Any):
+        super().__init__(estimator, epochs, X, y)
+        self.left = epochs
+        self._next()
+
+    def _next(self) -> None:
+        if self.present:
+            self.left -= 1
+            self.task = self._begin(self.context, "epoch")
+
+    def epoch_end(self, parts: Parts) -> bool:
         """Tell that an epoch has ended; ``parts`` makes the model so far. True asks to stop."""
         if not self.present:
             return False
-        stop = self.task.call_on_fit_task_end(
-            estimator=self.estimator, X=self.X, y=self.y, reconstruction_attributes=parts
-        )
+        stop = self._end(self.task, parts)
         if self.left and not stop:
-            self._begin()
-        return bool(stop)
+            self._next()
+        return stop
 
-    def fit_end(self, parts: Callable[[], dict[str, Any]]) -> None:
-        """Tell that the fit has ended; ``parts`` makes the model."""
+
+class CellCallbacks(_FitCallbacks):
+    """The partitions of one fit as tasks of scikit-learn's callbacks, their cells as tasks of those.
+
+    Several cells may have begun at a time. There is no model before the cells of a partition are whole.
+    """
+
+    def partition_begin(self, n_cells: int) -> None:
+        """Tell that the next partition has so many cells."""
+        self.cells: dict[int, Any] = {}
         if self.present:
-            self.context.call_on_fit_task_end(
-                estimator=self.estimator, X=self.X, y=self.y, reconstruction_attributes=parts
-            )
+            options = {"max_subtasks": n_cells, "sequential_subtasks": False}
+            self.partition = self._begin(self.context, "partition", **options)
+
+    def cell_begin(self, number: int) -> None:
+        """Tell that a cell begins."""
+        if self.present:
+            self.cells[number] = self._begin(self.partition, "cell", task_id=number)
+
+    def cell_end(self, number: int) -> bool:
+        """Tell that a cell is solved. True asks to stop."""
+        return self.present and self._end(self.cells.pop(number))
+
+    def partition_end(self, parts: Parts) -> bool:
+        """Tell that all cells are; ``parts`` makes the model so far. True asks to stop."""
+        return self.present and self._end(self.partition, parts)

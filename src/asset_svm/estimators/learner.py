@@ -145,7 +145,7 @@ class Learner(AssetEstimator):
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
             rows, encoded = found
             if self.n_cells is not None:
-                fit_cells(self, rows, encoded, self._seed(), begun)
+                fit_cells(self, rows, encoded, self._seed(), begun, watch)
             else:
                 rows, encoded = fit_batch(self, rows, encoded, self._seed(), begun, watch, drawn)
         return rows, encoded

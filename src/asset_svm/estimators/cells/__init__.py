@@ -7,6 +7,7 @@ finds the cells, solves the exact ones and decides; what is stored is the same.
     partitions    how many cells there are, and which rows they have
     trainer       one cell, from its rows to its decision function
     nested        estimators of one cell
+    progress      who looks on while they are trained
     fit           all cells of all rows
     online        cells that learn from one batch after the other
     decision      the decision function of all cells: what a fitted model is made of

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from asset_svm.estimators.cells.partitions import (
     resolve_cells,
     shares,
 )
+from asset_svm.estimators.cells.progress import CellProgress
 from asset_svm.estimators.cells.trainer import CellTrainer, FittedCell
 from asset_svm.estimators.device import on_host, row_type
 from asset_svm.estimators.fitting import FROM_VALIDATION, forget
@@ -32,8 +34,13 @@ from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side
 
 
-def fit_cells(estimator: Any, rows: Rows, encoded: Encoded, seed: int, begun: float) -> None:
-    """Train the cells of every partition and store the model on the estimator."""
+def fit_cells(
+    estimator: Any, rows: Rows, encoded: Encoded, seed: int, begun: float, watch: Any = None
+) -> None:
+    """Train the cells of every partition and store the model on the estimator.
+
+    ``watch`` sees the progress, as that of ``CellProgress`` does.
+    """
     if estimator.early_stopping:
         raise ValueError(
             "early_stopping=True looks at one model after every epoch, and cells are solved one "
@@ -55,15 +62,23 @@ def fit_cells(estimator: Any, rows: Rows, encoded: Encoded, seed: int, begun: fl
         kernel, lam = resolve_kernel(estimator, rows.X, rows.uneven), estimator._lam(rows)
         deadline = begun + estimator.time_limit if estimator.time_limit else float("inf")
         problem = cell_problem(estimator, rows, encoded, kernel, lam, rows.weight.sum(), deadline)
-        parts, histories = [], []
+        progress = CellProgress(estimator, rows.X, rows.y, begun, watch)
+        parts: list[CellModels] = []
+        histories: list[dict[str, Any]] = []
+        model = partial(public_cells, parts, kernel, encoded.targets.n_models, row_type(rows.X))
         for number in range(estimator.n_partitions):
-            models, fitted = _fit_partition(estimator, rows, encoded, problem, seed, number, card)
+            models, fitted = _fit_partition(
+                estimator, rows, encoded, problem, seed, number, card, progress
+            )
             parts.append(models)
-            histories.append(partition_record(number, fitted, time.perf_counter() - begun))
-            if problem.is_late:
+            seconds = time.perf_counter() - begun
+            histories.append(partition_record(number, fitted, seconds, stopped=progress.stopped))
+            progress.partition_end(histories[-1], model)
+            if problem.is_late or progress.stopped:
                 break
-    store_cells(estimator, parts, histories, kernel, lam, encoded.targets.n_models, row_type(rows.X))
+    store_cells(estimator, model(), histories, lam)
     estimator.t_ = estimator.n_iter_ * len(rows.y)
+    progress.fit_end(model)
 
 
 def _fit_partition(
@@ -74,6 +89,7 @@ def _fit_partition(
     seed: int,
     number: int,
     card: Any,
+    progress: CellProgress,
 ) -> tuple[CellModels, list[FittedCell]]:
     """The cells of one partition; ``card`` has the same rows, where a card does the work."""
     host, m = estimator._host_engine(), len(rows.y)
@@ -100,7 +116,13 @@ def _fit_partition(
     if card is not None:
         solved = _solved_by(card, problem, groups, train.seed, largest)
         train, outer = replace(train, solved=solved, device="cuda"), 1
-    fitted = side_by_side(train, range(len(groups)), outer)
+    progress.partition_begin(number, len(groups))
+
+    def one(cell: int) -> FittedCell:
+        with progress.cell(cell):
+            return (train.hurried() if progress.stopped else train)(cell)
+
+    fitted = side_by_side(one, range(len(groups)), outer)
     decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())
     return CellModels(partition, decisions, shares(rows.weight, groups), mean, m), fitted
 
@@ -137,8 +159,10 @@ def cell_problem(
     )
 
 
-def partition_record(number: int, fitted: Sequence[FittedCell], seconds: float) -> dict[str, Any]:
-    """What the history tells of a partition."""
+def partition_record(
+    number: int, fitted: Sequence[FittedCell], seconds: float, *, stopped: bool
+) -> dict[str, Any]:
+    """What the history tells of a partition; ``stopped``: somebody asked to cut it short."""
     return {
         "partition": number,
         "cells": len(fitted),
@@ -148,23 +172,30 @@ def partition_record(number: int, fitted: Sequence[FittedCell], seconds: float) 
         "sweeps": max(f.sweeps for f in fitted),
         "converged": all(f.converged for f in fitted),
         "definite": all(f.definite for f in fitted),
+        "stopped": stopped,
+    }
+
+
+def public_cells(
+    parts: list[CellModels], kernel: Kernel, n_models: int, dtype: np.dtype
+) -> dict[str, Any]:
+    """The attributes that make a model of these partitions predict."""
+    parts = list(parts)  # others may come after them
+    return {
+        "_decision": CellDecision(parts, n_models, dtype, alone=callable(kernel.name)),
+        "_cell_kernel": kernel,
+        "cells_": parts,
+        "n_cells_": int(np.mean([part.partition.n_cells for part in parts]).round()),
+        "gamma_": kernel.gamma,
     }
 
 
 def store_cells(
-    estimator: Any,
-    parts: list[CellModels],
-    histories: list[dict[str, Any]],
-    kernel: Kernel,
-    lam: float,
-    n_models: int,
-    dtype: np.dtype,
+    estimator: Any, model: dict[str, Any], histories: list[dict[str, Any]], lam: float
 ) -> None:
-    """The public face of a model of cells."""
-    estimator._decision = CellDecision(parts, n_models, dtype, alone=callable(kernel.name))
-    estimator.cells_, estimator._cell_kernel = parts, kernel
-    estimator.n_cells_ = int(np.mean([part.partition.n_cells for part in parts]).round())
-    estimator.gamma_ = kernel.gamma
+    """The public face of a model of cells, and of how it was found."""
+    for name, value in model.items():
+        setattr(estimator, name, value)
     estimator.lam_ = lam
     estimator.history_ = histories
     estimator.n_iter_ = max(record["sweeps"] for record in histories)
@@ -182,7 +213,9 @@ def warn_of_cells(estimator: Any) -> None:
             "scale the columns of X (StandardScaler) or lower C.",
             ConvergenceWarning,
         )
-    elif not all(record["converged"] for record in history) and estimator.time_limit is None:
+    elif not all(record["converged"] or record["stopped"] for record in history) and (
+        estimator.time_limit is None
+    ):
         tol = TOLERANCE if estimator.tol is None else estimator.tol
         warn_caller(
             f"Some cells have a duality gap above {tol:g} of their objective after {estimator.n_iter_} "

@@ -62,7 +62,10 @@ def nested_estimator(estimator: Any, kernel: Kernel, seed: int, lam: float, devi
     settings |= {"gamma": kernel.gamma, "fit_intercept": estimator._free_intercept, "warm_start": False}
     if "class_weight" in estimator.get_params(deep=False):
         settings["class_weight"] = None  # in the weights of the rows already
-    return clone(estimator).set_params(**settings)
+    model = clone(estimator).set_params(**settings)
+    if hasattr(model, "set_callbacks"):
+        model.set_callbacks()  # a clone has those of the estimator, whose tasks are cells
+    return model
 
 
 def nested_targets(y: np.ndarray, encoded: Any) -> np.ndarray:

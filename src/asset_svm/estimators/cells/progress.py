@@ -1,0 +1,96 @@
+"""Looking on while cells are solved: callbacks, whoever watches, the log.
+
+Cells are told of by the threads that solve them, one thread at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from asset_svm.estimators.callbacks import CellCallbacks
+
+logger = logging.getLogger("asset_svm")
+
+INTERVAL = 0.1
+"""Seconds between two records: cells may be many and quick, and a terminal is slow."""
+
+
+class CellProgress:
+    """Counts the cells of one fit.
+
+    Parameters
+    ----------
+    begun : float
+        When the fit began, by ``time.perf_counter``.
+    watch : callable, optional
+        Called with a record when a partition is grown, then every now and then, and when it is solved;
+        True asks to stop.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether somebody has asked to stop: cells that have not begun are made short work of, and no
+        other partition begins.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        begun: float,
+        watch: Callable[[dict[str, Any]], bool] | None = None,
+    ):
+        self.estimator, self.begun, self.watch = estimator, begun, watch
+        self.callbacks = CellCallbacks(estimator, estimator.n_partitions, X, y)
+        self.stopped = False
+        self._lock, self._number, self._solved, self._cells = Lock(), 0, 0, 0
+
+    def partition_begin(self, number: int, n_cells: int) -> None:
+        """A partition has so many cells, none of them solved."""
+        self._number, self._solved, self._cells = number, 0, n_cells
+        self.callbacks.partition_begin(n_cells)
+        self._tell()
+
+    @contextmanager
+    def cell(self, number: int) -> Iterator[None]:
+        """A cell is solved inside."""
+        with self._lock:
+            self.callbacks.cell_begin(number)
+        yield
+        with self._lock:
+            self._solved += 1
+            self.stopped |= self.callbacks.cell_end(number)
+            if self._solved < self._cells and time.perf_counter() - self._told_at >= INTERVAL:
+                self._tell()
+
+    def partition_end(self, record: dict[str, Any], parts: Callable[[], dict[str, Any]]) -> None:
+        """Its ``record`` is that of the history; ``parts`` makes the model so far."""
+        self._solved = self._cells  # those without rows are nobody's work
+        self._tell()
+        if self.estimator.verbose:
+            numbers = ", ".join(f"{k} {v:.6g}" for k, v in record.items() if k != "partition")
+            logger.info("partition %d: %s", self._number + 1, numbers)
+        self.stopped |= self.callbacks.partition_end(parts)
+
+    def fit_end(self, parts: Callable[[], dict[str, Any]]) -> None:
+        """The fit has ended; ``parts`` makes the model."""
+        self.callbacks.fit_end(parts)
+
+    def _tell(self) -> None:
+        self._told_at = time.perf_counter()
+        if self.watch is None:
+            return
+        record = {
+            "partition": self._number + 1,
+            "partitions": self.estimator.n_partitions,
+            "solved": self._solved,
+            "cells": self._cells,
+            "seconds": self._told_at - self.begun,
+        }
+        self.stopped |= bool(self.watch(record))
