@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array
 from scipy.special import expit
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
@@ -39,6 +40,80 @@ def test_probabilities_are_those_of_scikit_learn(n_classes):
     assert (ours.predict(X) == theirs.predict(X)).mean() > 0.999
     same = CalibratedClassifier.of(theirs)
     assert np.allclose(same.predict_proba(X), theirs.predict_proba(X), rtol=0, atol=1e-12)
+
+
+def weights(m, seed=1):
+    return np.random.default_rng(seed).uniform(0.2, 5.0, size=m)
+
+
+def calibrated_by_both(X, y, weight, **settings):
+    """(theirs, ours)."""
+    model = clone(MODEL).set_params(**settings)
+    theirs = CalibratedClassifierCV(model, method="sigmoid", ensemble=False, cv=StratifiedKFold(FOLDS))
+    estimator = clone(model).fit(X, y, sample_weight=weight)
+    ours = CalibratedClassifier(estimator).fit(X, y, sample_weight=weight)
+    return theirs.fit(X, y, sample_weight=weight), ours
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 3.0}])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_of_rows_and_classes_count_as_in_scikit_learn(n_classes, class_weight):
+    X, y = rows(n_classes)
+    y = np.unique(y, return_inverse=True)[1]  # its folds know classes by numbers alone
+    theirs, ours = calibrated_by_both(X, y, weights(len(y)), class_weight=class_weight)
+    found = ours.predict_proba(X)
+    assert np.abs(found - theirs.predict_proba(X)).max() < 1e-6
+    unweighted = CalibratedClassifier(ours.estimator).fit(X, y)
+    assert np.abs(found - unweighted.predict_proba(X)).max() > 1e-3
+
+
+def test_weights_of_a_class_move_its_probability():
+    X, y = rows(2)
+    _, even = calibrated_by_both(X, y, np.ones(len(y)))
+    _, heavy = calibrated_by_both(X, y, np.where(y == "b", 4.0, 1.0))
+    _, plain = calibrated_by_both(X, y, None)
+    b = list(heavy.classes_).index("b")
+    assert heavy.predict_proba(X)[:, b].mean() > 0.1 + even.predict_proba(X)[:, b].mean()
+    np.testing.assert_array_equal(even.slope_, plain.slope_)
+
+
+def test_a_row_of_weight_zero_is_none():
+    X, y = rows(3)
+    weight = weights(len(y))
+    weight[::4] = 0.0
+    estimator = clone(MODEL).fit(X, y, sample_weight=weight)
+    found = CalibratedClassifier(estimator).fit(X, y, sample_weight=weight)
+    kept = weight > 0
+    expected = CalibratedClassifier(estimator).fit(X[kept], y[kept], sample_weight=weight[kept])
+    np.testing.assert_array_equal(found.slope_, expected.slope_)
+    np.testing.assert_array_equal(found.offset_, expected.offset_)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, np.nan, "short", "none"])
+def test_weights_that_cannot_be_are_refused(wrong):
+    X, y = rows(2)
+    weight = np.ones(len(y) - (wrong == "short")) * (wrong != "none")
+    if isinstance(wrong, float):
+        weight[3] = wrong
+    with pytest.raises(ValueError, match="weight"):
+        CalibratedClassifier(clone(MODEL).fit(X, y)).fit(X, y, sample_weight=weight)
+
+
+def test_a_class_without_weight_is_told():
+    X, y = rows(3)
+    estimator = clone(MODEL).fit(X, y)
+    with pytest.raises(ValueError, match=r"the classes \['a', 'b'\] .* fitted to \['a', 'b', 'd'\]"):
+        CalibratedClassifier(estimator).fit(X, y, sample_weight=(y != "d").astype(float))
+
+
+def test_weights_need_no_metadata_routing():
+    X, y = rows(2)
+    weight = weights(len(y))
+    estimator = clone(MODEL).fit(X, y, sample_weight=weight)
+    expected = CalibratedClassifier(estimator).fit(X, y, sample_weight=weight)
+    with config_context(enable_metadata_routing=True):
+        found = CalibratedClassifier(estimator).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(found.slope_, expected.slope_)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -116,7 +191,7 @@ def test_a_class_of_one_row_is_told():
 
 def sigmoid(decisions, positive):
     """Of one column."""
-    (a,), (b,) = sigmoids(decisions[:, None], positive, StratifiedKFold(FOLDS))
+    (a,), (b,) = sigmoids(decisions[:, None], positive, None, StratifiedKFold(FOLDS))
     return a, b
 
 

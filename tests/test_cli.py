@@ -14,8 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.metrics import confusion_matrix, log_loss, r2_score, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -171,6 +173,20 @@ def test_a_scaler_is_widened_by_columns_that_come_late(monkeypatch):
         scaler = scaling.finish(11)
         whole.fit(rows)
         assert np.allclose(scaler.scale_[:9], whole.scale_) and scaler.scale_.shape == (11,)
+
+
+@pytest.mark.parametrize("weight", ["balanced", "0=1,1=5"])
+def test_weights_of_classes_go_with_probabilities(weight):
+    np.savez("rows.npz", X=X[:900].astype(np.float32), y=Y[:900])
+    options = ["--class-weight", weight, "--probability", "-o", "m.asset"]
+    assert main(["train", "rows.npz", *SMALL, *options]) == 0
+    found = asset_svm.load("m.asset")
+    given = "balanced" if weight == "balanced" else {0: 1, 1: 5}
+    model = AssetClassifier(n_components=30, max_iter=2, random_state=0, class_weight=given)
+    theirs = CalibratedClassifierCV(model, ensemble=False, cv=StratifiedKFold(5))
+    theirs.fit(X[:900].astype(np.float32), Y[:900])
+    rows = X[900:].astype(np.float32)
+    np.testing.assert_allclose(found.predict_proba(rows), theirs.predict_proba(rows), atol=1e-5)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

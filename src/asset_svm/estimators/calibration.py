@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
@@ -25,6 +26,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators.classifier import AssetClassifier, winner
+from asset_svm.estimators.fitting import check_weight
 
 FOLDS = 5
 
@@ -84,7 +86,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self):
         return hasattr(self, "slope_")
 
-    def fit(self, X, y, *, watch=None):
+    def fit(self, X, y, sample_weight=None, *, watch=None):
         """Find the sigmoids of a fitted estimator, from models like it on parts of its rows.
 
         Parameters
@@ -92,6 +94,9 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows that ``estimator`` was fitted to.
         y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Of the rows, in the models of the folds and in the sigmoids, as scikit-learn has it; those of
+            weight 0 are in no fold.
         watch : callable, optional
             Sees the progress of every fold's fit; returning True ends it.
 
@@ -100,10 +105,14 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         check_is_fitted(self.estimator)
-        y = np.asarray(y)
-        folds = _folds(y)
-        decisions = held_out_decisions(self.estimator, X, y, folds, watch)
-        return self._with(*sigmoids(decisions, y, folds))
+        (X,), y, weight = indexable(X), np.asarray(y), None
+        if sample_weight is not None:
+            weight = check_weight(sample_weight, y)
+            used = np.flatnonzero(weight)
+            X, y, weight = _safe_indexing(X, used), y[used], weight[used]
+        folds = _folds(y, self.estimator.classes_)
+        decisions = held_out_decisions(self.estimator, X, y, weight, folds, watch)
+        return self._with(*sigmoids(decisions, y, weight, folds))
 
     def decision_function(self, X):
         """Decisions of the estimator.
@@ -179,31 +188,46 @@ def check_counts(labels: np.ndarray, counts: np.ndarray) -> None:
 
 
 def held_out_decisions(
-    estimator: Any, X: Any, y: np.ndarray, folds: Any, watch: Any = None
+    estimator: Any,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    folds: Any,
+    watch: Any = None,
 ) -> np.ndarray:
     """(rows, K) decisions, each by a model like ``estimator`` that has not seen the row."""
     n_classes = len(estimator.classes_)
-    (X,) = indexable(X)
     out = np.empty((len(y), 1 if n_classes == 2 else n_classes))
     for train, test in folds.split(X, y):
         model = clone(estimator)
-        model._fit(_safe_indexing(X, train), y[train], None, watch=watch)
+        part = None if weight is None else weight[train]
+        model._fit(_safe_indexing(X, train), y[train], part, watch=watch)
         out[test] = model._decide(_safe_indexing(X, test))
     return out
 
 
-def _folds(y: np.ndarray) -> StratifiedKFold:
+def _folds(y: np.ndarray, classes: np.ndarray) -> StratifiedKFold:
+    """For targets that have all classes of the estimator, and no others."""
     labels, counts = np.unique(y, return_counts=True)
+    if not np.array_equal(labels, classes):
+        raise ValueError(
+            f"y has the classes {labels.tolist()} in rows of positive weight, and the estimator was "
+            f"fitted to {classes.tolist()}; pass the rows that it was fitted to."
+        )
     check_counts(labels, counts)
     return StratifiedKFold(min(FOLDS, int(counts.min())))
 
 
-def sigmoids(decisions: np.ndarray, y: np.ndarray, folds: Any) -> tuple[np.ndarray, np.ndarray]:
+def sigmoids(
+    decisions: np.ndarray, y: np.ndarray, weight: np.ndarray | None, folds: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """(slope, offset) of the sigmoid of each column of decisions, found by scikit-learn."""
     # Its search stops at once where decisions are tiny.
     size = np.abs(decisions).max(axis=0)
     size[size == 0.0] = 1.0
-    found = CalibratedClassifierCV(_Decided(), ensemble=False, cv=folds).fit(decisions / size, y)
+    model = CalibratedClassifierCV(_Decided(), ensemble=False, cv=folds)
+    with config_context(enable_metadata_routing=False):  # nobody but us is asked for weights
+        found = model.fit(decisions / size, y, weight)
     slope, offset = _sigmoids_of(found)
     return slope / size, offset
 
@@ -211,7 +235,7 @@ def sigmoids(decisions: np.ndarray, y: np.ndarray, folds: Any) -> tuple[np.ndarr
 class _Decided(ClassifierMixin, BaseEstimator):
     """A model whose rows are decisions: scikit-learn finds the sigmoids, and nothing is trained."""
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Learn the classes."""
         self.classes_ = np.unique(y)
         return self
