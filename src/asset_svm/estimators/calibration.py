@@ -95,7 +95,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             The rows that ``estimator`` was fitted to.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            Of the rows, in the models of the folds and in the sigmoids, as scikit-learn has it; those of
+            In the models of the folds and in the sigmoids, as scikit-learn has it; rows of
             weight 0 are in no fold.
         watch : callable, optional
             Sees the progress of every fold's fit; returning True ends it.
