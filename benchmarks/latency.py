@@ -79,7 +79,7 @@ def one_row(components: int, columns: int, share: float) -> dict[str, float]:
 
 
 def start() -> dict[str, float]:
-    """Seconds of a fresh process; the first one of three compiles what is not on disk."""
+    """Seconds of a fresh process; the first of four compiles what is not on disk."""
     runs = []
     for _ in range(4):
         printed = subprocess.run(

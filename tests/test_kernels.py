@@ -69,7 +69,7 @@ def test_sparse_rows_meet_dense_landmarks_that_were_moved(dtype):
     X[:, 20:] *= rng.uniform(size=(40, 10)) < 0.3
     X = X.astype(dtype)
     against = Kernel("rbf", 0.02).against(X[:10], dtype)
-    assert against.shift[:20].all() and not against.shift[20:].all()
+    assert against.shift[:20].all()
     expected = pairwise.rbf_kernel(X.astype(np.float64), X[:10].astype(np.float64), gamma=0.02)
     for rows in (X, sp.csr_matrix(X)):
         np.testing.assert_allclose(against(rows), expected, atol=1e-12 if dtype == np.float64 else 1e-5)

@@ -9,10 +9,9 @@ from sklearn.metrics import pairwise
 from threadpoolctl import threadpool_limits
 
 from asset_svm import AssetClassifier
-from asset_svm.features import FourierFeatures, base
-from asset_svm.kernels import Kernel
-from asset_svm.numerics import products
-from asset_svm.numerics.products import FEW, FEWEST_COLUMNS, times
+from asset_svm.features import base
+from asset_svm.kernels import FEW_NONZEROS, FEWEST_LANDMARKS, Kernel
+from asset_svm.numerics.products import csr_times, nonzeros_times
 
 
 def rows_of_density(rng, m, n, density, dtype):
@@ -38,77 +37,90 @@ def test_rows_of_any_density_give_the_exact_product(seed, m, n, width, dtype, or
     X = rows_of_density(rng, m, n, rng.uniform(size=m), dtype)
     Z = rng.integers(-9, 9, size=(n, width)).astype(dtype)
     expected = X.astype(np.int64) @ Z.astype(np.int64)  # sums of small integers are not rounded
-    for rows in (np.asarray(X, order=order), sp.csr_matrix(X)):
-        found = times(rows, Z)
+    for found in (nonzeros_times(np.asarray(X, order=order), Z), csr_times(sp.csr_matrix(X), Z)):
         assert found.dtype == dtype
         np.testing.assert_array_equal(found, expected)
+    place = rng.permutation(n).astype(np.int32)
+    place[rng.uniform(size=n) < 0.5] = -1
+    there = place >= 0
+    expected = X[:, there].astype(np.int64) @ Z[place[there]].astype(np.int64)
+    np.testing.assert_array_equal(csr_times(sp.csr_matrix(X), Z, place), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_row_is_rounded_in_one_way_whatever_stands_beside_it(dtype):
+@pytest.mark.parametrize("n", [123, 450])
+@pytest.mark.parametrize("s", [128, 1024])
+def test_a_row_is_rounded_in_one_way_whatever_stands_beside_it(dtype, n, s):
     rng = np.random.default_rng(0)
-    X = rows_of_density(rng, 512, 123, rng.uniform(0, 2 * FEW, size=512), dtype)
-    X *= rng.normal(size=X.shape).astype(dtype)
-    Z = rng.normal(size=(123, 256)).astype(dtype)
-    few = np.count_nonzero(X, axis=1) <= FEW * 123
-    assert 0.2 < few.mean() < 0.8
-    whole = times(X, Z)
-    for count in (16, 48, 160, 400):
+    density = np.where(rng.uniform(size=512) < 0.05, 1.0, 0.1)
+    X = rows_of_density(rng, 512, n, density, dtype) * rng.normal(size=(512, n)).astype(dtype)
+    Z = X[density < 1.0][:s] if s < 400 else rows_of_density(rng, s, n, np.full(s, 0.1), dtype)
+    against = Kernel("rbf", 0.1 / n).against(Z, dtype)
+    assert against.transposed.skips
+    whole = against(X)
+    for count in (1, 16, 48, 160, 400):
         rows = rng.permutation(512)[:count]
-        np.testing.assert_array_equal(times(X[rows], Z), whole[rows])
-    for one in np.flatnonzero(~few)[:20]:
-        rows = np.r_[np.flatnonzero(few)[:15], one]
-        np.testing.assert_array_equal(times(X[rows], Z), whole[rows])
+        np.testing.assert_array_equal(against(X[rows]), whole[rows])
 
 
-def test_zeros_are_skipped_where_they_are_many_and_only_there(monkeypatch):
+@pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_mixed_density_give_one_model_kept_or_recomputed(approximation, kernel, dtype):
+    if approximation == "fourier" and kernel in ("poly", "linear"):
+        pytest.skip("has no Fourier features")
     rng = np.random.default_rng(0)
-    seen = []
-    real = products._chosen_times
-    monkeypatch.setattr(
-        products,
-        "_chosen_times",
-        lambda X, chosen, Z, out: (seen.append(chosen), real(X, chosen, Z, out)),
-    )
-    X = rows_of_density(rng, 4, 50, [0.0, FEW, FEW + 0.1, 1.0], np.float32)
-    times(X, np.ones((50, FEWEST_COLUMNS), dtype=np.float32))
-    np.testing.assert_array_equal(seen.pop(), [True, True, False, False])
-    times(X[2:], np.ones((50, FEWEST_COLUMNS), dtype=np.float32))
-    times(X, np.ones((50, FEWEST_COLUMNS - 1), dtype=np.float32))
-    assert not seen
+    density = np.where(rng.uniform(size=2500) < 0.06, 1.0, 0.1)
+    X = rows_of_density(rng, 2500, 450, density, dtype)
+    y = X[:, :40].sum(axis=1) > 8
+    fits = [
+        AssetClassifier(
+            approximation=approximation, kernel=kernel, gamma=1e-4, n_components=128, max_iter=2,
+            memory_limit=limit, random_state=0,
+        ).fit(X, y)
+        for limit in (None, 0)
+    ]  # fmt: skip
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+    assert fits[0].score(X, y) > 0.6
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_zeros_are_skipped_where_they_are_many_and_only_there(kernel):
+    rng = np.random.default_rng(0)
+
+    def skips(s, share):
+        Z = rows_of_density(rng, s, 50, np.full(s, share), np.float32)
+        return Kernel(kernel, 1e-3).against(Z, np.float32).transposed.skips
+
+    assert skips(FEWEST_LANDMARKS, FEW_NONZEROS)
+    assert not skips(FEWEST_LANDMARKS, FEW_NONZEROS + 0.1)
+    assert not skips(FEWEST_LANDMARKS - 1, FEW_NONZEROS)
 
 
 def test_what_is_not_finite_is_not_skipped():
     X = np.zeros((3, 20), dtype=np.float32)
     X[0, 3], X[1, 4], X[2, 5] = np.nan, np.inf, 1.0
-    found = times(X, np.ones((20, 128), dtype=np.float32))
+    found = nonzeros_times(X, np.ones((20, 128), dtype=np.float32))
     assert np.isnan(found[0]).all() and np.isposinf(found[1]).all() and (found[2] == 1).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gaussians_of_rows_with_many_zeros_are_as_exact_as_others(dtype):
-    """One-hot columns beside a column with a large offset, and one that is 0 in a third of the rows."""
+    """One-hot columns, a column with a large offset, and two of two thirds, of which one counts."""
     rng = np.random.default_rng(0)
-    X = np.zeros((300, 40))
+    X = np.zeros((300, 41))
     X[np.arange(300), rng.integers(0, 38, size=300)] = 1.0
     X[:, 38] = 2000 + rng.integers(0, 30, size=300)
     X[:, 39] = rng.uniform(50, 51, size=300) * (rng.uniform(size=300) > 0.34)
+    X[:, 40] = rng.uniform(0, 1, size=300) * (rng.uniform(size=300) > 0.34)
     X = X.astype(dtype)
     Z = X[:200]
     expected = pairwise.rbf_kernel(X.astype(np.float64), Z.astype(np.float64), gamma=0.01)
     against = Kernel("rbf", 0.01).against(Z, dtype)
-    np.testing.assert_allclose(against(X), expected, atol=1e-12 if dtype == np.float64 else 2e-5)
-    assert against.shift[38] > 1000, "a column without zeros is moved"
-    assert (against.shift[:38] == 0).all() and against.shift[39] == 0, "zeros stay zeros"
-
-
-def test_the_fourier_map_skips_zeros_too():
-    rng = np.random.default_rng(0)
-    X = rows_of_density(rng, 60, 30, np.full(60, 0.2), np.float64)
-    phi = FourierFeatures.sample(Kernel("rbf", 0.01), 30, 256, rng)
-    expected = np.sqrt(2 / 256) * np.cos(X @ phi.frequencies + phi.phases)
-    np.testing.assert_allclose(phi(X), expected, atol=1e-9)
-    np.testing.assert_allclose(phi(sp.csr_matrix(X)), expected, atol=1e-9)
+    np.testing.assert_allclose(against(X), expected, atol=1e-12 if dtype == np.float64 else 5e-6)
+    assert against.transposed.skips
+    assert against.shift[38] > 1000 and against.shift[39] > 10, "what would cancel is moved"
+    assert (against.shift[:38] == 0).all() and against.shift[40] == 0, "zeros stay zeros"
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -140,3 +152,12 @@ def test_a_users_kernel_is_called_by_one_thread(monkeypatch):
     monkeypatch.setattr(base, "BLOCK_ROWS", 64)
     monkeypatch.setattr(base, "side_by_side", None)
     assert model.decision_function(X).shape == (600,)
+
+
+def test_what_numpy_is_told_reaches_the_threads(monkeypatch):
+    monkeypatch.setattr(base, "blas_threads", lambda: 2)
+    with np.errstate(over="ignore"):
+        found = base.map_in_blocks(lambda X: X * X, np.full((6000, 1), 1e300), 1, reentrant=True)
+    assert np.isposinf(found).all()
+    with pytest.raises(FloatingPointError), np.errstate(over="raise"):
+        base.map_in_blocks(lambda X: X * X, np.full((6000, 1), 1e300), 1, reentrant=True)

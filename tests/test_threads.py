@@ -1,9 +1,11 @@
 """The number of BLAS threads is what it was, whatever happens inside."""
 
 import gc
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from linecache import getline
+from threading import Event
 
 import pytest
 from threadpoolctl import threadpool_limits
@@ -83,3 +85,34 @@ def test_ctrl_c_at_any_line_leaves_the_next_one_as_it_should_be():
         with few_threads(0):
             assert blas_threads() == {1}, number
     assert number > 10, "the lines were not traced"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_forked_while_another_thread_is_inside_is_not_held():
+    """That thread is not there to leave: the child has all of BLAS's threads, and can enter."""
+    inside, leave = Event(), Event()
+
+    def stay():
+        with few_threads(0):
+            inside.set()
+            leave.wait(30)
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(stay)
+        assert inside.wait(30)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                before = blas_threads()
+                with few_threads(0):
+                    within = blas_threads()
+                code = 0 if (before, within, blas_threads()) == ({2}, {1}, {2}) else 2
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        leave.set()
+        done.result()
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert blas_threads() == {2}

@@ -9,9 +9,10 @@ Conventions that bind the code below:
   is exp(-gamma |x - z|_1). A callable takes two matrices and returns the matrix of kernel values.
 - The Gaussian kernel is computed from one matrix product. Rows are first moved to the mean of the
   landmarks and multiplied by sqrt(gamma): the kernel does not change, the cancellation in
-  |x|^2 - 2 x.z + |z|^2 does, and columns of 1e30 do not overflow in float32. Columns that are 0 in a
-  quarter of the landmarks stay where they are: their mean square is at most four times their variance,
-  so that little cancels, and zeros cost nothing in the product (``numerics.products``).
+  |x|^2 - 2 x.z + |z|^2 does, and columns of 1e30 do not overflow in float32. Columns with a
+  quarter of nonzeros or less (among the landmarks) stay where they are: the square of a nonzero entry
+  is at most 16/9 of what it would be; so do those with three quarters or less that hardly count in the
+  distance. Zeros cost nothing then (``numerics.products``).
 - Columns in which all landmarks are 0 are left out of products; where dense rows are moved, those in
   which no two landmarks differ.
 - CSR rows are never made dense. What is left of landmarks is, up to ``DENSE_LANDMARK_BYTES``: a nonzero
@@ -31,7 +32,7 @@ from numba import njit
 
 from asset_svm.numerics.elementwise import gaussian_values
 from asset_svm.numerics.padding import padded_columns, padded_width
-from asset_svm.numerics.products import csr_times, dense_times
+from asset_svm.numerics.products import csr_times, nonzeros_times
 from asset_svm.numerics.rows import moved_columns, moved_rows
 
 Array = npt.NDArray[Any]
@@ -43,7 +44,13 @@ WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
 NAMES = (*WITH_GAMMA, "linear")
 DENSE_LANDMARK_BYTES = 1 << 30
 FEW_COLUMNS = 0.97
-"""A product with fewer of the columns than this pays for choosing them."""
+"""A product with fewer of the columns than this pays for choosing them while rows are moved."""
+FEW_NONZEROS = 0.3
+"""The share of nonzeros up to which skipping the others is faster than a matrix product."""
+FEWEST_LANDMARKS = 128
+"""With fewer, finding the nonzeros costs what they save."""
+SMALL = 0.1
+"""Times 1 / gamma: a mean square from which nothing cancels."""
 
 
 @dataclass(frozen=True)
@@ -148,34 +155,43 @@ class _Transposed:
 
     It is dense, unless that would take more than ``DENSE_LANDMARK_BYTES``.
 
+    Parameters
+    ----------
+    choosing : float
+        Columns of dense landmarks are left out where at most this share of them is left.
+
     Attributes
     ----------
     matrix : array of shape (columns, s and a few), or a CSR matrix of shape (n, s)
     columns : array or None
         The columns that the rows of ``matrix`` stand for; None where it is all of them.
+    skips : bool
+        Whether dense rows are multiplied nonzero by nonzero: they are as full as landmarks are.
     """
 
-    def __init__(self, Z: Matrix, dtype: np.dtype[Any]):
+    def __init__(self, Z: Matrix, dtype: np.dtype[Any], choosing: float = 0.0):
         s, n = Z.shape
         self.columns: Array | None = None
         self.place: Array | None = None
         if sp.issparse(Z):
             Z = sp.csr_matrix(Z, dtype=dtype, copy=True)
             Z.sum_duplicates()
-            columns = np.unique(Z.indices)
+            columns, nonzeros = np.unique(Z.indices), Z.nnz
             if len(columns) * s * 8 > DENSE_LANDMARK_BYTES:
                 self.matrix: Matrix = sp.csr_matrix(Z.T)
+                self.skips = False
                 return
             self.matrix = np.zeros((len(columns), padded_width(s)), dtype=dtype)
             self.matrix[np.searchsorted(columns, Z.indices), Z.tocoo().row] = Z.data
         else:
-            columns = np.flatnonzero(Z.any(axis=0))
-            if len(columns) >= FEW_COLUMNS * n:
-                self.matrix = padded_columns(Z.T, dtype)
-                return
+            columns, nonzeros = np.flatnonzero(Z.any(axis=0)), np.count_nonzero(Z)
+            if len(columns) > choosing * n:
+                columns = np.arange(n)
             self.matrix = padded_columns(Z.T[columns], dtype)
-        self.columns, self.place = columns, np.full(n, -1, dtype=np.int32)
-        self.place[columns] = np.arange(len(columns), dtype=np.int32)
+        self.skips = s >= FEWEST_LANDMARKS and nonzeros <= FEW_NONZEROS * s * len(columns)
+        if len(columns) < n:
+            self.columns, self.place = columns, np.full(n, -1, dtype=np.int32)
+            self.place[columns] = np.arange(len(columns), dtype=np.int32)
 
     def dots(self, X: Matrix) -> Array:
         """X Z^T."""
@@ -185,10 +201,10 @@ class _Transposed:
 
     def chosen_dots(self, X: Matrix) -> Array:
         """The same, for rows that have only the columns of ``columns``."""
-        if sp.issparse(self.matrix):
-            dots = X @ self.matrix
-            return np.asarray(dots.toarray() if sp.issparse(dots) else dots)
-        return dense_times(X, self.matrix)
+        if self.skips:
+            return nonzeros_times(X, self.matrix)
+        dots = X @ self.matrix
+        return np.asarray(dots.toarray() if sp.issparse(dots) else dots)
 
 
 class _Callable:
@@ -233,12 +249,12 @@ class _Gaussian:
             # A shift that rows of this type can hold: X and Z must move by the same.
             self.shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
             Z = np.asarray(Z, dtype=np.float64)
-            self.shift[4 * np.count_nonzero(Z, axis=0) <= 3 * len(Z)] = 0.0
+            self.shift[_stays(Z, kernel.gamma)] = 0.0
             self.shift = np.where((Z[0] == Z).all(axis=0), Z[0], self.shift)
             centred = ((Z - self.shift) * self.factor).astype(dtype)
         # Round first, then take norms of what was rounded: |z' - z'| is then 0 to rounding.
         self.norms = squared_norms(centred)
-        self.transposed = _Transposed(centred, dtype)
+        self.transposed = _Transposed(centred, dtype, FEW_COLUMNS)
 
     def __call__(self, X: Matrix) -> Array:
         # A row far away overflows to a squared distance of infinity: a kernel value of 0, as it is.
@@ -267,6 +283,15 @@ class _Gaussian:
         else:
             moved_columns(X, self.shift, self.factor, columns, moved, norms)
         return self.transposed.chosen_dots(moved), norms
+
+
+def _stays(Z: Array, gamma: float) -> Array:
+    """The columns that are not moved: with few nonzeros, or with some zeros and of small squares."""
+    share = np.count_nonzero(Z, axis=0) / len(Z)
+    with np.errstate(over="ignore"):
+        small = gamma * np.einsum("ij,ij->j", Z, Z) <= SMALL * len(Z)
+    stays: Array = (share <= 0.25) | ((share <= 0.75) & small)
+    return stays
 
 
 class _Laplacian:

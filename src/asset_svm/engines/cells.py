@@ -189,8 +189,9 @@ class CellProblem:
         """k of every pair of these rows."""
         X = self.X[rows]
         K = np.empty((len(rows), len(rows)), dtype=self.X.dtype)
-        for first in range(0, len(rows), GROUP):
-            group = slice(first, first + GROUP)
+        size = len(rows) if callable(self.kernel.name) else GROUP  # a user's may not be symmetric
+        for first in range(0, len(rows), size):
+            group = slice(first, first + size)
             values = self.kernel.against(X[group], self.X.dtype)
 
             def fill(start: int, group: slice = group, values: BlockFunction = values) -> None:

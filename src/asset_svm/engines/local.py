@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from asset_svm.engines.workers import Workers, working
 from asset_svm.features import Evaluable, FeatureMap, Metric, MetricFeatures, NystroemFeatures
-from asset_svm.numerics.padding import even
 from asset_svm.solvers import Driver
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.pilot import HeldRows, Subset
@@ -31,6 +30,7 @@ from asset_svm.threads.blas import blas_threads
 Array = npt.NDArray[Any]
 Matrix = Any
 
+ROWS = 16
 FEW_MODELS = 4
 """Up to so many, loops over rows are faster than matrix products with copies of them."""
 LONG_BLOCKS = 4
@@ -179,7 +179,7 @@ class LocalRows:
         block = self.open(rows)
         if not self.led:
             return block.matrix, block.positions
-        values = block.matrix[block.positions[even(np.arange(len(rows)))], : self.values_width]
+        values = block.matrix[block.positions[_even(np.arange(len(rows)))], : self.values_width]
         return self.lift(values), np.arange(len(rows))
 
     def _compute(self, rows: Array, out: Array, where: Array) -> None:
@@ -187,7 +187,7 @@ class LocalRows:
         size, w = self.block_size, self.values_width
         for start in range(0, len(rows), size):
             part, place = rows[start : start + size], where[start : start + size]
-            values = self.basis(self.X[even(part)])
+            values = self.basis(self.X[_even(part)])
             if self.lead is None:
                 out[place] = self.lift(values)[: len(part)]
             else:
@@ -253,6 +253,11 @@ def mapped_width(phi: Evaluable, lead: bool) -> int:
     if lead and isinstance(phi, MetricFeatures) and not phi.lift_is_cheap:
         return phi.basis_dimension + phi.n_leading
     return phi.dimension
+
+
+def _even(rows: Array) -> Array:
+    """The rows, the last repeated up to a multiple of 16."""
+    return np.concatenate([rows, np.full(-len(rows) % ROWS, rows[-1])])
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ import scipy.sparse as sp
 from numba import njit
 
 from asset_svm.kernels import squared_norms
-from asset_svm.numerics.products import times
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -60,7 +59,7 @@ def nearest_centres(rows: Matrix, centres: Array) -> Array:
     transposed = np.ascontiguousarray(centres.T)
     labels = np.empty(rows.shape[0], dtype=np.intp)
     for start in range(0, rows.shape[0], BLOCK_ROWS):
-        closeness = times(rows[start : start + BLOCK_ROWS], transposed)
+        closeness = rows[start : start + BLOCK_ROWS] @ transposed
         closeness -= half
         labels[start : start + BLOCK_ROWS] = closeness.argmax(axis=1)
     return labels

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from asset_svm.features.base import map_in_blocks
 from asset_svm.features.frequencies import DRAWS, TURN
@@ -19,7 +20,7 @@ from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, Me
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.elementwise import scaled_cosines
 from asset_svm.numerics.padding import padded_columns
-from asset_svm.numerics.products import times
+from asset_svm.numerics.products import csr_times
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -151,4 +152,4 @@ class FourierFeatures(CosineFeatures):
     def turns(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """x -> x frequencies / 2 pi."""
         frequencies = padded_columns(self.frequencies / TURN, dtype)
-        return lambda X: times(X, frequencies)
+        return lambda X: csr_times(X, frequencies) if sp.issparse(X) else X @ frequencies

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-COLUMNS = ROWS = 16
+COLUMNS = 16
 
 
 def padded_width(d: int) -> int:
@@ -26,8 +26,3 @@ def padded_columns(matrix: Array, dtype: npt.DTypeLike) -> Array:
     out = np.zeros((matrix.shape[0], padded_width(d)), dtype=dtype)
     out[:, :d] = matrix
     return out
-
-
-def even(rows: Array) -> Array:
-    """Row numbers, the last repeated up to a multiple of 16: as ``padded_columns``, for rows."""
-    return np.concatenate([rows, np.full(-len(rows) % ROWS, rows[-1])])

@@ -1,8 +1,8 @@
-"""Rows times a dense matrix, where a row's zeros cost next to nothing, dense or CSR.
+"""Rows times a dense matrix, nonzero by nonzero: CSR rows, and dense ones with many zeros.
 
 A nonzero costs one contiguous row of the matrix, read at the speed of the cache it lies in: some 40
-GFLOP/s where a matrix product does 100 (s = 1024). A dense row with few nonzeros is therefore treated
-as a sparse one. Each row is decided upon by itself, so that what stands beside it changes nothing.
+GFLOP/s where a matrix product does 100 (s = 1024). Dense rows with few nonzeros gain by it. What a row
+gives does not depend on the rows beside it.
 """
 
 from __future__ import annotations
@@ -11,17 +11,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from numba import njit
 
 from asset_svm.numerics.elementwise import FAST
-from asset_svm.numerics.padding import even
 
 Array = npt.NDArray[Any]
-FEW = 0.4
-"""The share of nonzeros up to which a dense row is multiplied as a sparse one."""
-FEWEST_COLUMNS = 128
-"""Of the matrix: with fewer, finding the nonzeros costs what they save."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -66,21 +60,10 @@ def _csr_columns_times(
 
 
 @njit(cache=True, nogil=True)
-def _count_nonzeros(X: Array, counts: Array) -> None:
-    for i in range(X.shape[0]):
-        total = 0
-        for q in range(X.shape[1]):
-            total += X[i, q] != 0
-        counts[i] = total
-
-
-@njit(cache=True, nogil=True)
-def _chosen_times(X: Array, chosen: Array, Z: Array, out: Array) -> None:
+def _nonzeros_times(X: Array, Z: Array, out: Array) -> None:
     n = X.shape[1]
     indices, data = np.empty(n + 1, np.int32), np.empty(n + 1, X.dtype)
     for i in range(X.shape[0]):
-        if not chosen[i]:
-            continue
         count = 0
         for q in range(n):  # no branch: an entry of 0 is overwritten by the next
             indices[count], data[count] = q, X[i, q]
@@ -99,24 +82,8 @@ def csr_times(X: Any, Z: Array, place: Array | None = None) -> Array:
     return out
 
 
-def dense_times(X: Array, Z: Array) -> Array:
-    """X Z for a dense X: rows with few nonzeros apart, the others as one matrix product."""
-    if Z.shape[1] < FEWEST_COLUMNS or X.dtype != Z.dtype:
-        return np.asarray(X @ Z)
-    X = np.ascontiguousarray(X)
-    counts = np.empty(len(X), dtype=np.intp)
-    _count_nonzeros(X, counts)
-    few = counts <= FEW * X.shape[1]
-    if not few.any():
-        return np.asarray(X @ Z)
+def nonzeros_times(X: Array, Z: Array) -> Array:
+    """X Z for a dense X of the type of Z, its zeros skipped."""
     out = np.empty((len(X), Z.shape[1]), dtype=Z.dtype)
-    _chosen_times(X, few, Z, out)
-    if not few.all():
-        many = np.flatnonzero(~few)
-        out[many] = (X[even(many)] @ Z)[: len(many)]
+    _nonzeros_times(np.ascontiguousarray(X), Z, out)
     return out
-
-
-def times(X: Any, Z: Array) -> Array:
-    """X Z for rows X of any kind."""
-    return csr_times(X, Z) if sp.issparse(X) else dense_times(X, Z)

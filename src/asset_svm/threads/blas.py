@@ -7,6 +7,7 @@ that is also doing something else, an eigendecomposition of order 1797 took 14 s
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -87,3 +88,18 @@ def few_threads(order: int) -> Iterator[None]:
                 _before.restore_original_limits()
                 _take_over()
                 _before = None
+
+
+def _after_fork() -> None:
+    """In a child process no other thread is left to leave."""
+    global _lock, _before
+    _lock = threading.Lock()
+    _all_inside.clear()
+    if _before is not None:
+        _take_over()
+        _before.restore_original_limits()
+        _before = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

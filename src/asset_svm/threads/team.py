@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 from asset_svm.threads.blas import few_threads
@@ -28,10 +29,11 @@ def side_by_side(
             return [function(number) for number in numbers]
         # A member that has a team of its own waits for it, and ends when that does.
         interrupted = getattr(_member, "interrupted", None) or threading.Event()
+        context = copy_context()  # what numpy is told by errstate
 
         def work(number: int) -> Result:
             check_interrupt()
-            return function(number)
+            return context.copy().run(function, number)
 
         with ThreadPoolExecutor(n_threads, initializer=_join, initargs=(interrupted,)) as pool:
             try:

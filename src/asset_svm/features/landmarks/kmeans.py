@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from asset_svm.features.clusters import BLOCK_ROWS, cluster_centres
 from asset_svm.features.landmarks.base import Landmarks, sample_size, some_rows
 from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel, squared_norms
-from asset_svm.numerics.products import times
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -49,7 +48,7 @@ def _nearest_rows(rows: Matrix, centres: Array, rng: np.random.Generator) -> Arr
     chosen = np.zeros(len(centres), dtype=np.int64)
     transposed = np.ascontiguousarray(centres.T)
     for start in range(0, rows.shape[0], BLOCK_ROWS):
-        closeness = times(rows[start : start + BLOCK_ROWS], transposed)
+        closeness = rows[start : start + BLOCK_ROWS] @ transposed
         closeness -= half[start : start + BLOCK_ROWS, None]
         winner = closeness.argmax(axis=0)
         value = closeness[winner, np.arange(len(centres))]
