@@ -25,18 +25,15 @@ import numpy.typing as npt
 from asset_svm.data import Order, Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.solvers.average import NEVER, Average
+from asset_svm.solvers.blocked_form import Sight, step_through
 from asset_svm.solvers.blocks import BlockRows, Cut, MappedRows
-from asset_svm.solvers.led_form import LedRows, run_led
-from asset_svm.solvers.many import Sight, step_through
-from asset_svm.solvers.row_form import run_rows, tally
+from asset_svm.solvers.led_form import LedRows, step_led
+from asset_svm.solvers.row_form import step_rows, tally
 from asset_svm.solvers.state import ModelAxis, SolverState
 from asset_svm.threads.team import check_interrupt
 
 Array = npt.NDArray[Any]
 Form = Literal["row", "blocked", "led"]
-TURN = 512
-"""Rows after which it is the next model's turn. A fit of letter's 26 classes (d = 1018) takes 2.7 s so,
-and 3.9 s where every model goes through 2048 at a time."""
 
 
 @dataclass(eq=False)
@@ -166,7 +163,7 @@ class Driver:
             if stop == turn:
                 self.settle()
             if self._block is not None and self._block.led is not None and not self._block.led.fresh:
-                self._project()
+                self.state.project(self.axis.radius)
             if stop == last:
                 self.state.fold()
                 check_interrupt()
@@ -192,13 +189,6 @@ class Driver:
         state.shrink_due[:] = 0.0
         if self._block is not None and self._block.led is not None:
             self._block.led.fresh = False
-
-    def _project(self) -> None:
-        """Onto the ball, where a loop leaves that to the driver."""
-        direction = self.state.direction
-        norms = np.sqrt(np.einsum("kd,kd->k", direction, direction, dtype=np.float64))
-        far = norms > self.axis.radius
-        direction[far] *= (self.axis.radius[far] / norms[far])[:, None].astype(direction.dtype)
 
     def checkpoints(self, every: int, until: int) -> Iterator[tuple[int, Array, Array]]:
         """Yield (steps, coef, intercept) of the averaged model every ``every`` steps."""
@@ -248,11 +238,7 @@ class Driver:
         y, weight, rows = block.y[:, part], block.weight[part], block.rows[part]
         margins = np.empty(y.shape)
         slopes = np.zeros(y.shape)
-        if block.led is not None:
-            self._run_led_form(block.led, part, y, weight, margins, slopes)
-        else:
-            run = self._run_row_form if self.form == "row" else self._run_blocked_form
-            run(block.V, block.positions[part], y, weight, margins, slopes)
+        self._step(block, part, y, weight, margins, slopes)
         self.average.step += stop - self.position
         if self.slopes is not None:
             self.slopes.add(rows, slopes)
@@ -262,11 +248,32 @@ class Driver:
             loss.code, loss.epsilon, y, margins, slopes, weight,
             progress.loss, progress.errors, progress.active,
         )  # fmt: skip
+        self._check_finite(finite)
+
+    def _check_finite(self, finite: bool) -> None:
+        """Raise where margins were not, or the iterates are not."""
         if not (finite and self.state.is_finite()):
             raise NonFiniteError(
                 f"The iterates are no longer finite after step {int(self.state.steps.max())}; "
                 "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
             )
+
+    def _step(
+        self, block: Block, part: slice, y: Array, weight: Array, margins: Array, slopes: Array
+    ) -> None:
+        """Take all models through a part of a block."""
+        axis, state, over = self.axis, self.state, self._over_models
+        average_from = 0 if self.average.averages else NEVER
+        if block.led is not None:
+            step_led(block.led, part, y, weight, axis, state, average_from, over, margins, slopes)
+        elif self.form == "row":
+            V, positions = block.V, block.positions[part]
+            step_rows(V, positions, y, weight, axis, state, average_from, over, margins, slopes)
+        else:
+            state.unscale()
+            V, K = block.V[block.positions[part], : self.rows.dimension], len(y)
+            sight, begin = Sight.of_all(y, weight), np.full(K, average_from)
+            step_through(V, V @ V.T, sight, axis, state, begin, slice(0, K), margins, slopes)
 
     def _over_models(self, go: Callable[[Array], None]) -> None:
         """go(numbers of models) for all models: each thread has some of its own, in about two lots."""
@@ -275,143 +282,3 @@ class Driver:
             go(models)
         else:
             list(self.pool.map(go, np.array_split(models, min(2 * self.n_threads, len(models)))))
-
-    @property
-    def _average_from(self) -> int:
-        return 0 if self.average.averages else NEVER
-
-    def _run_row_form(
-        self, V: Array, positions: Array, y: Array, weight: Array, margins: Array, slopes: Array
-    ) -> None:
-        axis, state, lam = self.axis, self.state, self.axis.loop_lam
-        travelled = np.zeros(len(lam))
-        n_rows = len(positions)
-        # TURN rows at a time, where there are several models: the next one finds them in a cache.
-        length = n_rows if len(lam) == 1 else TURN
-        turns = [slice(first, min(first + length, n_rows)) for first in range(0, n_rows, length)]
-
-        def run(k: int, turn: slice) -> None:
-            (
-                state.scale[k],
-                state.intercept[k],
-                state.steps[k],
-                state.pending_weight[k],
-                state.weight[k],
-                state.intercept_total[k],
-                way,
-            ) = run_rows(
-                V,
-                positions[turn],
-                y[k, turn],
-                weight[turn],
-                axis.loss.code,
-                axis.loss.epsilon,
-                lam[k],
-                axis.radius[k],
-                axis.bound[k],
-                axis.eta[k],
-                axis.power,
-                axis.horizon[k],
-                axis.reach,
-                self._average_from,
-                state.direction[k],
-                state.pending[k],
-                state.total[k],
-                state.scale[k],
-                state.intercept[k],
-                state.steps[k],
-                state.pending_weight[k],
-                state.weight[k],
-                state.intercept_total[k],
-                margins[k, turn],
-                slopes[k, turn],
-            )
-            travelled[k] += way
-
-        def go(models: Array) -> None:
-            for turn in turns:
-                for k in models:
-                    run(int(k), turn)
-
-        self._over_models(go)
-        state.shrink_due += travelled
-
-    def _run_blocked_form(
-        self, V: Array, positions: Array, y: Array, weight: Array, margins: Array, slopes: Array
-    ) -> None:
-        state = self.state
-        state.unscale()
-        block = V[positions, : self.rows.dimension]
-        K = len(y)
-        average_from = np.full(K, self._average_from)
-        step_through(
-            block,
-            block @ block.T,
-            Sight.of_all(y, weight),
-            self.axis,
-            state,
-            average_from,
-            slice(0, K),
-            margins,
-            slopes,
-        )
-
-    def _run_led_form(
-        self, led: LedRows, part: slice, y: Array, weight: Array, margins: Array, slopes: Array
-    ) -> None:
-        axis, state = self.axis, self.state
-        K, metric = len(y), axis.metric
-        assert metric is not None
-        if (state.scale != 1.0).any():
-            state.unscale()
-        a, gained = np.zeros((2, *y.shape))
-        travelled, eta_sum = np.zeros(K), np.zeros(K)
-
-        def run(k: int) -> None:
-            state.intercept[k], state.steps[k], eta_sum[k], b_sum, travelled[k] = run_led(
-                led.lead[here],
-                led.offset[k, here],
-                y[k, done],
-                weight[done],
-                axis.loss.code,
-                axis.loss.epsilon,
-                axis.bound[k],
-                axis.eta[k],
-                axis.power,
-                axis.horizon[k],
-                axis.reach,
-                metric.beyond,
-                self._average_from,
-                led.moved[k],
-                state.intercept[k],
-                state.steps[k],
-                a[k, done],
-                gained[k, done],
-                margins[k, done],
-                slopes[k, done],
-            )
-            state.intercept_total[k] += b_sum
-
-        def go(models: Array) -> None:
-            for k in models:
-                run(int(k))
-
-        start = part.start
-        while start < part.stop:
-            end = led.end(start)
-            here = slice(start, min(end, part.stop))
-            done = slice(start - part.start, here.stop - part.start)
-            if not led.fresh:
-                led.renew(start, state.coef)
-            self._over_models(go)
-            state.shrink_due += travelled
-            if self.average.averages:
-                state.weight += eta_sum
-                state.total += eta_sum[:, None] * state.direction
-            state.direction += led.rows.part(here).sums(a[:, done]).astype(state.direction.dtype)
-            start = here.stop
-            led.fresh = start < end
-            if start == end and start < part.stop:
-                self._project()
-        if self.average.averages:
-            state.total += led.rows.part(part).sums(gained)

@@ -29,9 +29,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from asset_svm.solvers.average import NEVER
 from asset_svm.solvers.blocks import RowBlock
 from asset_svm.solvers.row_form import (
     FAST,
+    OverModels,
     add_row,
     dot_row,
     scalar_loss,
@@ -39,6 +41,7 @@ from asset_svm.solvers.row_form import (
     step_length,
     truncated,
 )
+from asset_svm.solvers.state import ModelAxis, SolverState
 
 Array = npt.NDArray[Any]
 
@@ -154,3 +157,77 @@ def run_led(
     for i in range(target.shape[0]):
         gained[i] = a[i] * (omega - gained[i])
     return b, j, omega, b_sum, travelled
+
+
+def step_led(
+    led: LedRows,
+    part: slice,
+    target: Array,
+    weight: Array,
+    axis: ModelAxis,
+    state: SolverState,
+    average_from: int,
+    over_models: OverModels,
+    margins: Array,
+    slopes: Array,
+) -> None:
+    """Take K models through a part of the rows, block by block; what is passed changes in place.
+
+    Where the part ends with a block, the projection is left to the caller, after the shrink.
+    """
+    K, metric = len(target), axis.metric
+    assert metric is not None
+    averages = average_from < NEVER
+    if (state.scale != 1.0).any():
+        state.unscale()
+    a, gained = np.zeros((2, *target.shape))
+    travelled, eta_sum = np.zeros(K), np.zeros(K)
+
+    def run(k: int) -> None:
+        state.intercept[k], state.steps[k], eta_sum[k], b_sum, travelled[k] = run_led(
+            led.lead[here],
+            led.offset[k, here],
+            target[k, done],
+            weight[done],
+            axis.loss.code,
+            axis.loss.epsilon,
+            axis.bound[k],
+            axis.eta[k],
+            axis.power,
+            axis.horizon[k],
+            axis.reach,
+            metric.beyond,
+            average_from,
+            led.moved[k],
+            state.intercept[k],
+            state.steps[k],
+            a[k, done],
+            gained[k, done],
+            margins[k, done],
+            slopes[k, done],
+        )
+        state.intercept_total[k] += b_sum
+
+    def go(models: Array) -> None:
+        for k in models:
+            run(int(k))
+
+    start = part.start
+    while start < part.stop:
+        end = led.end(start)
+        here = slice(start, min(end, part.stop))
+        done = slice(start - part.start, here.stop - part.start)
+        if not led.fresh:
+            led.renew(start, state.coef)
+        over_models(go)
+        state.shrink_due += travelled
+        if averages:
+            state.weight += eta_sum
+            state.total += eta_sum[:, None] * state.direction
+        state.direction += led.rows.part(here).sums(a[:, done]).astype(state.direction.dtype)
+        start = here.stop
+        led.fresh = start < end
+        if start == end and start < part.stop:
+            state.project(axis.radius)
+    if averages:
+        state.total += led.rows.part(part).sums(gained)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from asset_svm.data import Order
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.solvers.blocked_form import run_block
+from asset_svm.solvers.blocked_form import Sight, step_through
 from asset_svm.solvers.blocks import MappedRows
 from asset_svm.solvers.state import ModelAxis, SolverState
 
@@ -40,94 +40,6 @@ AHEAD = 4
 SHORTEST, LONGEST = 32, 256
 """Rows of a block, as many as there are models between these: G costs a row twice the block's length
 times d, products with coef four times the number of models times d."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sight:
-    """What K models are shown of a block of B rows.
-
-    Parameters
-    ----------
-    target : array of shape (T, B)
-    sort : int array of shape (K,)
-        The row of ``target`` that is each model's.
-    weight : array of shape (F, B)
-        Multipliers of slopes; negative hides a row.
-    split : int array of shape (K,)
-        The row of ``weight`` that is each model's.
-    """
-
-    target: Array
-    sort: Array
-    weight: Array
-    split: Array
-
-    @classmethod
-    def of_all(cls, target: Array, weight: Array) -> Sight:
-        """Targets of their own, (K, B), and the same weights, (B,), for every model."""
-        K = len(target)
-        return cls(target, np.arange(K), weight[None, :], np.zeros(K, dtype=np.int64))
-
-
-def step_through(
-    block: Array,
-    G: Array,
-    sight: Sight,
-    axis: ModelAxis,
-    state: SolverState,
-    average_from: Array,
-    models: slice,
-    margins: Array,
-    slopes: Array,
-) -> None:
-    """Take some of the models through the rows of a block, V_B; the state changes in place.
-
-    ``margins`` and ``slopes``, (K, B), are written where they have columns.
-    """
-    coef = state.direction[models]
-    K, B, dtype = len(coef), len(block), block.dtype
-    U = block @ coef.T
-    norm = np.einsum("kd,kd->k", coef, coef).astype(np.float64)
-    averaging = bool((state.steps[models] + B >= average_from[models]).any())
-    a, gained = np.empty((B, K), dtype=dtype), np.empty((B if averaging else 0, K), dtype=dtype)
-    scale, alive, head = (np.empty(K) for _ in range(3))
-    learnt = run_block(
-        G,
-        np.ascontiguousarray(U),
-        norm,
-        sight.target,
-        sight.sort[models],
-        sight.weight,
-        sight.split[models],
-        axis.loss.code,
-        axis.loss.epsilon,
-        axis.loop_lam[models],
-        axis.radius[models],
-        axis.bound[models],
-        axis.eta[models],
-        axis.power,
-        axis.horizon[models],
-        axis.reach,
-        average_from[models],
-        state.intercept[models],
-        state.steps[models],
-        state.weight[models],
-        state.intercept_total[models],
-        state.shrink_due[models],
-        scale,
-        alive,
-        head,
-        a,
-        gained,
-        margins[models],
-        slopes[models],
-    )
-    if len(learnt) < B:
-        block, a, gained = block[learnt], a[learnt], gained[learnt] if averaging else gained
-    if averaging:
-        state.total[models] += head[:, None] * coef + gained.T @ block
-    coef *= (scale * alive)[:, None].astype(dtype)
-    coef += (a * scale.astype(dtype)).T @ block
 
 
 @dataclass(frozen=True, eq=False)

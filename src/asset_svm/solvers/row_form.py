@@ -26,15 +26,23 @@ arrays, scalars and integer codes only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from asset_svm.solvers.state import ModelAxis, SolverState
+
 Array = npt.NDArray[Any]
 FAST = {"reassoc", "contract"}
 """Fused and reordered sums, but NaN and infinity stay what they are."""
+TURN = 512
+"""Rows after which it is the next model's turn. A fit of letter's 26 classes (d = 1018) takes 2.7 s so,
+and 3.9 s where every model goes through 2048 at a time."""
+OverModels = Callable[[Callable[[Array], None]], None]
+"""Has a function called with the numbers of all models, some at a time, by the threads there are."""
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -194,6 +202,73 @@ def run_rows(
             eta_sum += eta
             b_sum += eta * b
     return c, b, j, A, eta_sum, b_sum, travelled
+
+
+def step_rows(
+    V: Array,
+    positions: Array,
+    target: Array,
+    weight: Array,
+    axis: ModelAxis,
+    state: SolverState,
+    average_from: int,
+    over_models: OverModels,
+    margins: Array,
+    slopes: Array,
+) -> None:
+    """Take K models through the rows V[positions]; the state, margins and slopes change in place."""
+    lam = axis.loop_lam
+    travelled = np.zeros(len(lam))
+    n_rows = len(positions)
+    # TURN rows at a time, where there are several models: the next one finds them in a cache.
+    length = n_rows if len(lam) == 1 else TURN
+    turns = [slice(first, min(first + length, n_rows)) for first in range(0, n_rows, length)]
+
+    def run(k: int, turn: slice) -> None:
+        (
+            state.scale[k],
+            state.intercept[k],
+            state.steps[k],
+            state.pending_weight[k],
+            state.weight[k],
+            state.intercept_total[k],
+            way,
+        ) = run_rows(
+            V,
+            positions[turn],
+            target[k, turn],
+            weight[turn],
+            axis.loss.code,
+            axis.loss.epsilon,
+            lam[k],
+            axis.radius[k],
+            axis.bound[k],
+            axis.eta[k],
+            axis.power,
+            axis.horizon[k],
+            axis.reach,
+            average_from,
+            state.direction[k],
+            state.pending[k],
+            state.total[k],
+            state.scale[k],
+            state.intercept[k],
+            state.steps[k],
+            state.pending_weight[k],
+            state.weight[k],
+            state.intercept_total[k],
+            margins[k, turn],
+            slopes[k, turn],
+        )
+        travelled[k] += way
+
+    def go(models: Array) -> None:
+        for turn in turns:
+            for k in models:
+                run(int(k), turn)
+
+    over_models(go)
+    state.shrink_due += travelled
 
 
 @njit(cache=True, nogil=True)

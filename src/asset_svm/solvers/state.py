@@ -189,6 +189,12 @@ class SolverState:
         self.direction *= self.scale[:, None].astype(self.direction.dtype)
         self.scale[:] = 1.0
 
+    def project(self, radius: Array) -> None:
+        """Onto balls of these radii; where scale is 1."""
+        norms = np.sqrt(np.einsum("kd,kd->k", self.direction, self.direction, dtype=np.float64))
+        far = norms > radius
+        self.direction[far] *= (radius[far] / norms[far])[:, None].astype(self.direction.dtype)
+
     def change_basis(self, change: Callable[[Array], Array]) -> None:
         """Put the iterates and the open segment into another basis of feature space."""
         self.unscale()

@@ -24,7 +24,6 @@ from asset_svm.engines.cuda.maps import torch_type
 from asset_svm.engines.cuda.memory import warn_of_smaller_blocks
 from asset_svm.engines.cuda.products import gram_blocks
 from asset_svm.engines.cuda.rows import CHUNK, ChunkedRows
-from asset_svm.exceptions import NonFiniteError
 from asset_svm.solvers import Average, Driver, MappedRows, ModelAxis, SolverState
 
 Array = npt.NDArray[Any]
@@ -114,11 +113,7 @@ class CardDriver(Driver):
         if seen is not None and self.slopes is not None:
             self.slopes.total += seen[0].cpu().numpy()
             self.slopes.visits += seen[1].cpu().numpy()
-        if bad.any() or not self.state.is_finite():
-            raise NonFiniteError(
-                f"The iterates are no longer finite after step {int(self.state.steps.max())}; "
-                "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
-            )
+        self._check_finite(not bad.any())
 
     def _rows_of(self, first: int) -> Array | None:
         stop = min(first + self.chunk_size, self.length)
