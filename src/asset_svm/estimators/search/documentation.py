@@ -10,9 +10,10 @@ Cs : int or list of float, default=10
     Values of C to try; a number spreads so many from 0.01 to 10000, evenly in their logarithms.
 gammas : list of float, "auto" or None, default=None
     Values of gamma to try. "auto": 1/16, 1/4, 1, 4, 16 and 64 times one over the median squared
-    distance of two rows. None: ``gamma`` only. Three or more race where there are 9000 rows or more:
-    all are searched on a part of the rows, the better third on three times as many, at most two on
-    all.
+    distance of two rows, and at most four beyond these, each 4 times the last, as long as the best of
+    a round is the first or last; a warning tells where it still is. None: ``gamma`` only. Three or
+    more race where there are 9000 rows or more: all are searched on a part of the rows, the better
+    third on three times as many, at most two on all.
 cv : int, float, splitter or iterable, default=None
     Folds (None: 5), a fraction of the rows to hold out once, a splitter of sklearn.model_selection, or
     (train, test) indices. Splitters see X and the ``groups`` of fit.
@@ -43,6 +44,9 @@ best_params_ : dict
     C, and gamma and epsilon where they were searched.
 best_score_ : float
     The mean score of the best candidate over the splits.
+best_at_edge_ : dict
+    "smallest" or "largest" for every parameter whose best value is the first or last of those to try:
+    others beyond it may be better. Not where fewer than three were tried, or its neighbour is as good.
 best_index_ : int
 best_estimator_ : estimator
     Trained on all rows; with refit=True. Its ``random_state`` is that of the search, or an integer

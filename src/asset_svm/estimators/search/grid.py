@@ -16,6 +16,10 @@ C_RANGE = (-2.0, 4.0)
 """Powers of 10 between which a number of Cs is spread."""
 AUTO_FACTORS = (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0)
 """Times the median heuristic: what gammas="auto" tries."""
+AUTO_RATIO = 4.0
+"""Of two neighbours of these, and of those beyond them."""
+MOST_BEYOND = 4
+"""Gammas that "auto" tries beyond the ends, where the best is one of them."""
 MEDIAN_ROWS = 500
 """Rows whose distances to each other give the median."""
 
@@ -32,6 +36,11 @@ class Grid:
     def maps(self) -> list[tuple[int, int]]:
         """The numbers (of gamma, of epsilon) of each line of Cs."""
         return list(product(range(len(self.gammas or (0,))), range(len(self.epsilons or (0,)))))
+
+    def beyond(self, *, above: bool) -> float:
+        """The gamma next to the last, or to the first."""
+        assert self.gammas is not None
+        return self.gammas[-1] * AUTO_RATIO if above else self.gammas[0] / AUTO_RATIO
 
     def params(self, line: tuple[int, int]) -> list[dict[str, Any]]:
         """The parameters of the candidates on a line."""

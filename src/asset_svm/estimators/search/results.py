@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,54 @@ class Table:
     n_splits: int
     lines: dict[tuple[int, int], Line] = field(default_factory=dict)
     late: bool = False
+
+    def add_gamma(self, gamma: float) -> int:
+        """Make place for one below or above all others; its number, those above it have one more."""
+        gammas = self.grid.gammas
+        assert gammas is not None and not gammas[0] <= gamma <= gammas[-1]
+        first = int(gamma < gammas[0])
+        self.lines = {(number + first, epsilon): line for (number, epsilon), line in self.lines.items()}
+        self.grid = replace(self.grid, gammas=(gamma, *gammas) if first else (*gammas, gamma))
+        return 0 if first else len(gammas)
+
+    def top(self, gamma: int) -> float:
+        """The best mean score of a gamma, by its number; -inf where it has none."""
+        lines = [line for (number, _), line in self.lines.items() if number == gamma]
+        means = np.concatenate([[-np.inf], *(line.scores.mean(axis=1) for line in lines)])
+        return float(np.max(np.where(np.isnan(means), -np.inf, means)))
+
+    def end(self, numbers: list[int]) -> int | None:
+        """The first or last gamma, where it is the best of those with these numbers; else None.
+
+        Scores that do not change from there to its neighbour point nowhere.
+        """
+        best, last = max(numbers, key=self.top), len(self.grid.gammas or (0,)) - 1
+        if best not in (0, last) or last == 0 or self.top(best) == -np.inf:
+            return None
+        beside = 1 if best == 0 else last - 1
+        return None if beside in numbers and self.top(best) == self.top(beside) else best
+
+    def edges(self) -> dict[str, str]:
+        """The parameters whose best value is the "smallest" or "largest" of those to try, and which.
+
+        Not where fewer than three have a score, where the value beside it does as well, nor at 0.
+        """
+        grid, found = self.grid, {}
+        named = {"gamma": grid.gammas, "epsilon": grid.epsilons, "C": tuple(grid.Cs.tolist())}
+        axes = [(name, values or (0.0,)) for name, values in named.items()]
+        shape = [len(values) for _, values in axes]
+        means, rounds = self.means().reshape(shape), self.rounds().reshape(shape)
+        best = tuple(int(place) for place in np.unravel_index(self.best_index(), shape))
+        for axis, (name, values) in enumerate(axes):
+            place, last = best[axis], len(values) - 1
+            others = tuple(other for other in range(len(axes)) if other != axis)
+            scored = int(np.isfinite(means).any(axis=others).sum())
+            if scored < 3 or place not in (0, last) or values[place] == 0.0:
+                continue
+            beside = (*best[:axis], 1 if place == 0 else last - 1, *best[axis + 1 :])
+            if rounds[beside] < rounds[best] or means[beside] < means[best]:
+                found[name] = "smallest" if place == 0 else "largest"
+        return found
 
     def means(self) -> np.ndarray:
         """Mean score of every candidate; NaN where it has none."""
@@ -78,13 +126,7 @@ class Table:
 
     def best_gammas(self, numbers: list[int], count: int) -> list[int]:
         """So many of these gammas: those whose best candidates have the highest scores."""
-        top: dict[int, float] = {}
-        for (gamma, _), line in self.lines.items():
-            means = line.scores.mean(axis=1)
-            best = float(np.max(np.where(np.isnan(means), -np.inf, means)))
-            top[gamma] = max(top.get(gamma, -np.inf), best)
-        ordered = sorted(numbers, key=lambda gamma: -top.get(gamma, -np.inf))
-        return sorted(ordered[:count])
+        return sorted(sorted(numbers, key=lambda gamma: -self.top(gamma))[:count])
 
     def cv_results(self) -> dict[str, Any]:
         """As in GridSearchCV, with ``n_resources`` (rows) and ``iter`` (round) as in the halving ones.

@@ -20,7 +20,7 @@ from asset_svm.estimators.monitor import logger
 from asset_svm.estimators.parameters import is_integer
 from asset_svm.estimators.rows import Rows
 from asset_svm.estimators.search.cells import CellSearch, grow_cells, some_cells
-from asset_svm.estimators.search.grid import Grid
+from asset_svm.estimators.search.grid import MOST_BEYOND, Grid
 from asset_svm.estimators.search.maps import Found, MapSearch
 from asset_svm.estimators.search.progress import SearchProgress, Watch
 from asset_svm.estimators.search.race import Round, rounds
@@ -66,7 +66,7 @@ class SearchRun:
         watch: Watch | None,
     ):
         self.owner, self.learner, self.splits = owner, learner, splits
-        self.grid, self.scorer, self.seed = grid, scorer, seed
+        self.scorer, self.seed = scorer, seed
         self.begun, self.deadline, self.watch = begun, deadline, watch
         self.cells: list[np.ndarray] | None = None
         self.as_given = False
@@ -77,23 +77,29 @@ class SearchRun:
             self.rows = replace(rows, X=in_single(on_host(rows.X)))
             self.cells = grow_cells(self.rows.X, owner.n_cells, seed)
         self.table = Table(grid, len(splits))
-        self.done = self.total = 0
+        self.done = self.total = self.beyond = 0
         self.stopped = False
         self.kept: tuple[int, DrawnMap] | None = None
 
+    @property
+    def grid(self) -> Grid:
+        """The candidates, with gammas that came to them on the way."""
+        return self.table.grid
+
+    @property
+    def ended(self) -> bool:
+        """Whether the search was cut short."""
+        return self.stopped or self.table.late
+
     def search(self) -> Table:
         """Search, until the time is up."""
-        gammas: list[Any]
+        fixed: Any = None
         if self.grid.gammas is None:
             # "scale" is that of all rows, in every round and split.
-            kernel = resolve_kernel(self.learner, self.rows.X, self.rows.uneven)
-            gammas = [kernel.gamma]
-        else:
-            gammas = list(self.grid.gammas)
-        plan = self._plan(len(gammas))
-        epsilons = len(self.grid.epsilons or (0,))
-        self.total = epsilons * sum(part.count for part in plan)
-        left = list(range(len(gammas)))
+            fixed = resolve_kernel(self.learner, self.rows.X, self.rows.uneven).gamma
+        left = list(range(len(self.grid.gammas or (fixed,))))
+        plan = self._plan(len(left))
+        self.total = len(self.grid.epsilons or (0,)) * sum(part.count for part in plan)
         for number, part in enumerate(plan):
             if number > 0:
                 left = self.table.best_gammas(left, part.count)
@@ -101,7 +107,9 @@ class SearchRun:
             for gamma in left:
                 if self.done and self._ends():
                     return self.table
-                self._gamma(search, gamma, gammas[gamma], number)
+                self._gamma(search, gamma, (self.grid.gammas or (fixed,))[gamma], number)
+            if isinstance(self.owner.gammas, str):
+                left = self._go_beyond(search, left, number)
         return self.table
 
     def take_drawn(self) -> DrawnMap | None:
@@ -151,7 +159,26 @@ class SearchRun:
     def _ends(self) -> bool:
         """Whether no other map is searched: asked to stop, or without time for it."""
         self.table.late |= time.perf_counter() > self.deadline
-        return self.stopped or self.table.late
+        return self.ended
+
+    def _go_beyond(
+        self, search: MapSearch | CellSearch, left: list[int], round_number: int
+    ) -> list[int]:
+        """Try gammas beyond the first or last while it is the best of the round; all of the round."""
+        while (end := self.table.end(left)) is not None and self.beyond < MOST_BEYOND:
+            if self.stopped or time.perf_counter() > self.deadline:
+                break
+            gamma = self.grid.beyond(above=end > 0)
+            new = self.table.add_gamma(gamma)
+            if new == 0:
+                left = [number + 1 for number in left]
+                if self.kept is not None:
+                    self.kept = self.kept[0] + 1, self.kept[1]
+            left = sorted([*left, new])
+            self.beyond += 1
+            self.total += len(self.grid.epsilons or (0,))
+            self._gamma(search, new, gamma, round_number)
+        return left
 
     def _gamma(
         self, search: MapSearch | CellSearch, number: int, gamma: float, round_number: int
