@@ -325,3 +325,29 @@ def test_the_pilot_finds_the_valley_below_a_plateau(C, seed, max_iter):
     grid = [AssetClassifier(step_scale=c, **common).fit(X, y).objective_ for c in (0.1, 0.01, 0.001)]
     assert ours <= 1.02 * min(grid)
     assert max(grid) > 1.03 * min(grid)  # the choice matters here
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("C", [1e-2, 1e2, 1e6])
+@pytest.mark.parametrize("gamma", [0.008, 0.125, 2.0])
+def test_it_is_as_good_as_the_row_form_for_any_C_and_gamma(gamma, C, seed, monkeypatch):
+    """It is worse where nearly all steps are truncated: the pilot must not take such long ones."""
+    X, y, _ = blobs(np.random.default_rng(seed))
+    model = AssetClassifier(n_components=300, gamma=gamma, C=C, max_iter=2, random_state=seed)
+    opened = recorded(monkeypatch)
+    led = model.fit(X, y > 0).objective_
+    if gamma == 0.125:
+        assert opened[-1].led
+    monkeypatch.setattr(tasks, "FEWEST_LED", 10**9)
+    assert led <= 1.05 * model.fit(X, y > 0).objective_
+
+
+@pytest.mark.parametrize("few", [1, 10**9])
+def test_steps_do_not_grow_with_C_where_the_regulariser_plays_no_part(few, monkeypatch):
+    """Multipliers of D_X = 1 / sqrt(lam) must fall with it."""
+    monkeypatch.setattr(tasks, "FEWEST_LED", few)
+    X, y, gamma = blobs(np.random.default_rng(0))
+    common = dict(n_components=300, gamma=gamma, max_iter=2, random_state=0, fit_intercept=False)
+    large, larger = (AssetClassifier(C=C, **common).fit(X, y > 0) for C in (1e6, 1e12))
+    assert larger.objective_ == pytest.approx(large.objective_, rel=0.02)
+    assert larger.step_scale_ == pytest.approx(large.step_scale_ / 1000, rel=0.2)
