@@ -32,7 +32,7 @@ from numba import njit
 
 from asset_svm.numerics.elementwise import gaussian_values
 from asset_svm.numerics.padding import padded_columns, padded_width
-from asset_svm.numerics.products import csr_times, nonzeros_times
+from asset_svm.numerics.products import FEW_NONZEROS, csr_times, nonzeros_times
 from asset_svm.numerics.rows import moved_columns, moved_rows
 
 Array = npt.NDArray[Any]
@@ -45,8 +45,6 @@ NAMES = (*WITH_GAMMA, "linear")
 DENSE_LANDMARK_BYTES = 1 << 30
 FEW_COLUMNS = 0.97
 """A product with fewer of the columns than this pays for choosing them while rows are moved."""
-FEW_NONZEROS = 0.3
-"""The share of nonzeros up to which skipping the others is faster than a matrix product."""
 FEWEST_LANDMARKS = 128
 """With fewer, finding the nonzeros costs what they save."""
 SMALL = 0.1
