@@ -511,3 +511,12 @@ def test_the_kernel_matrix_of_a_large_cell_has_every_pair_once_and_both_ways(
     K = problem.kernel_matrix(chosen, threads)
     np.testing.assert_allclose(K, rbf_kernel(X[chosen], gamma=0.3), atol=1e-12)
     np.testing.assert_allclose(K, K.T, atol=1e-15)
+
+
+def test_a_kernel_of_the_users_own_is_asked_for_every_pair(monkeypatch):
+    monkeypatch.setattr(cells_engine, "BLOCK", 8)
+    monkeypatch.setattr(cells_engine, "GROUP", 16)
+    X = np.arange(40.0)[:, None]
+    lopsided = Kernel(lambda A, B: A - 2.0 * B.T)
+    problem = CellProblem(lopsided, X, None, Hinge(), np.ones(40), 1.0, True)
+    np.testing.assert_array_equal(problem.kernel_matrix(np.arange(40)), X - 2.0 * X.T)
