@@ -39,6 +39,12 @@ class Loss(Protocol):
     def kink(self, y: Array, f: Array) -> tuple[Array, Array]:
         """(side, t): the loss is max(t, 0), and t falls by ``side`` times what f gains."""
 
+    def corners(self, y: Array, g: Array) -> tuple[Array, Array]:
+        """Where loss(y, g + b) bends as b grows, (corners, rows), and its slope before the first.
+
+        At every corner the slope grows by 1.
+        """
+
     def radius(self, lam: float, y_max: float) -> float:
         """R such that every solution of (PL) has |coef| <= R."""
 
@@ -68,6 +74,10 @@ class Hinge:
     def kink(self, y: Array, f: Array) -> tuple[Array, Array]:
         """(y, 1 - y f)."""
         return y, 1.0 - y * f
+
+    def corners(self, y: Array, g: Array) -> tuple[Array, Array]:
+        """b = y - g; before it the slope is -1 for y = 1, else 0."""
+        return (y - g)[None], -(y > 0.0).astype(np.float64)
 
     def radius(self, lam: float, y_max: float) -> float:
         """1 / sqrt(lam), by strong duality."""
@@ -101,6 +111,10 @@ class EpsilonInsensitive:
         """(sign(y - f), |y - f| - epsilon): the kink on the side where f is."""
         side = np.where(y >= f, 1.0, -1.0)
         return side, side * (y - f) - self.epsilon
+
+    def corners(self, y: Array, g: Array) -> tuple[Array, Array]:
+        """b = y - g -+ epsilon; before the first the slope is -1."""
+        return np.stack([y - g - self.epsilon, y - g + self.epsilon]), np.full(len(y), -1.0)
 
     def radius(self, lam: float, y_max: float) -> float:
         """sqrt(2 (y_max - epsilon) / lam) (Theorem 1); 0 in the trivial case epsilon >= y_max."""

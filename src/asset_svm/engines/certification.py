@@ -14,12 +14,21 @@ import numpy.typing as npt
 
 from asset_svm.dual import tight_bound
 from asset_svm.engines.task import Recipe, TrainingRows
-from asset_svm.problem import Certificate, CertificateSums, RowProducts, certificate_sums, certify
+from asset_svm.problem import (
+    Certificate,
+    CertificateSums,
+    RowProducts,
+    best_intercept,
+    certificate_sums,
+    certify,
+)
 from asset_svm.solvers.driver import Slopes
 
 Array = npt.NDArray[Any]
 RATE = 5e9
 """Operations a second, for the estimate of what the tight bound takes."""
+SETTLING = 1 << 22
+"""Margins, of all models together, that intercepts are settled by."""
 UNASKED = 0.2
 """Seconds below which it is computed unasked."""
 
@@ -28,6 +37,27 @@ def tight_seconds(rows: TrainingRows, recipe: Recipe) -> float:
     """About how long the tight bound takes: some 100 m d + 60 d^3 operations a model."""
     d, m = rows.mapped.dimension, rows.order.n_rows
     return len(recipe.lam) * (100.0 * m * d + 60.0 * d**3) / RATE
+
+
+def settle_intercept(
+    rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """The model with the best intercept for its coef, on these rows, or on a sample of very many.
+
+    Steps leave the intercept where it happened to be among those that are about as good: which rows
+    lie on which side of it can hang on that, where decisions hardly differ. The paper's steps are
+    left as they are, and so is a problem without an intercept, or with a bound of the user's.
+    """
+    if recipe.step != "metric" or not recipe.free_intercept or recipe.intercept_bound is not None:
+        return model
+    coef, intercept = model[0].astype(np.float64), model[1].copy()
+    rows = rows.some(max(SETTLING // len(coef), 1), recipe.seed)
+    index = np.arange(rows.order.n_rows)
+    margins = np.concatenate([rows.mapped.open(part).margins(coef) for part in rows.indices()], axis=1)
+    targets = rows.targets.block(index)
+    for k in range(len(coef)):
+        intercept[k] = best_intercept(recipe.loss, targets[k], margins[k], rows.weight)
+    return model[0], intercept
 
 
 def row_sums(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.engines.certification import certify_rows, tight_seconds
+from asset_svm.engines.certification import certify_rows, settle_intercept, tight_seconds
 from asset_svm.engines.gradients import GradientSample
 from asset_svm.engines.task import Engine, Recipe, Solution, Stopping, TrainingRows
 from asset_svm.exceptions import NonFiniteError
@@ -94,9 +94,9 @@ def train(
         certificate = run.go()
         driver.settle()
         chosen = stopping.chosen() if stopping.chosen is not None else None
-        coef, intercept = chosen or driver.model()
         if certificate is None or chosen is not None:
-            certificate = run.certify((coef, intercept))
+            certificate = run.certify(chosen or driver.model(), settle=chosen is None)
+        coef, intercept = run.certified
     if rows.metric is not None:
         coef = rows.metric.apply(coef)
     check_finite(coef, intercept, certificate)
@@ -135,6 +135,7 @@ class _Epochs:
         self.done, self.timed_out = 0, False
         self.history: list[dict[str, Any]] = []
         self.begun = time.perf_counter()
+        self.certified: tuple[Array, Array]
 
     def go(self) -> Certificate | None:
         """Run; returns the certificate of the last model, if it was needed on the way."""
@@ -186,11 +187,15 @@ class _Epochs:
             return False
         return bool(certificate.dual_gap.sum() <= tol * certificate.objective.sum())
 
-    def certify(self, model: tuple[Array, Array]) -> Certificate:
+    def certify(self, model: tuple[Array, Array], *, settle: bool = True) -> Certificate:
         """The certificate; the tight one where ``tol`` needs it and it costs no more than the run.
 
-        When the time is up, on as many rows only as were visited.
+        It is that of ``certified``, the model with its intercept settled. When the time is up, on as
+        many rows only as were visited.
         """
+        if settle and not self.timed_out:
+            model = settle_intercept(self.rows, self.recipe, model)
+        self.certified = model
         slopes, rows = self.driver.slopes, self.rows
         if self.timed_out and self.driver.position < rows.order.n_rows:
             rows = rows.some(max(self.driver.position, 1000), self.recipe.seed)

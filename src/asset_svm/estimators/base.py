@@ -128,6 +128,16 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
     def _step(self) -> StepKind:
         return "metric" if self.step == "auto" else self.step
 
+    @property
+    def _centred(self) -> bool:
+        """Whether the mean is taken off features.
+
+        Not with the paper's steps, which are those of the paper's map, nor where the intercept has a
+        bound of the user's: it is meant for features as they are.
+        """
+        free = self._free_intercept and self.intercept_bound is None
+        return self._step == "metric" and free
+
     def _engine(self, X) -> Engine:
         """Who does the work on these rows."""
         if self._on_card(X):
@@ -178,7 +188,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             count = n_components if self.n_components == "auto" else self.n_components
             if self.approximation == "fourier":
                 count = resolve_components(count, X.shape[0], X.dtype.itemsize)
-                return draw_fourier(self, X, weight, rng, count)
+                return draw_fourier(self, X, weight, rng, count, centred=self._centred)
             what = "rows of the first batch" if batch else "rows of X"
             count = resolve_landmarks(self, X, weight, count, what)
             by_margin = isinstance(self.landmarks, str) and self.landmarks == "margin"
@@ -188,9 +198,16 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
                     'example "rpcholesky".'
                 )
             sampler = margin(count) if by_margin else sampler_of(self.landmarks)
-            eigenbasis = self._step == "metric"
             return draw_nystroem(
-                self, X, weight, rng, count, sampler, eigenbasis=eigenbasis, features=engine.nystroem
+                self,
+                X,
+                weight,
+                rng,
+                count,
+                sampler,
+                eigenbasis=self._step == "metric",
+                centred=self._centred,
+                features=engine.nystroem,
             )
         given = self.approximation
         if isinstance(given, FrozenEstimator):
@@ -210,7 +227,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
     def _map_key(self) -> tuple[Any, ...]:
         """The parameters that the map depends on."""
         names = ["kernel", "gamma", "degree", "coef0", "approximation", "n_components", "fourier"]
-        names += ["rank", "rank_threshold", "rank_rule", "_step"]
+        names += ["rank", "rank_threshold", "rank_rule", "_step", "_centred"]
         # Arrays have no equality of their own.
         return (*(getattr(self, name) for name in names), joblib.hash(self.landmarks))
 
@@ -307,19 +324,29 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
 
 def public_parts(coef, intercept, phi: FeatureMap, encoded: Encoded) -> dict[str, Any]:
     """The attributes that make a model predict."""
-    intercept = np.asarray(intercept, dtype=np.float64) + encoded.offset
-    weights = phi.decision_weights(coef)
+    decision = decision_of(coef, intercept, phi, encoded)
     parts = {
         "coef_": np.asarray(coef, dtype=np.float64),
-        "intercept_": intercept,
+        "intercept_": decision.intercept,
         "feature_map_": phi,
         "n_components_": phi.dimension,
-        "_decision": Decision(phi, weights, intercept),
+        "_decision": decision,
     }
     if isinstance(phi, NystroemFeatures):
-        parts["dual_coef_"] = weights
+        parts["dual_coef_"] = decision.weights
         parts["components_"] = phi.components
         parts["component_indices_"] = phi.indices
         parts["approximation_error_"] = phi.trace_error
         parts["gamma_"] = phi.kernel.gamma
     return parts
+
+
+def decision_of(coef, intercept, phi: FeatureMap, encoded: Encoded) -> Decision:
+    """The decision function of phi(x).coef + intercept, from the plain values of the map's basis."""
+    intercept = np.asarray(intercept, dtype=np.float64) + encoded.offset - phi.drift(coef)
+    return Decision(phi.plain, phi.decision_weights(coef), intercept)
+
+
+def inner_intercept(estimator: Any, phi: FeatureMap, offset: float) -> np.ndarray:
+    """The intercepts of a model as training sees them: beside phi(x).coef, for targets less offset."""
+    return estimator.intercept_ - offset + phi.drift(estimator.coef_)

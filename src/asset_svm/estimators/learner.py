@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from asset_svm.data import GivenOrder
 from asset_svm.engines.certification import certify_rows
 from asset_svm.engines.task import Engine, TrainingRows
-from asset_svm.estimators.base import AssetEstimator, Encoded
+from asset_svm.estimators.base import AssetEstimator, Encoded, inner_intercept
 from asset_svm.estimators.batch import fit_batch, warn_of_excess, warn_of_gap
 from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.estimators.cells.fit import fit_cells, warn_of_cells
@@ -194,7 +194,7 @@ class Learner(AssetEstimator):
         )
         recipe = self._recipe(encoded.loss, self.lam_, encoded.targets.n_models, 0)
         coef = self.coef_ if metric is None else metric.invert(self.coef_)
-        model = (coef, self.intercept_ - encoded.offset)
+        model = (coef, inner_intercept(self, phi, encoded.offset))
         certificate = certify_rows(training, recipe, model, tight=True)
         return float(certificate.objective.sum()), float(certificate.dual_gap.sum())
 

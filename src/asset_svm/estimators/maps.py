@@ -18,6 +18,8 @@ from asset_svm.kernels import Kernel, scale_gamma
 
 DEFAULT_COMPONENTS = 2048
 FOURIER_KINDS = (*DRAWS, "hadamard")
+CENTRE_SAMPLE = 1024
+"""Rows whose mean Fourier features are centred by."""
 LARGEST_EIGENBASIS = 2048
 """Landmarks up to which the eigendecomposition of their kernel matrix is cheap beside the map."""
 
@@ -72,6 +74,7 @@ def draw_nystroem(
     sampler: Sampler,
     *,
     eigenbasis: bool = False,
+    centred: bool = False,
     features: type[NystroemFeatures] = NystroemFeatures,
 ) -> NystroemFeatures:
     """Landmarks for the rows of X, and their factor; in an eigenbasis where asked and not dear."""
@@ -90,17 +93,30 @@ def draw_nystroem(
         threshold=estimator.rank_threshold,
         rule=estimator.rank_rule,
         basis="eigen" if eigenbasis and count <= LARGEST_EIGENBASIS else "auto",
+        centred=centred,
     )
 
 
 def draw_fourier(
-    estimator: Any, X: Any, weight: np.ndarray | None, rng: np.random.Generator, count: int
+    estimator: Any,
+    X: Any,
+    weight: np.ndarray | None,
+    rng: np.random.Generator,
+    count: int,
+    *,
+    centred: bool = False,
 ) -> CosineFeatures:
     """Frequencies of the kind that ``fourier`` names."""
     kernel, n = resolve_kernel(estimator, X, weight), X.shape[1]
+    phi: CosineFeatures
     if estimator.fourier == "hadamard":
-        return HadamardFeatures.sample(kernel, n, count, rng)
-    return FourierFeatures.sample(kernel, n, count, rng, estimator.fourier)
+        phi = HadamardFeatures.sample(kernel, n, count, rng)
+    else:
+        phi = FourierFeatures.sample(kernel, n, count, rng, estimator.fourier)
+    if not centred:
+        return phi
+    chosen = np.sort(rng.choice(X.shape[0], min(CENTRE_SAMPLE, X.shape[0]), replace=False))
+    return phi.centred(on_host(X[chosen]))
 
 
 def check_rank(estimator: Any) -> None:

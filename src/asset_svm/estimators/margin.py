@@ -38,6 +38,7 @@ def margin_sampler(
         min(FIRST_COMPONENTS, len(some.y)),
         uniform_landmarks,
         eigenbasis=learner._step == "metric",
+        centred=learner._centred,
         features=engine.nystroem,
     )
     first = trial(learner, engine, phi, some, part, learner._lam(rows), seed)

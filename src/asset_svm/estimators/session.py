@@ -6,7 +6,7 @@ from typing import Any
 
 from asset_svm.engines.online import OnlineSession
 from asset_svm.engines.task import Recipe, Solution
-from asset_svm.estimators.base import Encoded
+from asset_svm.estimators.base import Encoded, inner_intercept
 from asset_svm.estimators.device import row_type
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.solvers import SolverState
@@ -70,7 +70,7 @@ def warm_parts(
         return None, None, None
     if learner._fitted_labels != encoded.labels:
         return None, None, None
-    coef, intercept = learner.coef_, learner.intercept_ - encoded.offset
+    coef, intercept = learner.coef_, inner_intercept(learner, session.phi, encoded.offset)
     # Steps that decay over this run count from its beginning; the paper's go on counting.
     steps = session.state.steps if session.metric is None else 0
     state = _state_at(coef, intercept, session.metric, row_type(X), steps)

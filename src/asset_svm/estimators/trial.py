@@ -10,7 +10,7 @@ import numpy as np
 
 from asset_svm.engines.task import Engine, Stopping, TrainingRows
 from asset_svm.engines.training import train
-from asset_svm.estimators.decision import Decision
+from asset_svm.estimators.base import decision_of
 from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.epochs import Epochs
 from asset_svm.features import FeatureMap
@@ -38,8 +38,7 @@ def trial(
         drawn.metric,
     )
     solution = train(engine, recipe, training, Stopping(epochs))
-    weights, intercept = phi.decision_weights(solution.coef), solution.intercept + encoded.offset
-    return partial(Decision(phi, weights, intercept).by, engine)
+    return partial(decision_of(solution.coef, solution.intercept, phi, encoded).by, engine)
 
 
 def some_of(rows: Any, count: int, rng: np.random.Generator) -> np.ndarray:

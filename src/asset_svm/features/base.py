@@ -5,6 +5,9 @@ each prepared for rows of a type: the basis, s kernel values (Nystroem) or phi i
 a linear map from there to the features, phi(x) = lift(basis(x)). Its transpose takes coefficients of
 the features to weights of the basis, phi(x).coef = basis(x).lower(coef): a decision needs no lift,
 which for the Nystroem map is most of the work. ``decision_weights`` is ``lower`` in float64.
+
+Where an intercept is free a map may be centred: its basis values are those of ``plain`` less a constant
+vector, and intercepts b of phi(x).coef + b are those of plain decisions plus ``drift(coef)``.
 """
 
 from __future__ import annotations
@@ -72,8 +75,26 @@ class FeatureMap(Evaluable, Protocol):
     def decision_weights(self, coef: Array) -> Array:
         """(K, d) coefficients of phi to (K, s) weights of the basis."""
 
+    @property
+    def plain(self) -> Any:
+        """What decisions are made of: the basis without a centre, by its ``basis(dtype)``."""
+
+    def drift(self, coef: Array) -> Array:
+        """By how much plain(x).decision_weights(coef) is more than phi(x).coef, (K,)."""
+
     def __call__(self, X: Matrix) -> Array:
         """phi(X), in the type of X."""
+
+
+def centred_values(values: Callable[[Matrix], Array], centre: Array) -> Callable[[Matrix], Array]:
+    """The function of a block of rows, less ``centre``."""
+
+    def less(X: Matrix) -> Array:
+        found = values(X)
+        found -= centre
+        return found
+
+    return less
 
 
 def evaluator(phi: Evaluable, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:

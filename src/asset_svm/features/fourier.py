@@ -7,14 +7,14 @@ Convention: there are f <= d frequencies, and feature j has the frequency j mod 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from asset_svm.features.base import map_in_blocks
+from asset_svm.features.base import centred_values, map_in_blocks
 from asset_svm.features.frequencies import DRAWS, TURN
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, MetricFeatures
 from asset_svm.kernels import Kernel
@@ -34,9 +34,16 @@ class CosineFeatures:
     ----------
     phases : array of shape (d,), float64
         omega.
+    centre : array of shape (d,) or None
+        Taken off every phi(x), where an intercept is free: the mean over a sample of rows.
     """
 
     phases: Array
+    centre: Array | None = field(default=None, kw_only=True)
+
+    def centred(self, X: Matrix) -> Self:
+        """The map less its mean over these rows."""
+        return replace(self, centre=self(X).mean(axis=0, dtype=np.float64))
 
     @property
     def n_features_in(self) -> int:
@@ -64,6 +71,8 @@ class CosineFeatures:
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """x -> phi(x)."""
+        if self.centre is not None:
+            return centred_values(self.plain.basis(dtype), self.centre.astype(dtype))
         turns, phases, f = self.turns(dtype), self.phases / TURN, self.n_frequencies
         amplitude, d = float(np.sqrt(2.0 / self.dimension)), self.dimension
 
@@ -108,6 +117,17 @@ class CosineFeatures:
     def decision_weights(self, coef: Array) -> Array:
         """The coefficients of phi themselves."""
         return np.asarray(coef, dtype=np.float64)
+
+    @property
+    def plain(self) -> Self:
+        """The map without its centre."""
+        return self if self.centre is None else replace(self, centre=None)
+
+    def drift(self, coef: Array) -> Array:
+        """centre.coef of K models."""
+        if self.centre is None:
+            return np.zeros(len(coef))
+        return np.asarray(self.decision_weights(coef) @ self.centre)
 
     def __call__(self, X: Matrix) -> Array:
         """phi(X), in the type of X."""

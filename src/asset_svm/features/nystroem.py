@@ -7,15 +7,23 @@
 Where nothing is cut, any P with P P^T = K_SS^(-1) gives the same (PL) up to a rotation, and
 P = L^(-T) of the Cholesky factor K_SS = L L^T costs a twentieth of the eigendecomposition.
 
+A centred map takes the mean c = (1/s) sum_j k(z_j, S) off the kernel values, phi(x) = (k(x, S) - c) P,
+and has the eigenvectors of the centred K_SS: with a free intercept the problem is the same, and steps
+see how rows differ instead of what they have in common, which is nearly all of them where the kernel
+is flat or the columns of a linear one lie far from 0. (What is lost is the one direction along which
+all landmarks are alike, as the intercept is; the Cholesky route keeps it.)
+
 Conventions: K_SS and its factor are always float64. The default threshold follows the type of the
 rows: noise below it would be multiplied by D^(-1/2) until rows have |v|^2 far above k(x, x). That
-bound is checked on a sample, and the threshold raised tenfold until it holds.
+bound is checked on a sample, and the threshold raised tenfold until it holds. Centred kernel values are
+as noisy as they were before: eigenvalues must also exceed the machine precision of the rows times
+|K_SS|.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +31,7 @@ import numpy.typing as npt
 import scipy.linalg as la
 
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.features.base import evaluator, map_in_blocks
+from asset_svm.features.base import centred_values, evaluator, map_in_blocks
 from asset_svm.features.diagnostics import trace_error
 from asset_svm.features.landmarks import Sampler, uniform_landmarks
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, MetricFeatures
@@ -37,6 +45,8 @@ RankRule = Literal["relative", "absolute"]
 Basis = Literal["auto", "eigen", "cholesky"]
 
 NORM_TOLERANCE = 1e-3
+ROUNDING = 16.0
+"""Times k(x, x) and the machine precision: what centring a kernel value may be off by."""
 CHECK_ROWS = 256
 
 
@@ -68,7 +78,7 @@ class KernelBasis:
 
 @dataclass(frozen=True, eq=False)
 class NystroemFeatures(KernelBasis):
-    """phi(x) = k(x, components) projection.
+    """phi(x) = (k(x, components) - centre) projection.
 
     Parameters
     ----------
@@ -83,7 +93,9 @@ class NystroemFeatures(KernelBasis):
     threshold : float
         The eigenvalue threshold that was applied, relative or absolute as asked.
     trace_error : float or None
-        Of the kernel approximation, on a sample of the rows that the map was drawn for.
+        Of the (centred) kernel approximation, on a sample of the rows that the map was drawn for.
+    centre : array of shape (s,) or None
+        What is taken off kernel values.
     """
 
     projection: Array
@@ -91,6 +103,7 @@ class NystroemFeatures(KernelBasis):
     eigenvalues: Array | None = None
     threshold: float = 0.0
     trace_error: float | None = None
+    centre: Array | None = field(default=None, kw_only=True)
 
     @classmethod
     def sample(
@@ -115,7 +128,7 @@ class NystroemFeatures(KernelBasis):
     @classmethod
     def measured(cls, features: NystroemFeatures, probe: Matrix) -> NystroemFeatures:
         """The map with its trace error on these rows."""
-        return replace(features, trace_error=trace_error(features, features.kernel, probe))
+        return replace(features, trace_error=trace_error(features, features.own_squares, probe))
 
     @classmethod
     def from_landmarks(
@@ -130,6 +143,7 @@ class NystroemFeatures(KernelBasis):
         basis: Basis = "auto",
         indices: Array | None = None,
         probe: Matrix | None = None,
+        centred: bool = False,
     ) -> NystroemFeatures:
         """Factor K_SS of given landmarks.
 
@@ -145,6 +159,8 @@ class NystroemFeatures(KernelBasis):
             "auto" takes the Cholesky factor where it is certain that nothing is cut.
         probe : matrix, optional
             Rows on which |phi(x)|^2 <= k(x, x) is checked (relative rule only).
+        centred : bool
+            Whether the mean of the landmarks is taken off; of one landmark nothing would be left.
         """
         dtype = np.dtype(dtype or components.dtype)
         gram = kernel(components, components)
@@ -156,31 +172,36 @@ class NystroemFeatures(KernelBasis):
             )
         floor = default_threshold(dtype) if rule == "relative" else 0.0
         used = max(floor, threshold or 0.0)
+        centre = gram.mean(axis=0) if centred and len(gram) > 1 else None
         if rank is None and rule == "relative" and basis != "eigen":
             factor = _inverse_cholesky(gram, used)
             if factor is not None:
-                return cls(kernel, components, factor, indices, None, used)
+                return cls(kernel, components, factor, indices, None, used, centre=centre)
         if basis == "cholesky":
             raise ValueError(
                 'basis="cholesky" needs a kernel matrix from which nothing is cut; use basis="auto".'
             )
+        noise = 0.0
+        if centre is not None:
+            noise = float(np.finfo(dtype).eps) * float(np.abs(gram).sum(axis=0).max())
+            gram = gram - centre - centre[:, None] + centre.mean()
         with few_threads(len(gram)):
             values, vectors = la.eigh(gram, driver="evd", check_finite=False)
         values, vectors = values[::-1], vectors[:, ::-1]
-        if not gram.any():  # every landmark is 0, and so is every feature
-            return cls(kernel, components, np.zeros((len(gram), 1)), indices, np.ones(1), used)
+        if np.abs(values).max() <= noise:  # every landmark is 0, or all are alike: so is every feature
+            nothing = np.zeros((len(gram), 1))
+            return cls(kernel, components, nothing, indices, np.ones(1), used, centre=centre)
         if values[0] <= default_threshold(np.float64) * np.abs(values).max():
             raise ValueError(
                 "The kernel matrix of the landmarks has no positive eigenvalue; the kernel is zero "
                 "or negative on this data: choose another kernel, gamma or coef0."
             )
         while True:
-            level = used * values[0] if rule == "relative" else used
+            level = max(used * values[0], noise) if rule == "relative" else used
             d = int(np.count_nonzero((values >= level) & (values > 0.0)))
             d = max(1, min(d, rank or d))
-            features = cls(
-                kernel, components, vectors[:, :d] / np.sqrt(values[:d]), indices, values[:d], used
-            )
+            projection = vectors[:, :d] / np.sqrt(values[:d])
+            features = cls(kernel, components, projection, indices, values[:d], used, centre=centre)
             if rule == "absolute" or probe is None or d == 1 or features._norms_hold(probe, dtype):
                 return features
             used *= 10.0
@@ -189,9 +210,35 @@ class NystroemFeatures(KernelBasis):
         """|phi(x)|^2 <= k(x, x) (1 + 1e-3), which positive semidefinite kernels guarantee."""
         if not self.kernel.positive_definite:
             return True
-        limit = self.kernel.diagonal(probe) * (1.0 + NORM_TOLERANCE)
+        rounding = ROUNDING * float(np.finfo(dtype).eps) * self.kernel.diagonal(probe)
+        limit = self.own_squares(probe) * (1.0 + NORM_TOLERANCE) + rounding
         v = evaluator(self, dtype)(probe).astype(np.float64)
         return bool((np.einsum("ij,ij->i", v, v) <= limit).all())
+
+    def own_squares(self, X: Matrix) -> Array:
+        """k(x, x) of every row, of the centred kernel where the map is centred, in float64."""
+        squares = self.kernel.diagonal(X)
+        if self.centre is None:
+            return squares
+        return squares - 2.0 * self.kernel(X, self.components).mean(axis=1) + self.centre.mean()
+
+    def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
+        """k(x, S) - centre."""
+        values = super().basis(dtype)
+        if self.centre is None:
+            return values
+        return centred_values(values, self.centre.astype(dtype))
+
+    @property
+    def plain(self) -> KernelBasis:
+        """The kernel values that decisions are made of."""
+        return self if self.centre is None else KernelBasis(self.kernel, self.components)
+
+    def drift(self, coef: Array) -> Array:
+        """centre.P coef of K models: how much less phi(x).coef is than k(x, S).decision_weights."""
+        if self.centre is None:
+            return np.zeros(len(coef))
+        return np.asarray(self.decision_weights(coef) @ self.centre)
 
     @classmethod
     def own_sampler(cls, sampler: Sampler, X: Matrix) -> Sampler:
@@ -265,7 +312,13 @@ class NystroemFeatures(KernelBasis):
             Positions among the landmarks.
         weights : array of shape (K, d)
         """
-        rows = self.kernel(self.components, self.components) @ self.projection
+        gram = self.kernel(self.components, self.components)
+        if self.centre is not None:  # a centred kernel value needs all landmarks, a plain one does not
+            whole = NystroemFeatures.from_landmarks(
+                self.components, self.kernel, threshold=self.threshold, basis="eigen"
+            )
+            return whole.compact(self.decision_weights(coef) @ gram @ whole.projection)
+        rows = gram @ self.projection
         _, _, pivots = la.qr(rows.T, mode="economic", pivoting=True, check_finite=False)
         chosen = np.sort(pivots[: self.dimension])
         weights: Array = la.solve(rows[chosen].T, np.asarray(coef, dtype=np.float64).T).T

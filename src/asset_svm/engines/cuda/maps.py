@@ -141,6 +141,18 @@ class HostBasis:
         out.copy_(to_card(self.values(X.cpu().numpy()), X.device))
 
 
+class CentredBasis:
+    """A basis less a constant vector."""
+
+    def __init__(self, plain: CardBasis, centre: Tensor):
+        self.plain, self.centre, self.width = plain, centre, plain.width
+
+    def __call__(self, X: Tensor, out: Tensor) -> None:
+        """plain(X) - centre."""
+        self.plain(X, out)
+        out.sub_(self.centre)
+
+
 def squared_norms(X: Tensor) -> Tensor:
     """|x|^2 of every row, summed in float64."""
     return X.square().sum(dim=1, dtype=torch.float64).to(X.dtype)
@@ -152,6 +164,10 @@ def card_basis(
     """The basis of a map, or of a kernel with its landmarks."""
     if isinstance(source, MetricFeatures):
         return card_basis(source.phi, dtype, precision, device)
+    centre = getattr(source, "centre", None)
+    if centre is not None:
+        plain = card_basis(source.plain, dtype, precision, device)
+        return CentredBasis(plain, to_card(centre, device, dtype))
     if isinstance(source, FourierFeatures | HadamardFeatures):
         return FourierBasis(source, dtype, precision, device)
     assert isinstance(source, KernelBasis)

@@ -62,10 +62,10 @@ class CardNystroem(NystroemFeatures):
 
     def on_host(self) -> NystroemFeatures:
         """The same map without the card: what is stored, and taken elsewhere."""
-        return NystroemFeatures(*self._parts)
+        return NystroemFeatures(*self._parts, centre=self.centre)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return NystroemFeatures, self._parts
+        return partial(NystroemFeatures, centre=self.centre), self._parts
 
     @property
     def _parts(self) -> tuple[Any, ...]:
@@ -96,6 +96,7 @@ class CardNystroem(NystroemFeatures):
         dtype = np.dtype(options.get("dtype") or components.dtype)
         used = max(default_threshold(dtype), options.get("threshold") or 0.0)
         gram = _gram(kernel, components, cls.device)
+        centre = gram.mean(dim=0).cpu().numpy() if options.get("centred") else None
         inverse = _inverse_factor(gram, used)
         if inverse is None and len(gram) <= LARGEST_EIGEN:
             return NystroemFeatures.from_landmarks(components, kernel, **options)
@@ -108,7 +109,8 @@ class CardNystroem(NystroemFeatures):
                 "The kernel matrix of the landmarks has no Cholesky factor; raise rank_threshold, or "
                 "scale the columns of X (StandardScaler)."
             )
-        made = cls(kernel, components, cast(Array, inverse.T), options.get("indices"), None, used)
+        factor, indices = cast(Array, inverse.T), options.get("indices")
+        made = cls(kernel, components, factor, indices, None, used, centre=centre)
         object.__setattr__(made, "triangular", True)
         return made
 
@@ -124,9 +126,11 @@ class CardNystroem(NystroemFeatures):
 
         def phi(X: Any) -> Array:
             values = _kernel_values(features.kernel, X, features.components, projection.device)
+            if features.centre is not None:
+                values -= torch.from_numpy(features.centre).to(projection.device)
             return np.asarray((values @ projection).cpu().numpy())
 
-        object.__setattr__(features, "trace_error", trace_error(phi, features.kernel, probe))
+        object.__setattr__(features, "trace_error", trace_error(phi, features.own_squares, probe))
         return features
 
     @property

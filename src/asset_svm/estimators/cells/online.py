@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from asset_svm.estimators.base import Encoded
+from asset_svm.estimators.base import Encoded, inner_intercept
 from asset_svm.estimators.cells.decision import CellDecision, CellModels, Constant
 from asset_svm.estimators.cells.nested import Nested, nested_estimator, nested_targets
 from asset_svm.estimators.cells.partitions import grow_partition, resolve_cells, shares
@@ -109,7 +109,8 @@ def _learner(estimator: Any, fresh: Any, part: CellModels, cell: int, X: Any, en
         coef, intercept = np.zeros((K, phi.dimension)), np.full(K, -1.0)
         both = np.array([[-1.0], [1.0]]) if len(model.classes_) == 2 else np.ones((1, 1))
         coef[decision.columns] = both * model.coef_
-        intercept[decision.columns] = (both * model.intercept_[:, None]).ravel()
+        inner = inner_intercept(model, phi, 0.0)
+        intercept[decision.columns] = (both * inner[:, None]).ravel()
     else:
         known = X if decision.X is None else decision.X
         if is_integer(fresh.n_components):

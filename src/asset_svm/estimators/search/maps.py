@@ -103,8 +103,10 @@ class MapSearch:
             ended = time.perf_counter()
             path = None
             if self.keep_path:
-                plain = coef if metric is None else metric.apply(coef.reshape(-1, coef.shape[-1]))
+                plain = coef.reshape(-1, coef.shape[-1])
+                plain = plain if metric is None else metric.apply(plain)
                 whole = intercept + encoding.offset[None, :, None]
+                whole = whole - phi.drift(plain).reshape(whole.shape)
                 parts = np.concatenate([plain.reshape(coef.shape), whole[..., None]], axis=-1)
                 path = Path(np.moveaxis(parts, 0, 1), phi)
             yield Found(found, trained - begun, ended - trained, in_time, path, drawn)
