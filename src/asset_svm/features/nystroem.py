@@ -110,7 +110,8 @@ class NystroemFeatures(KernelBasis):
         features = cls.from_landmarks(
             chosen.points, kernel, dtype=X.dtype, indices=chosen.indices, probe=probe, **options
         )
-        return cls.measured(features, probe)
+        with few_threads(n_landmarks):
+            return cls.measured(features, probe)
 
     @classmethod
     def measured(cls, features: NystroemFeatures, probe: Matrix) -> NystroemFeatures:
@@ -147,7 +148,8 @@ class NystroemFeatures(KernelBasis):
             Rows on which |phi(x)|^2 <= k(x, x) is checked (relative rule only).
         """
         dtype = np.dtype(dtype or components.dtype)
-        gram = kernel(components, components)
+        with few_threads(components.shape[0]):
+            gram = kernel(components, components)
         gram = 0.5 * (gram + gram.T)
         if not np.isfinite(gram).all():
             raise NonFiniteError(
@@ -190,7 +192,8 @@ class NystroemFeatures(KernelBasis):
         if not self.kernel.positive_definite:
             return True
         limit = self.kernel.diagonal(probe) * (1.0 + NORM_TOLERANCE)
-        v = evaluator(self, dtype)(probe).astype(np.float64)
+        with few_threads(self.dimension):
+            v = evaluator(self, dtype)(probe).astype(np.float64)
         return bool((np.einsum("ij,ij->i", v, v) <= limit).all())
 
     @classmethod
@@ -250,7 +253,8 @@ class NystroemFeatures(KernelBasis):
 
     def decision_weights(self, coef: Array) -> Array:
         """alpha_S = P coef = Q D^(-1/2) coef, in float64 (the paper's "Efficient Prediction")."""
-        return np.asarray(coef, dtype=np.float64) @ self.projection.T
+        with few_threads(0):
+            return np.asarray(coef, dtype=np.float64) @ self.projection.T
 
     def compact(self, coef: Array) -> tuple[Array, Array]:
         """d of the s landmarks, and weights of their kernel values alone, for the same coef.
