@@ -26,6 +26,7 @@ from asset_svm.dask.cluster import Watch, finished
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import Part, join
 from asset_svm.dask.work import Encoding
+from asset_svm.engines.cells import CellProblem
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.cells import CellModels, Constant
 from asset_svm.estimators.cells.fit import (
@@ -37,7 +38,7 @@ from asset_svm.estimators.cells.fit import (
 from asset_svm.estimators.cells.partitions import grow_partition, partition_seed, resolve_cells
 from asset_svm.estimators.cells.progress import CellProgress
 from asset_svm.estimators.cells.trainer import CellTrainer, FittedCell
-from asset_svm.estimators.maps import DEFAULT_COMPONENTS, resolve_kernel
+from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.rows import Rows
 from asset_svm.features.cells import SAMPLE, Partition, grouped
 from asset_svm.kernels import Kernel
@@ -147,7 +148,7 @@ def fit_cells(
     none, _ = data.encoding(Part(rows.X[:0], rows.y[:0], rows.weight[:0]))
     work = CellWork(
         _plain(estimator), kernel, data.encoding, replace(encoded, targets=none), data.lam,
-        data.total_weight, problem.largest(_memory(estimator, watch)), data.seed,
+        data.total_weight, problem.largest(estimator.memory_limit), data.seed,
     )  # fmt: skip
     count = resolve_cells(estimator.n_cells, data.n_rows)
     progress = CellProgress(estimator, X, y, begun, look)
@@ -157,7 +158,7 @@ def fit_cells(
     for number in range(estimator.n_partitions):
         partition, _ = grow_partition(rows.X, count, data.seed, number)
         run = _PartitionRun(
-            watch, data, partition, replace(work, seed=partition_seed(data.seed, number))
+            watch, data, partition, replace(work, seed=partition_seed(data.seed, number)), problem
         )
         progress.partition_begin(number, partition.n_cells)
         models, fitted = run.solve(progress)
@@ -173,8 +174,11 @@ def fit_cells(
 class _PartitionRun:
     """The cells of one partition."""
 
-    def __init__(self, watch: Watch, data: Loaded, partition: Partition, work: CellWork):
+    def __init__(
+        self, watch: Watch, data: Loaded, partition: Partition, work: CellWork, problem: CellProblem
+    ):
         self.watch, self.data, self.partition, self.work = watch, data, partition, work
+        self.problem = problem
         filled = [k for k, s in enumerate(data.summaries) if s.n_rows]
         self.loaded = [data.loaded[k] for k in filled]
 
@@ -185,6 +189,7 @@ class _PartitionRun:
         find = delayed(find_cells, pure=False)
         cells = client.persist([find(part, tree, data.dtype) for part in self.loaded])
         counts, weights = self._sizes(cells)
+        self.problem.check_memory(counts, self.work.largest, _memory(self.watch))
         bundle_of, sizes = bundles(counts, BUNDLES * sum(self._threads().values()))
         bundled = self._routed(cells, bundle_of, len(sizes))
         solve = delayed(solve_cells, pure=False)
@@ -249,23 +254,16 @@ def bundles(counts: np.ndarray, most: int) -> tuple[np.ndarray, list[int]]:
 
 
 def _plain(estimator: Any) -> Any:
-    """The plain estimator as ``CellWork`` wants it.
-
-    The landmarks of a cell that is not solved whole must not depend on a worker's memory.
-    """
+    """The plain estimator as ``CellWork`` wants it."""
     names = estimator._local._get_param_names()
     plain = estimator._local(**{name: getattr(estimator, name) for name in names})
-    if plain.n_components is None:
-        plain.n_components = DEFAULT_COMPONENTS
     if hasattr(estimator, "classes_"):
         plain.classes_ = estimator.classes_
     return plain
 
 
-def _memory(estimator: Any, watch: Watch) -> int:
-    """Bytes that the kernel matrix of one cell may take on any worker."""
-    if estimator.memory_limit is not None:
-        return int(estimator.memory_limit)
+def _memory(watch: Watch) -> int:
+    """Bytes that one thread of any worker may take."""
     workers = watch.wait(watch.client.scheduler_info, n_workers=-1)["workers"].values()
     limits = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
-    return min(limits, default=1 << 40) // 2
+    return min(limits, default=1 << 62)

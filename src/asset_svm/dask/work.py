@@ -21,7 +21,8 @@ from asset_svm.dask.partitions import Part
 from asset_svm.data import GivenOrder, OneVsRestTargets, Order, RealTargets, ShuffledOrder, UniformOrder
 from asset_svm.engines.averaging import Model, Plan, Report, Shard, Snapshot
 from asset_svm.engines.certification import row_sums
-from asset_svm.engines.local import LocalEngine, LocalRows, available_memory
+from asset_svm.engines.local import LocalEngine, LocalRows
+from asset_svm.engines.memory import available_memory
 from asset_svm.engines.task import TrainingRows
 from asset_svm.problem import CertificateSums
 

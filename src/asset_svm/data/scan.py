@@ -169,6 +169,7 @@ def scan(
     seed: int,
     observe: Callable[[Matrix], Any] | None = None,
     too_large: Callable[[], Any] | None = None,
+    free: Callable[[], int] | None = None,
 ) -> Scanned:
     """Read the source once.
 
@@ -182,6 +183,8 @@ def scan(
         Called with the X of every block.
     too_large : callable, optional
         Called once it is known that the rows take more than ``hold_bytes``.
+    free : callable, optional
+        The bytes of memory that can still be taken: rows that are held are copied once more.
     """
     targets, sample = TargetSummary(), _Sample(sample_rows, seed)
     n_rows = n_features = n_bytes = 0
@@ -208,6 +211,12 @@ def scan(
                             "read twice; learn online (--online), raise the memory limit, or save it "
                             "to a file."
                         )
+                elif free is not None and n_bytes > (left := free()):
+                    raise MemoryError(
+                        f"{source.name} is held in memory up to {hold_bytes} bytes of rows, and {left} "
+                        f"bytes are free after {n_bytes} of them; set memory_limit (--memory) lower, "
+                        "and rows are read a window at a time."
+                    )
     n_features = source.n_features or max(n_features, 1)
     drawn = sample.take()
     if not isinstance(drawn.X, np.ndarray):

@@ -7,7 +7,7 @@ is lam_c = lam W / W_c in the words of the cell's own (PL).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.data import Targets
+from asset_svm.engines.memory import planned_memory, require_memory
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import BlockFunction, Kernel
@@ -121,10 +122,23 @@ class CellProblem:
         """Of an entry of the kernel matrix, with those of the interior-point method's two."""
         return int(self.X.dtype.itemsize) + 16
 
-    def largest(self, memory: int) -> int:
-        """Rows of a cell up to which it can be solved whole."""
+    def largest(self, memory_limit: float | None) -> int:
+        """Rows of a cell up to which it is solved whole: by the limit, never by what is free."""
         most = LARGEST_INTERIOR if self.intercept else LARGEST_CELL
-        return int(min(max((memory / self.entry_bytes) ** 0.5, SMALL_CELL), most))
+        fitting = (planned_memory(memory_limit) / self.entry_bytes) ** 0.5
+        return int(min(max(fitting, SMALL_CELL), most))
+
+    def check_memory(self, sizes: Iterable[int], largest: int, free: int) -> None:
+        """Raise where the largest of these cells that is solved whole takes more than is free."""
+        rows = max((size for size in sizes if SMALL_CELL < size <= largest), default=0)
+        # Beyond the interior-point method's reach, one float64 copy settles what sweeps have found.
+        entry = self.entry_bytes if rows <= LARGEST_INTERIOR else self.entry_bytes - 8
+        require_memory(
+            float(entry) * rows**2,
+            free,
+            f"The kernel matrix of a cell of {rows} rows takes",
+            "raise n_cells, or set memory_limit, above which a cell is approximated",
+        )
 
     def solve(self, rows: Array, seed: int, n_threads: int = 1) -> CellSolution:
         """The models of the cell with these rows."""

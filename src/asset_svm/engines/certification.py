@@ -25,18 +25,29 @@ from asset_svm.problem import (
 from asset_svm.solvers.driver import Slopes
 
 Array = npt.NDArray[Any]
-RATE = 5e9
-"""Operations a second, for the estimate of what the tight bound takes."""
 SETTLING = 1 << 22
 """Margins, of all models together, that intercepts are settled by."""
-UNASKED = 0.2
-"""Seconds below which it is computed unasked."""
+UNASKED = 1e9
+"""Operations up to which the tight bound is computed unasked: some tenths of a second."""
+LITTLE = 5e9
+"""Operations that a run with a ``tol`` spends on it, however short the run: about a second."""
+PRODUCTS = 10.0
+"""Operations of a matrix product that take as long as one of a loop over rows."""
 
 
-def tight_seconds(rows: TrainingRows, recipe: Recipe) -> float:
-    """About how long the tight bound takes: some 100 m d + 60 d^3 operations a model."""
+def tight_work(rows: TrainingRows, recipe: Recipe) -> float:
+    """About what the tight bound takes: some 100 m d + 60 d^3 operations a model."""
     d, m = rows.mapped.dimension, rows.order.n_rows
-    return len(recipe.lam) * (100.0 * m * d + 60.0 * d**3) / RATE
+    return len(recipe.lam) * (100.0 * m * d + 60.0 * d**3)
+
+
+def run_work(rows: TrainingRows, recipe: Recipe, epochs: int) -> float:
+    """About what so many epochs took: a map of 2 d^2 operations a row, steps of 4 d a model.
+
+    Operations are counted, and not seconds: when a run ends must not depend on the machine's mood.
+    """
+    d, m = rows.mapped.dimension, rows.order.n_rows
+    return m * (2.0 * d**2 / PRODUCTS + 4.0 * d * len(recipe.lam) * epochs)
 
 
 def settle_intercept(
@@ -98,7 +109,7 @@ def certify_rows(
     )
     if not np.isfinite(found.objective).all():
         return found
-    if tight if tight is not None else tight_seconds(rows, recipe) <= UNASKED:
+    if tight if tight is not None else tight_work(rows, recipe) <= UNASKED:
         for k in range(len(lam)):
             found.dual_gap[k] = min(found.dual_gap[k], _tight_gap(rows, recipe, model, k))
     return found

@@ -7,25 +7,24 @@ one that is computed anew, bit for bit.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.engines.memory import available_memory
 from asset_svm.engines.workers import Workers, working
 from asset_svm.features import Evaluable, FeatureMap, Metric, MetricFeatures, NystroemFeatures
 from asset_svm.solvers import Driver
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.pilot import HeldRows, Subset
 from asset_svm.solvers.products import scattered_margins, scattered_sums
-from asset_svm.threads.blas import blas_threads
+from asset_svm.threads.blas import blas_threads, few_threads
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -42,30 +41,6 @@ METRIC_SAMPLE = 2048
 """Rows from which the metric is estimated."""
 LOOK = 4096
 """Rows at a time, where all of them are looked at once."""
-
-
-def available_memory() -> int:
-    """Bytes that can be taken without swapping, as far as the system tells (else 4 GiB)."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return min(int(line.split()[1]) * 1024, _container_memory())
-    except OSError:
-        pass
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, ValueError, OSError):
-        return 4 << 30
-
-
-def _container_memory() -> int:
-    """What a container's limit (cgroup v2) leaves; a number beyond any memory where there is none."""
-    folder = Path("/sys/fs/cgroup")
-    try:
-        limit = int((folder / "memory.max").read_text())
-        return max(limit - int((folder / "memory.current").read_text()), 0)
-    except (OSError, ValueError):
-        return 1 << 62
 
 
 class LocalRows:
@@ -282,8 +257,9 @@ class LocalEngine:
     """The class of Nystroem maps whose landmarks are factored here."""
 
     def memory(self) -> int:
-        """Bytes that mapped rows, or kernel matrices, may take."""
-        return available_memory() // 2 if self.memory_limit is None else self.memory_limit
+        """Bytes that mapped rows, or kernel matrices, may take now: a matter of speed alone."""
+        free = available_memory()
+        return free // 2 if self.memory_limit is None else min(self.memory_limit, free)
 
     def rows(self, phi: Evaluable, X: Matrix, *, lead: bool) -> LocalRows:
         """The rows of X: mapped once where they fit in memory, else whenever they are visited."""
@@ -347,8 +323,9 @@ class LocalEngine:
         rng = np.random.default_rng([seed, 3])
         count = min(METRIC_SAMPLE, X.shape[0])
         chosen = np.sort(rng.choice(X.shape[0], size=count, replace=False))
-        V = phi(X[chosen])
-        return phi.find_metric(V, weight[chosen], rng).measured(V, weight[chosen])
+        with few_threads(0):  # how a sum over rows is rounded depends on how many threads share it
+            V = phi(X[chosen])
+            return phi.find_metric(V, weight[chosen], rng).measured(V, weight[chosen])
 
     def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
         """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""

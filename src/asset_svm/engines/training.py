@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.engines.certification import certify_rows, settle_intercept, tight_seconds
+from asset_svm.engines.certification import (
+    LITTLE,
+    certify_rows,
+    run_work,
+    settle_intercept,
+    tight_work,
+)
 from asset_svm.engines.gradients import GradientSample
 from asset_svm.engines.task import Engine, Recipe, Solution, Stopping, TrainingRows
 from asset_svm.exceptions import NonFiniteError
@@ -203,8 +209,8 @@ class _Epochs:
         if self.stopping.tol is None or self.timed_out:
             return certify_rows(rows, self.recipe, model, slopes)
         found = certify_rows(rows, self.recipe, model, slopes, tight=False)
-        spent = time.perf_counter() - self.begun
-        if not self._converged(found) and tight_seconds(rows, self.recipe) <= max(spent, 1.0):
+        spent = max(run_work(rows, self.recipe, self.done), LITTLE)
+        if not self._converged(found) and tight_work(rows, self.recipe) <= spent:
             found = certify_rows(rows, self.recipe, model, slopes, tight=True)
         return found
 

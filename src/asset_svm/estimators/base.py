@@ -187,7 +187,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         if isinstance(self.approximation, str):
             count = n_components if self.n_components == "auto" else self.n_components
             if self.approximation == "fourier":
-                count = resolve_components(count, X.shape[0], X.dtype.itemsize)
+                count = resolve_components(count)
                 return draw_fourier(self, X, weight, rng, count, centred=self._centred)
             what = "rows of the first batch" if batch else "rows of X"
             count = resolve_landmarks(self, X, weight, count, what)

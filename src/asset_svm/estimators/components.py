@@ -5,8 +5,9 @@
     row? Go on until they are not (among up to 1024, where a trial is cheap, until twice not)
     the fit on all rows has the best
 
-A trial sees at most ``TRIAL_ROWS`` rows. Doubling ends before the mapped rows of the fit outgrow the
-memory, before the time left is too short for one more trial and the fit, and at ``MOST``.
+A trial sees at most ``TRIAL_ROWS`` rows. Doubling ends before the mapped rows of the fit outgrow
+``memory_limit`` (8 GiB without one, whatever is free), before the time left is too short for one more
+trial and the fit, and at ``MOST``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from asset_svm.engines.memory import available_memory, planned_memory, require_memory
 from asset_svm.engines.task import Engine
 from asset_svm.estimators.landmarks import largest_count
 from asset_svm.estimators.margin import margin_sampler
@@ -41,7 +43,7 @@ def find_components(
     deadline: float = float("inf"),
 ) -> tuple[int, list[dict[str, Any]]]:
     """The number of components, and a record of each trial."""
-    most = _most(learner, engine, rows)
+    most = _most(learner, rows)
     if most <= FIRST:
         return most, []
     kept, out = learner._split(rows.y, seed)
@@ -53,6 +55,12 @@ def find_components(
     count, chosen, least, failures = FIRST, FIRST, None, 0
     records: list[dict[str, Any]] = []
     while True:
+        require_memory(
+            FACTOR_BYTES * count**2,
+            available_memory(),
+            f'n_components={count}, the next that n_components="auto" tries, takes',
+            "set n_components to a number, or memory_limit to what it may take",
+        )
         begun = time.perf_counter()
         phi = learner._draw_map(
             engine,
@@ -85,11 +93,11 @@ def _clearly_less(losses: np.ndarray, others: np.ndarray, weight: np.ndarray) ->
     return mean > float(np.sqrt(weight**2 @ (gain - mean) ** 2))
 
 
-def _most(learner: Any, engine: Engine, rows: Any) -> int:
+def _most(learner: Any, rows: Any) -> int:
     """The largest number worth a thought."""
     row_bytes = len(rows.y) * rows.X.dtype.itemsize
     # s row_bytes + FACTOR_BYTES s^2 <= memory
-    root = np.sqrt(row_bytes**2 + 4.0 * FACTOR_BYTES * engine.memory())
+    root = np.sqrt(row_bytes**2 + 4.0 * FACTOR_BYTES * planned_memory(learner.memory_limit))
     fitting = int((root - row_bytes) / (2 * FACTOR_BYTES))
     most = min(MOST, max(fitting, FIRST))
     if learner.approximation == "nystroem":

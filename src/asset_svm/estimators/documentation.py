@@ -21,8 +21,8 @@ approximation : {"nystroem", "fourier"}, NystroemMap or FourierMap, default="nys
     ASSET_M or ASSET_F; or a map of your own: fitted, it is used as it is (wrap it in
     ``sklearn.frozen.FrozenEstimator`` where the estimator is cloned); else fitted first.
 n_components : int or "auto", default=None
-    Landmarks s (Nystroem) or features d (Fourier). None: 2048, fewer where there are fewer rows
-    or the memory is short. "auto": doubles 256 as long as quick fits predict held-out rows
+    Landmarks s (Nystroem) or features d (Fourier). None: 2048, fewer landmarks where there are
+    fewer rows. "auto": doubles 256 as long as quick fits predict held-out rows
     (``validation_fraction``) better by more than a standard error, within ``time_limit`` and
     ``memory_limit``.
 landmarks : {"uniform", "kmeans", "rpcholesky", "leverage", "margin"} or array, default="uniform"
@@ -87,8 +87,10 @@ time_limit : float, default=None
     sample of rows, if not all of them were visited. The least it does, whatever the limit, is to draw
     the map (of the third order in n_components), to choose steps, and to learn from a block of rows.
 memory_limit : float, default=None
-    Bytes that the mapped rows may take; where they do not fit they are recomputed. None: half of
-    what is free.
+    Bytes that the mapped rows may take; where they do not fit they are recomputed, and the model is
+    the same. None: half of what is free. It bounds what a model is made of too: kernel matrices of
+    cells, the components of "auto", rows of a file that are held in memory (a quarter of it). There
+    None is 8 GiB, whatever is free, and what does not fit is a MemoryError.
 warm_start : bool, default=False
     Go on from the last fit: the same map (gamma included), its model as the first iterate; the
     paper's steps also go on counting. Starts anew where the parameters of the map, the columns or

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from asset_svm.engines.local import available_memory
 from asset_svm.estimators.device import on_card, on_host
 from asset_svm.estimators.landmarks import GivenPoints, largest_count
 from asset_svm.estimators.parameters import check_count, check_not_negative
@@ -35,12 +34,9 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> Kernel:
     return Kernel(estimator.kernel, float(gamma), degree, float(coef0))
 
 
-def resolve_components(n_components: int | None, n_rows: int, itemsize: int = 8) -> int:
-    """``n_components``, by default 2048, fewer where V of that width would not fit in memory."""
-    if n_components is not None:
-        return int(n_components)
-    fitting = available_memory() // 2 // max(n_rows * itemsize, 1)
-    return int(np.clip(fitting, 128, DEFAULT_COMPONENTS))
+def resolve_components(n_components: int | None) -> int:
+    """``n_components``, by default 2048: rows whose features do not fit in memory are mapped anew."""
+    return DEFAULT_COMPONENTS if n_components is None else int(n_components)
 
 
 def resolve_landmarks(
@@ -53,7 +49,7 @@ def resolve_landmarks(
     """How many landmarks the Nystroem map has: no more than rows that can be landmarks."""
     if not isinstance(estimator.landmarks, str):
         return GivenPoints(estimator.landmarks).count
-    count = resolve_components(n_components, X.shape[0], X.dtype.itemsize)
+    count = resolve_components(n_components)
     if n_components is None:
         return min(count, largest_count(estimator, X, weight))
     allowed = X.shape[0] if weight is None else int(np.count_nonzero(weight))

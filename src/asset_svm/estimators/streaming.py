@@ -10,7 +10,7 @@ import numpy as np
 
 from asset_svm.data.scan import Scanned, scan
 from asset_svm.data.source import RowSource
-from asset_svm.engines.local import available_memory
+from asset_svm.engines.memory import available_memory, planned_memory
 from asset_svm.estimators.labels import labelled
 from asset_svm.estimators.monitor import Watch
 from asset_svm.estimators.parameters import is_integer
@@ -118,13 +118,14 @@ def scan_for(
 ) -> Scanned:
     """Scan a source for an estimator with these parameters; ``hold`` keeps rows that fit in memory.
 
-    ``too_large`` is called as soon as they do not.
+    They do where they take at most a quarter of ``memory_limit`` (2 GiB without one); ``too_large``
+    is called as soon as they do not.
     """
-    limit = available_memory() // 2 if memory_limit is None else int(memory_limit)
     return scan(
         source,
         sample_rows=max(SAMPLE_ROWS, n_components if is_integer(n_components) else 0),
-        hold_bytes=limit // 4 if hold else 0,
+        hold_bytes=planned_memory(memory_limit) // 4 if hold else 0,
+        free=available_memory,
         seed=int(random_state) if is_integer(random_state) else 0,
         observe=observe,
         too_large=too_large,

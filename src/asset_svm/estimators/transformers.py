@@ -195,5 +195,5 @@ class FourierMap(_FeatureTransformer):
         check_choice("fourier", self.fourier, FOURIER_KINDS)
 
     def _draw(self, X, weight, rng):
-        count = resolve_components(self.n_components, X.shape[0], X.dtype.itemsize)
+        count = resolve_components(self.n_components)
         return draw_fourier(self, X, weight, rng, count)

@@ -123,7 +123,8 @@ class NystroemFeatures(KernelBasis):
         features = cls.from_landmarks(
             chosen.points, kernel, dtype=X.dtype, indices=chosen.indices, probe=probe, **options
         )
-        return cls.measured(features, probe)
+        with few_threads(n_landmarks):
+            return cls.measured(features, probe)
 
     @classmethod
     def measured(cls, features: NystroemFeatures, probe: Matrix) -> NystroemFeatures:
@@ -163,7 +164,8 @@ class NystroemFeatures(KernelBasis):
             Whether the mean of the landmarks is taken off; of one landmark nothing would be left.
         """
         dtype = np.dtype(dtype or components.dtype)
-        gram = kernel(components, components)
+        with few_threads(components.shape[0]):
+            gram = kernel(components, components)
         gram = 0.5 * (gram + gram.T)
         if not np.isfinite(gram).all():
             raise NonFiniteError(
@@ -212,7 +214,8 @@ class NystroemFeatures(KernelBasis):
             return True
         rounding = ROUNDING * float(np.finfo(dtype).eps) * self.kernel.diagonal(probe)
         limit = self.own_squares(probe) * (1.0 + NORM_TOLERANCE) + rounding
-        v = evaluator(self, dtype)(probe).astype(np.float64)
+        with few_threads(self.dimension):
+            v = evaluator(self, dtype)(probe).astype(np.float64)
         return bool((np.einsum("ij,ij->i", v, v) <= limit).all())
 
     def own_squares(self, X: Matrix) -> Array:
@@ -297,7 +300,8 @@ class NystroemFeatures(KernelBasis):
 
     def decision_weights(self, coef: Array) -> Array:
         """alpha_S = P coef = Q D^(-1/2) coef, in float64 (the paper's "Efficient Prediction")."""
-        return np.asarray(coef, dtype=np.float64) @ self.projection.T
+        with few_threads(0):
+            return np.asarray(coef, dtype=np.float64) @ self.projection.T
 
     def compact(self, coef: Array) -> tuple[Array, Array]:
         """d of the s landmarks, and weights of their kernel values alone, for the same coef.

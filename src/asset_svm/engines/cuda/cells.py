@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,10 @@ from asset_svm.engines.cuda.batches import kernel_values
 from asset_svm.engines.cuda.clusters import CardClusters
 from asset_svm.engines.cuda.interior import Duals, solve_interior
 from asset_svm.engines.cuda.maps import to_card, torch_type
-from asset_svm.engines.cuda.memory import warn_of_smaller_blocks
+from asset_svm.engines.cuda.memory import free_memory, warn_of_smaller_blocks
 from asset_svm.engines.cuda.sweeps import CudaSweeps, SweepRule, Wave
 from asset_svm.engines.cuda.transfer import RowFeeder
+from asset_svm.engines.memory import in_gigabytes
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
 
@@ -105,7 +106,7 @@ class CardCells:
                 solved = self._solve_wave(problem, cells, wave, seeds)
             except torch.OutOfMemoryError:
                 if len(wave) == 1:
-                    raise
+                    self._refuse(len(cells[wave[0]]))
                 torch.cuda.empty_cache()
                 budget = sum(_bytes(len(cells[c]), self.dtype.itemsize) for c in wave) // 2
                 warn_of_smaller_blocks(sum(len(cells[c]) for c in wave) // 2)
@@ -114,6 +115,15 @@ class CardCells:
                 found[cell] = solution
             start += len(wave)
         return found
+
+    def _refuse(self, rows: int) -> NoReturn:
+        """Tell that a cell does not fit on the card by itself."""
+        raise MemoryError(
+            f"The kernel matrix of a cell of {rows} rows takes "
+            f"{in_gigabytes(_bytes(rows, self.dtype.itemsize))} on the card, and "
+            f"{in_gigabytes(free_memory(self.device))} are free; raise n_cells, or set memory_limit, "
+            "above which a cell is approximated."
+        )
 
     def _batches(self, cells: Sequence[Array], wave: Sequence[int]) -> Iterator[Batch]:
         """The wave in pieces of nearly one size."""

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm.engines.cells import TOLERANCE, CellProblem, CellSolution
+from asset_svm.engines.memory import available_memory
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.cells.decision import CellDecision, CellModels
 from asset_svm.estimators.cells.partitions import (
@@ -99,8 +100,9 @@ def _fit_partition(
     if callable(problem.kernel.name):
         threads = 1  # a user's function may not be made for several at a time
     # Several cells at a time, as memory allows, or, where there are few, several threads in each.
-    memory = (card or host).memory()
-    largest = problem.largest(memory)
+    memory, largest = (card or host).memory(), problem.largest(estimator.memory_limit)
+    if card is None:
+        problem.check_memory(map(len, groups), largest, available_memory())
     matrix = problem.entry_bytes * min(max(map(len, groups)), largest) ** 2
     outer = max(min(threads, memory // max(matrix, 1)), 1) if len(groups) >= 2 * threads else 1
     train = CellTrainer(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from asset_svm.engines.cells import CellProblem
+from asset_svm.engines.memory import available_memory
 from asset_svm.estimators.cells.partitions import grow_partition, resolve_cells
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.search.maps import Found
@@ -91,7 +92,9 @@ class CellSearch:
             rough=True,
         )
         engine = learner._host_engine()
-        largest = problem.largest(engine.memory())
+        largest = problem.largest(learner.memory_limit)
+        solved = (min(len(group), largest) for group in self.groups)
+        problem.check_memory(solved, largest, available_memory())
         run = _Run(self, problem, encodings, largest)
         threads = 1 if callable(kernel.name) else max(engine.n_threads, blas_threads())
         done = side_by_side(run.cell, range(len(self.groups)), threads)
