@@ -22,9 +22,9 @@ approximation : {"nystroem", "fourier"}, NystroemMap or FourierMap, default="nys
     ``sklearn.frozen.FrozenEstimator`` where the estimator is cloned); else fitted first.
 n_components : int or "auto", default=None
     Landmarks s (Nystroem; all rows, with a warning, where there are fewer) or features d (Fourier).
-    None: 2048, fewer where there are fewer rows or the memory is short. "auto": doubles 256 as long as quick fits predict held-out rows
-    (``validation_fraction``) better by more than a standard error, within ``time_limit`` and
-    ``memory_limit``.
+    None: 2048, fewer where there are fewer rows or the memory is short. "auto": doubles 256 as
+    long as quick fits predict held-out rows (``validation_fraction``) better by more than a
+    standard error, within ``time_limit`` and ``memory_limit``.
 landmarks : {"uniform", "kmeans", "rpcholesky", "leverage", "margin"} or array, default="uniform"
     How landmarks are chosen (Nystroem only): rows at random; centres of clusters; rows by
     randomly pivoted Cholesky or by ridge leverage scores, both of which look at the kernel; rows
