@@ -186,26 +186,23 @@ def test_a_bad_random_state_is_refused():
 
 
 @pytest.mark.parametrize("kind", ["classifier", "regressor", "nystroem"])
-def test_more_landmarks_than_rows_is_refused_only_when_asked_for(kind):
-    message = refuses(kind, fit_other(kind), n_components=31)
-    assert message == "n_components=31 is more than the 30 rows of X; set n_components to at most 30."
+def test_more_landmarks_than_rows_is_told_of_once_and_only_when_asked_for(kind):
     estimator, _, other = kinds()[kind]
     assert estimator.fit(*other).components_.shape[0] == 30
+    message = r"^n_components=31 is more than the 30 rows .*; set n_components to at most 30\.$"
+    with pytest.warns(UserWarning, match=message) as told:
+        estimator.set_params(n_components=31).fit(*other)
+    assert len(told) == 1
+    assert estimator.components_.shape[0] == 30
 
 
-def test_rows_of_weight_zero_do_not_count_as_rows_for_landmarks():
+def test_rows_of_weight_zero_are_no_landmarks():
     weight = np.r_[np.zeros(10), np.ones(20)]
-    message = refuses(
-        "classifier", lambda e: e.fit(OTHER_X, OTHER_LABELS, sample_weight=weight), n_components=21
-    )
-    assert message.startswith("n_components=21 is more than the 20 rows"), message
-
-
-def test_more_landmarks_than_the_first_batch_is_refused():
-    estimator = AssetClassifier(n_components=50)
-    with pytest.raises(ValueError, match=r"^n_components=50 is more than the 40 rows of the first"):
-        estimator.partial_fit(X, LABELS, classes=[0, 1])
-    assert not hasattr(estimator, "classes_")
+    for estimator in (AssetClassifier(n_components=21), NystroemMap(n_components=21)):
+        with pytest.warns(UserWarning, match="^n_components=21 is more than the 20 rows") as told:
+            estimator.fit(OTHER_X, OTHER_LABELS, sample_weight=weight)
+        assert len(told) == 1
+        assert np.array_equal(estimator.component_indices_, np.arange(10, 30))
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from sklearn.metrics import r2_score
 
 from asset_svm import AssetClassifier, AssetRegressor, load, open_rows, save
 from asset_svm.data import GivenOrder, UniformOrder
@@ -341,7 +342,10 @@ def test_a_regressor_on_the_card_matches_one_on_the_host(card_estimators, waves)
     options = dict(gamma=1.0, C=10, n_components=100, random_state=0)
     here, there = AssetRegressor(**options), AssetRegressor(device="cuda", **options)
     assert there.fit(X, y).score(X, y) == pytest.approx(here.fit(X, y).score(X, y), abs=0.01)
-    assert there.predict(X).dtype == X.dtype
+    single = X.astype(np.float32)
+    far = there.fit(single, y + 1e9).predict(single)
+    assert far.dtype == np.float64
+    assert r2_score(y, far - 1e9) == pytest.approx(here.score(X, y), abs=0.01)
 
 
 @pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)

@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 import asset_svm
-from asset_svm import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
+from asset_svm import AssetClassifier, AssetRegressor, AssetRegressorCV, FourierMap, NystroemMap
 from asset_svm.estimators import fitting
 
 
@@ -585,10 +585,9 @@ def test_float32_stays_float32(approximation, rows):
     assert transformer.fit(single).transform(single).dtype == np.float32
     assert transformer.transform(rows).dtype == np.float64
     model = quick(approximation=approximation, n_components=50).fit(single, THREE)
-    assert model.decision_function(single).dtype == np.float32
     assert model._session.state.direction.dtype == np.float32
     regressor = quick(AssetRegressor, approximation=approximation, n_components=50)
-    assert regressor.fit(single, REALS).predict(single).dtype == np.float32
+    assert regressor.fit(single, REALS)._session.state.direction.dtype == np.float32
     online = quick(approximation=approximation, n_components=50)
     online.partial_fit(single, THREE, np.unique(THREE)).partial_fit(single, THREE)
     assert online._session.state.direction.dtype == np.float32
@@ -1180,3 +1179,46 @@ def test_large_rows_are_searched_for_nan_and_infinity_as_small_ones_are(value, m
     assert model.predict(huge).shape == (200,)
     with config_context(assume_finite=True):
         assert model.predict(X).shape == (200,)
+
+
+FAR = 1e9
+"""Targets of which float32 holds no digit that matters."""
+
+
+def online(model, X, y):
+    for start in range(0, len(y), 100):
+        model.partial_fit(X[start : start + 100], y[start : start + 100])
+    return model
+
+
+@pytest.mark.parametrize(
+    ("options", "learn"),
+    [
+        ({}, AssetRegressor.fit),
+        ({"approximation": "fourier", "n_components": 100}, AssetRegressor.fit),
+        ({"early_stopping": True}, AssetRegressor.fit),
+        ({"n_cells": 3}, AssetRegressor.fit),
+        ({"n_cells": 3, "memory_limit": 1e4}, AssetRegressor.fit),
+        ({}, online),
+        ({"n_cells": 3}, online),
+    ],
+    ids=["nystroem", "fourier", "early stopping", "cells", "large cells", "stream", "stream of cells"],
+)
+def test_float32_rows_with_targets_far_from_zero_are_predicted_as_near_to_it(options, learn, waves):
+    X, y = waves[0].astype(np.float32), waves[1]
+    near = learn(AssetRegressor(C=10, random_state=0, **options), X, y)
+    far = learn(AssetRegressor(C=10, random_state=0, **options), X, y + FAR)
+    reference = SVR(C=10).fit(X, y).predict(X)
+    assert far.predict(X).dtype == reference.dtype == np.float64
+    # y + FAR itself is rounded to 1e-7, which flips a few steps.
+    assert r2_score(far.predict(X) - FAR, near.predict(X)) > 0.9999
+    np.testing.assert_allclose(far.compiled()(X), far.predict(X), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_cells", [None, 2])
+def test_a_search_scores_targets_far_from_zero_as_those_near_to_it(n_cells, waves):
+    X, y = waves[0].astype(np.float32), waves[1]
+    options = dict(Cs=[1.0, 10.0], n_cells=n_cells, cv=3, random_state=0, refit=False)
+    near = AssetRegressorCV(**options).fit(X, y).cv_results_["mean_test_score"]
+    far = AssetRegressorCV(**options).fit(X, y + FAR).cv_results_["mean_test_score"]
+    np.testing.assert_allclose(far, near, atol=1e-3)

@@ -139,3 +139,9 @@ def test_landmarks_that_are_all_zero(sparse):
     X, Z = np.eye(4), np.zeros((3, 4))
     values = Kernel("rbf", 0.5).against(sp.csr_matrix(Z) if sparse else Z, np.float64)(X)
     np.testing.assert_allclose(values, np.full((4, 3), np.exp(-0.5)))
+
+
+@pytest.mark.parametrize("name", ["gauss", "RBF", "precomputed", None])
+def test_an_unknown_kernel_is_refused_where_it_is_named(name):
+    with pytest.raises(ValueError, match=r"^kernel=.* is not a known kernel; choose one of \"rbf\", "):
+        Kernel(name)

@@ -1,12 +1,16 @@
 """The samplers: definitions, identities of randomly pivoted Cholesky, weights, seeds, sparse rows."""
 
+from warnings import catch_warnings, simplefilter
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from asset_svm import AssetClassifier, AssetRegressor, NystroemMap
+from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, NystroemMap
 from asset_svm.features import NystroemFeatures
 from asset_svm.features import clusters as clusters_module
 from asset_svm.features.clusters import nearest_centres
@@ -387,3 +391,36 @@ def test_margin_landmarks_without_rows_to_fit_first_are_refused(blobs):
     model = AssetClassifier(landmarks="margin")
     with pytest.raises(ValueError, match='landmarks="margin" needs a first fit'):
         model._draw_map(model._engine(X), X, None, 0)
+
+
+FOLDED = {
+    "cross-validation": lambda X, y: cross_val_score(AssetClassifier(n_components=90), X, y),
+    "early stopping": lambda X, y: AssetClassifier(n_components=95, early_stopping=True).fit(X, y),
+    "calibration": lambda X, y: CalibratedClassifierCV(AssetClassifier(n_components=90)).fit(X, y),
+    "a grid": lambda X, y: GridSearchCV(AssetClassifier(n_components=90), {"C": [1.0]}).fit(X, y),
+    "a search": lambda X, y: AssetClassifierCV(n_components=120, Cs=[1.0], gammas=[0.5, 1.0]).fit(X, y),
+    "no refit": lambda X, y: AssetClassifierCV(n_components=120, Cs=[1.0], refit=False).fit(X, y),
+}
+
+
+@pytest.mark.parametrize(("name", "warnings"), [*zip(FOLDED, [5, 1, 5, 5, 1, 1], strict=True)])
+def test_folds_of_fewer_rows_than_landmarks_are_told_of_once_a_fit(name, warnings, blobs):
+    X, y = blobs[0][:100], blobs[1][:100]
+    with catch_warnings(record=True) as told:
+        simplefilter("always")
+        FOLDED[name](X, y)
+    assert [str(w.message)[:12] for w in told] == ["n_components"] * warnings
+
+
+def test_fewer_landmarks_than_asked_for_are_those_that_there_are(blobs):
+    X, y = blobs[0][:80], blobs[1][:80]
+    settings = dict(random_state=0, gamma=0.5)
+    with pytest.warns(UserWarning, match="n_components=90 is more than the 80 rows"):
+        model = AssetClassifier(n_components=90, **settings).fit(X, y)
+    exact = AssetClassifier(n_components=80, **settings).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), exact.decision_function(X))
+
+
+def test_the_fourier_map_has_no_such_limit(blobs):
+    model = AssetClassifier(approximation="fourier", n_components=200).fit(blobs[0][:80], blobs[1][:80])
+    assert model.n_components_ == 200

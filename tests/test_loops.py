@@ -290,3 +290,11 @@ def test_targets_and_orders_serve_the_driver_they_were_written_for():
     np.testing.assert_array_equal(OneVsRestTargets(codes[:1], 2).block(np.array([0])), [[-1]])
     np.testing.assert_array_equal(RealTargets(np.arange(4.0)).block(np.array([2])), [[2.0]])
     np.testing.assert_array_equal(GivenOrder(3).rows(2, 7), [2, 0, 1, 2, 0])
+
+
+@pytest.mark.parametrize("power", [0.0, 0.25, 2.0])
+def test_a_power_that_the_loops_do_not_have_is_refused_before_they_run(power):
+    rule = RobustStep(1.0, 1.0)
+    object.__setattr__(rule, "power", power)
+    with pytest.raises(ValueError, match=f"^power={power}"):
+        ModelAxis.build(Hinge(), [1.0], [FeasibleSet(1.0, 1.0)], [rule])

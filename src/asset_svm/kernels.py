@@ -70,6 +70,13 @@ class Kernel:
     degree: float = 3
     coef0: float = 0.0
 
+    def __post_init__(self) -> None:
+        if not callable(self.name) and self.name not in NAMES:
+            listed = ", ".join(f'"{name}"' for name in NAMES)
+            raise ValueError(
+                f"kernel={self.name!r} is not a known kernel; choose one of {listed}, or pass a callable."
+            )
+
     @property
     def positive_definite(self) -> bool:
         """Whether |phi(x)|^2 <= k(x, x) can be expected (not of "sigmoid", not of a callable)."""

@@ -69,7 +69,7 @@ class ClusterFit:
         estimator, data, seed = self.estimator, self.data, self.data.seed
         rows, encoded, total = data.rows, data.encoded, data.n_rows
         engine = estimator._host_engine()
-        phi = estimator._draw_map(engine, rows.X, rows.uneven, seed, batch=False)
+        phi = estimator._draw_map(engine, rows.X, rows.uneven, seed)
         drawn = DrawnMap.measured(engine, phi, rows, estimator._step, seed)
         self.phi, self.metric = drawn.phi, drawn.metric
         n_models = encoded.targets.n_models

@@ -201,6 +201,7 @@ class DaskLearner(Learner):
             if names is not None:
                 self.feature_names_in_ = names
         if self.n_cells is None:
+            self._warn_of_landmarks(getattr(self, "components_", None))
             warn_of_excess(self, data.rows, data.encoded)
         else:
             warn_of_cells(self)

@@ -176,7 +176,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         )
 
     def _draw_map(
-        self, engine: Engine, X, weight, seed, *, batch: bool = False, n_components=None, margin=None
+        self, engine: Engine, X, weight, seed, *, n_components=None, margin=None
     ) -> FeatureMap:
         """The map: drawn for these rows, or the one given as ``approximation``.
 
@@ -189,8 +189,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
             if self.approximation == "fourier":
                 count = resolve_components(count)
                 return draw_fourier(self, X, weight, rng, count, centred=self._centred)
-            what = "rows of the first batch" if batch else "rows of X"
-            count = resolve_landmarks(self, X, weight, count, what)
+            count = resolve_landmarks(self, X, weight, count)
             by_margin = isinstance(self.landmarks, str) and self.landmarks == "margin"
             if by_margin and margin is None:
                 raise ValueError(

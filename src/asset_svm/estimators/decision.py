@@ -1,4 +1,8 @@
-"""Decisions basis(X) weights^T + intercept: s kernel values (or d features), no support vector."""
+"""Decisions basis(X) weights^T + intercept: s kernel values (or d features), no support vector.
+
+Basis values have the type of the rows; decisions are float64, as those of ``sklearn.svm``: targets of
+10^9 and more leave float32 no digit for what the model has learnt.
+"""
 
 from __future__ import annotations
 
@@ -68,14 +72,14 @@ class Decision:
         return finite(self._prepared[key](X))
 
     def __call__(self, X: Any) -> np.ndarray:
-        """The (rows, K) decisions; sums in float64, the result in the type of X."""
+        """The (rows, K) decisions in float64, whatever the type of X."""
         basis, K = self.basis(X.dtype), len(self.weights)
 
         def decide(rows: Any) -> np.ndarray:
             with np.errstate(over="ignore", invalid="ignore"):  # found and told below
                 return weighted_sums(basis(rows), self.weights) + self.intercept
 
-        return finite(map_in_blocks(decide, X, K, reentrant=self.source.reentrant))
+        return finite(map_in_blocks(decide, X, K, np.float64, reentrant=self.source.reentrant))
 
 
 def finite(out: np.ndarray) -> np.ndarray:

@@ -21,10 +21,10 @@ approximation : {"nystroem", "fourier"}, NystroemMap or FourierMap, default="nys
     ASSET_M or ASSET_F; or a map of your own: fitted, it is used as it is (wrap it in
     ``sklearn.frozen.FrozenEstimator`` where the estimator is cloned); else fitted first.
 n_components : int or "auto", default=None
-    Landmarks s (Nystroem) or features d (Fourier). None: 2048, fewer landmarks where there are
-    fewer rows. "auto": doubles 256 as long as quick fits predict held-out rows
-    (``validation_fraction``) better by more than a standard error, within ``time_limit`` and
-    ``memory_limit``.
+    Landmarks s (Nystroem; all rows, with a warning, where there are fewer) or features d (Fourier).
+    None: 2048, fewer landmarks where there are fewer rows. "auto": doubles 256 as long as quick
+    fits predict held-out rows (``validation_fraction``) better by more than a standard error,
+    within ``time_limit`` and ``memory_limit``.
 landmarks : {"uniform", "kmeans", "rpcholesky", "leverage", "margin"} or array, default="uniform"
     How landmarks are chosen (Nystroem only): rows at random; centres of clusters; rows by
     randomly pivoted Cholesky or by ridge leverage scores, both of which look at the kernel; rows

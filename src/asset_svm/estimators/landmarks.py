@@ -70,9 +70,14 @@ def check_landmarks(landmarks: Any, n_components: Any, *, supervised: bool) -> N
         )
 
 
+def candidates(X: Any, weight: np.ndarray | None) -> int:
+    """How many rows can be landmarks: those of positive weight."""
+    return int(X.shape[0] if weight is None else np.count_nonzero(weight))
+
+
 def largest_count(estimator: Any, X: Any, weight: np.ndarray | None) -> int:
     """How many landmarks there can be: rows of positive weight, and memory for them."""
-    allowed = X.shape[0] if weight is None else int(np.count_nonzero(weight))
+    allowed = candidates(X, weight)
     if estimator.kernel == "laplacian":  # its landmarks have to be dense
         allowed = min(allowed, max(DENSE_LANDMARK_BYTES // (8 * X.shape[1]), 1))
     return allowed

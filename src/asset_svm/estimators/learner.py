@@ -22,6 +22,7 @@ from asset_svm.estimators.components import find_components
 from asset_svm.estimators.device import as_type, check_card_targets, on_card, on_host
 from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.fitting import all_or_nothing, check_weight, validate_rows
+from asset_svm.estimators.maps import warn_of_few_landmarks
 from asset_svm.estimators.margin import margin_sampler
 from asset_svm.estimators.monitor import shown
 from asset_svm.estimators.online import learn_batch
@@ -93,8 +94,6 @@ class Learner(AssetEstimator):
         encoded: Encoded,
         seed: int,
         deadline=float("inf"),
-        *,
-        batch=False,
     ) -> tuple[FeatureMap, dict[str, Any]]:
         """The map for these rows, and what there is to tell of the trials that led to it."""
         count, told = None, {}
@@ -102,10 +101,13 @@ class Learner(AssetEstimator):
             count, records = find_components(self, engine, rows, encoded, seed, deadline)
             told = {"component_search_": records}
         margin = partial(margin_sampler, self, engine, rows, encoded, seed)
-        phi = self._draw_map(
-            engine, rows.X, rows.uneven, seed, batch=batch, n_components=count, margin=margin
-        )
+        phi = self._draw_map(engine, rows.X, rows.uneven, seed, n_components=count, margin=margin)
         return phi, told
+
+    def _warn_of_landmarks(self, landmarks) -> None:
+        """Warn where these are fewer landmarks than ``n_components`` asks for."""
+        if isinstance(self.approximation, str) and self.approximation == "nystroem":
+            warn_of_few_landmarks(self, landmarks.shape[0])
 
     def _point_to(self, rows: Rows, drawn: bool) -> None:
         """Let ``component_indices_`` mean rows of what the user passed, if the map is from there."""
@@ -126,6 +128,7 @@ class Learner(AssetEstimator):
         if self.n_cells is not None:
             warn_of_cells(self)
         else:
+            self._warn_of_landmarks(getattr(self, "components_", None))
             warn_of_excess(self, rows, encoded)
             warn_of_gap(self)
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from asset_svm.estimators.device import on_card, on_host
-from asset_svm.estimators.landmarks import GivenPoints, largest_count
-from asset_svm.estimators.parameters import check_count, check_not_negative
+from asset_svm.estimators.landmarks import GivenPoints, candidates, largest_count
+from asset_svm.estimators.parameters import check_count, check_not_negative, is_integer
+from asset_svm.exceptions import warn_caller
 from asset_svm.features import FourierFeatures, HadamardFeatures, NystroemFeatures
 from asset_svm.features.fourier import CosineFeatures
 from asset_svm.features.frequencies import DRAWS
@@ -40,11 +41,7 @@ def resolve_components(n_components: int | None) -> int:
 
 
 def resolve_landmarks(
-    estimator: Any,
-    X: Any,
-    weight: np.ndarray | None,
-    n_components: int | None,
-    what: str = "rows of X",
+    estimator: Any, X: Any, weight: np.ndarray | None, n_components: int | None
 ) -> int:
     """How many landmarks the Nystroem map has: no more than rows that can be landmarks."""
     if not isinstance(estimator.landmarks, str):
@@ -52,13 +49,22 @@ def resolve_landmarks(
     count = resolve_components(n_components)
     if n_components is None:
         return min(count, largest_count(estimator, X, weight))
-    allowed = X.shape[0] if weight is None else int(np.count_nonzero(weight))
-    if count > allowed:
-        raise ValueError(
-            f"n_components={count} is more than the {allowed} {what}; "
-            f"set n_components to at most {allowed}."
+    return min(count, candidates(X, weight))
+
+
+def warn_of_few_landmarks(estimator: Any, n_landmarks: int) -> None:
+    """Warn where there are fewer than ``n_components`` asks for, once for what a user calls.
+
+    Not where the map is drawn: cells, trials and the candidates of a search draw maps too.
+    """
+    count = estimator.n_components
+    if is_integer(count) and count > n_landmarks:
+        warn_caller(
+            f"n_components={count} is more than the {n_landmarks} rows that can be landmarks (those "
+            "of positive weight that are not held out), and each of them is one; set n_components to "
+            f"at most {n_landmarks}.",
+            UserWarning,
         )
-    return count
 
 
 def draw_nystroem(

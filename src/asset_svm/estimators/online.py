@@ -55,7 +55,7 @@ def _new_session(learner: Any, rows: Rows, encoded: Encoded) -> OnlineSession:
     seed, lam = learner._seed(), learner._lam(rows)
     if learner.lam is None:
         logger.info("lam=%g = 1 / (C * weight of the first batch) from now on", lam)
-    phi, told = learner._choose_map(learner._engine(rows.X), rows, encoded, seed, batch=True)
+    phi, told = learner._choose_map(learner._engine(rows.X), rows, encoded, seed)
     learner.__dict__.update(told)
     K = encoded.targets.n_models
     learner.lam_, learner.history_ = lam, []

@@ -18,6 +18,7 @@ from asset_svm.estimators.maps import (
     draw_nystroem,
     resolve_components,
     resolve_landmarks,
+    warn_of_few_landmarks,
 )
 from asset_svm.estimators.parameters import check_choice, check_count, check_kernel, keep_parameters
 
@@ -92,7 +93,7 @@ class NystroemMap(_FeatureTransformer):
     degree, coef0 : float, default=3 and 0.0
         Of "poly" and "sigmoid".
     n_components : int, default=None
-        Landmarks s; None takes min(rows, 2048).
+        Landmarks s; all rows, with a warning, where there are fewer. None takes min(rows, 2048).
     landmarks : {"uniform", "kmeans", "rpcholesky", "leverage"} or array, default="uniform"
         How landmarks are chosen: rows at random; centres of clusters; rows by randomly pivoted
         Cholesky or by ridge leverage scores, both of which look at the kernel; or points of your own.
@@ -143,6 +144,7 @@ class NystroemMap(_FeatureTransformer):
 
     def _draw(self, X, weight, rng):
         count = resolve_landmarks(self, X, weight, self.n_components)
+        warn_of_few_landmarks(self, count)
         return draw_nystroem(self, X, weight, rng, count, sampler_of(self.landmarks))
 
     @property

@@ -75,6 +75,7 @@ class WindowFit:
             self._prepare()
             self._learn_all()
             self._store()
+        model._warn_of_landmarks(getattr(model, "components_", None))
 
     # Set-up -------------------------------------------------------------------------------------
 
@@ -100,7 +101,7 @@ class WindowFit:
         if self.resumed is not None:
             phi = self.resumed.phi
         else:
-            phi = model._draw_map(self.engine, self.sample.X, None, self.seed, batch=False)
+            phi = model._draw_map(self.engine, self.sample.X, None, self.seed)
             if self.checkpoint is not None:
                 run = SavedRun(settings, summary, phi, self.seed, {})
                 self.checkpoint.write_run(run)

@@ -104,10 +104,15 @@ def evaluator(phi: Evaluable, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]
 
 
 def map_in_blocks(
-    function: Callable[[Matrix], Array], X: Matrix, width: int, *, reentrant: bool
+    function: Callable[[Matrix], Array],
+    X: Matrix,
+    width: int,
+    dtype: npt.DTypeLike,
+    *,
+    reentrant: bool,
 ) -> Array:
     """Apply a block function to all rows of X, by threads where it may be and there are many rows."""
-    out = np.empty((X.shape[0], width), dtype=X.dtype)
+    out = np.empty((X.shape[0], width), dtype=dtype)
     blocks = range(0, X.shape[0], BLOCK_ROWS)
 
     def fill(start: int) -> None:

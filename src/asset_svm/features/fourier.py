@@ -131,7 +131,7 @@ class CosineFeatures:
 
     def __call__(self, X: Matrix) -> Array:
         """phi(X), in the type of X."""
-        return map_in_blocks(self.basis(X.dtype), X, self.dimension, reentrant=True)
+        return map_in_blocks(self.basis(X.dtype), X, self.dimension, X.dtype, reentrant=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -330,7 +330,9 @@ class NystroemFeatures(KernelBasis):
 
     def __call__(self, X: Matrix) -> Array:
         """phi(X), in the type of X."""
-        return map_in_blocks(evaluator(self, X.dtype), X, self.dimension, reentrant=self.reentrant)
+        return map_in_blocks(
+            evaluator(self, X.dtype), X, self.dimension, X.dtype, reentrant=self.reentrant
+        )
 
 
 def _inverse_cholesky(gram: Array, threshold: float) -> Array | None:

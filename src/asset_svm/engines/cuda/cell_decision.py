@@ -97,7 +97,7 @@ class CardCellDecision:
         self.size = max(CHUNK_BYTES // (n * self.dtype.itemsize), FEWEST_ROWS)
 
     def __call__(self, X: Matrix) -> Array:
-        """The (rows, K) decisions, on the host."""
+        """The (rows, K) decisions, on the host, in float64."""
         m = X.shape[0]
         out = torch.zeros((m, self.n_models), dtype=torch.float64, device=self.device)
         feeder = RowFeeder(X, self.dtype, self.device)
@@ -115,4 +115,4 @@ class CardCellDecision:
             self.size = in_chunks(m, self.size, work)
         finally:
             feeder.close()
-        return np.asarray(out.to(self.dtype).cpu().numpy())
+        return np.asarray(out.cpu().numpy())

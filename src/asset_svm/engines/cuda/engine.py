@@ -168,9 +168,9 @@ class CardDecision:
         self.intercept = torch.from_numpy(np.array(intercept, dtype=np.float64)).to(self.device)
 
     def __call__(self, X: Matrix) -> Array:
-        """The (rows, K) decisions, on the host."""
+        """The (rows, K) decisions, on the host, in float64."""
         m = X.shape[0]
-        out = torch.empty((m, self.weights.shape[1]), dtype=self.dtype, device=self.device)
+        out = torch.empty((m, self.weights.shape[1]), dtype=torch.float64, device=self.device)
         feeder = RowFeeder(X, self.dtype, self.device)
 
         def work(start: int, stop: int) -> None:

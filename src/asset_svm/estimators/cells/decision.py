@@ -77,8 +77,8 @@ class CellDecision:
         return finite(self._prepared[key](X))
 
     def __call__(self, X: Any) -> np.ndarray:
-        """The (rows, K) decisions, in the type of X."""
-        out = np.zeros((X.shape[0], self.n_models), dtype=X.dtype)
+        """The (rows, K) decisions, in float64."""
+        out = np.zeros((X.shape[0], self.n_models))
         if X.shape[0] < FEW_ROWS or self.alone:
             self._add(X, out)
             return out / len(self.parts)
@@ -115,4 +115,4 @@ class Constant:
 
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions."""
-        return np.tile(self.values.astype(X.dtype), (X.shape[0], 1))
+        return np.tile(np.asarray(self.values, dtype=np.float64), (X.shape[0], 1))

@@ -40,8 +40,8 @@ class Nested:
 
     def _placed(self, found: np.ndarray) -> np.ndarray:
         if self.columns is None:
-            return found + found.dtype.type(self.offset)
-        out = np.full((len(found), self.n_models), -1.0, dtype=found.dtype)
+            return found + self.offset
+        out = np.full((len(found), self.n_models), -1.0)
         if len(self.columns) == 2:  # one decision between two of the classes
             out[:, self.columns] = np.hstack([-found, found])
         else:

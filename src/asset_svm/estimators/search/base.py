@@ -142,6 +142,8 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
                 self.best_estimator_ = best
                 self.n_iter_ = best.n_iter_
                 self.refit_time_ = time.perf_counter() - refitted
+            elif self.n_cells is None and isinstance(self.landmarks, str):
+                learner._warn_of_landmarks(rows.X)
         return self
 
     def _splits(self, X, y, groups, rows, seed):

@@ -124,11 +124,7 @@ class _Run:
             self.place[number, split.test] = np.arange(len(split.test))
         n_Cs, outputs = len(search.Cs), encodings[0].splits.n_outputs
         self.decisions = [
-            [
-                np.empty((n_Cs, len(split.test), outputs), dtype=search.rows.X.dtype)
-                for split in search.splits
-            ]
-            for _ in encodings
+            [np.empty((n_Cs, len(split.test), outputs)) for split in search.splits] for _ in encodings
         ]
 
     def cell(self, number: int) -> bool:

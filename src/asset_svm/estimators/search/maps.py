@@ -119,12 +119,12 @@ class MapSearch:
         out = np.empty(coef.shape[:2])
         for f, split in enumerate(self.splits):
             n_Cs, outputs = coef.shape[0], coef.shape[2]
-            decisions = np.empty((n_Cs * outputs, len(split.test)), dtype=features.dtype)
+            decisions = np.empty((n_Cs * outputs, len(split.test)))
             for start in range(0, len(split.test), features.look_size):
                 part = slice(start, start + features.look_size)
                 block = features.open(split.test[part])
                 decisions[:, part] = block.margins(coef[:, f].reshape(n_Cs * outputs, -1))
-            decisions += (intercept[:, f].ravel() + encoding.offset[f])[:, None].astype(decisions.dtype)
+            decisions += (intercept[:, f].ravel() + encoding.offset[f])[:, None]
             shaped = np.moveaxis(decisions.reshape(n_Cs, outputs, -1), 1, 2)
             X = self.rows.X[split.test] if self.scorer is not None else None
             out[:, f] = scores(self.scorer, classes, X, self.rows.y[split.test], shaped)

@@ -96,7 +96,7 @@ def scores(
     if len(y) == 1:
         return np.full(len(decisions), np.nan)
     spread = float(((y - y.mean()) ** 2).sum())
-    residual = ((decisions[:, :, 0].astype(np.float64) - y) ** 2).sum(axis=1)
+    residual = ((decisions[:, :, 0] - y) ** 2).sum(axis=1)
     if spread == 0.0:
         return np.where(residual == 0.0, 1.0, 0.0)
     return np.asarray(1.0 - residual / spread)
