@@ -73,8 +73,11 @@ def tight_bound(
     *,
     free_intercept: bool,
     metric: Metric | None = None,
-) -> tuple[float, float]:
-    """(objective, lower bound) of (PL) for one model.
+) -> tuple[float, float, Array]:
+    """(objective, lower bound) of (PL) for one model, and the solution of the smoothed problem.
+
+    The latter is a better model where the given one is far from the optimum: coef, and the intercept
+    at its end where that is free.
 
     Parameters
     ----------
@@ -105,7 +108,7 @@ def tight_bound(
         gained, best = found - best, max(best, found)
         if near == m or objective - best <= 0.01 * objective or gained <= 0.002 * objective:
             break
-    return objective, best
+    return objective, best, point
 
 
 def _nearest(distance: Array, count: int) -> float:

@@ -27,6 +27,8 @@ from asset_svm.solvers.driver import Slopes
 Array = npt.NDArray[Any]
 SETTLING = 1 << 22
 """Margins, of all models together, that intercepts are settled by."""
+FAR = 0.01
+"""Of the objective: a gap beyond which a solution found on the way to the bound is worth taking."""
 UNASKED = 1e9
 """Operations up to which the tight bound is computed unasked: some tenths of a second."""
 LITTLE = 5e9
@@ -94,8 +96,12 @@ def certify_rows(
     slopes: Slopes | None = None,
     *,
     tight: bool | None = None,
+    smoothed: list[Array] | None = None,
 ) -> Certificate:
-    """The certificate of a model; ``tight=None`` decides by what it costs."""
+    """The certificate of a model; ``tight=None`` decides by what it costs.
+
+    Where the bound is tight ``smoothed`` gains the solution of each model's smoothed problem.
+    """
     coef, intercept = model
     lam = np.array(recipe.lam)
     found = certify(
@@ -111,16 +117,55 @@ def certify_rows(
         return found
     if tight if tight is not None else tight_work(rows, recipe) <= UNASKED:
         for k in range(len(lam)):
-            found.dual_gap[k] = min(found.dual_gap[k], _tight_gap(rows, recipe, model, k))
+            gap, solution = _tight_gap(rows, recipe, model, k)
+            found.dual_gap[k] = min(found.dual_gap[k], gap)
+            if smoothed is not None:
+                smoothed.append(solution)
     return found
 
 
-def _tight_gap(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], k: int) -> float:
+def finish(
+    rows: TrainingRows,
+    recipe: Recipe,
+    model: tuple[Array, Array],
+    slopes: Slopes | None = None,
+    *,
+    tight: bool | None = None,
+) -> tuple[tuple[Array, Array], Certificate]:
+    """The model of a run with its certificate, or a better one, where that was found on the way.
+
+    Steps go slowly where lam is small and the kernel smooth; Newton's method, by which the tight bound is
+    found, does not mind. Where it was affordable and a model is farther than ``FAR`` from the
+    optimum, its solution is taken. The paper's steps end where they end.
+    """
+    smoothed: list[Array] = []
+    found = certify_rows(rows, recipe, model, slopes, tight=tight, smoothed=smoothed)
+    far = found.dual_gap > FAR * found.objective
+    if recipe.step != "metric" or not smoothed or not far.any():
+        return model, found
+    solved, d = np.stack(smoothed), model[0].shape[1]
+    other = solved[:, :d], solved[:, d] if recipe.free_intercept else model[1]
+    other = settle_intercept(rows, recipe, other)
+    better = certify_rows(rows, recipe, other, slopes, tight=False)
+    taken = far & (better.objective < found.objective)
+    bound = np.maximum(found.objective - found.dual_gap, better.objective - better.dual_gap)
+    certificate = Certificate(
+        objective := np.where(taken, better.objective, found.objective),
+        np.maximum(objective - bound, 0.0),
+        np.where(taken, better.mean_loss, found.mean_loss),
+    )
+    coef = np.where(taken[:, None], other[0], model[0])
+    return (coef, np.where(taken, other[1], model[1])), certificate
+
+
+def _tight_gap(
+    rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], k: int
+) -> tuple[float, Array]:
     def blocks() -> Iterator[tuple[Array, Array, Array]]:
         for index in rows.indices():
             yield rows.take(index), rows.targets.block(index)[k], rows.weight[index]
 
-    objective, bound = tight_bound(
+    objective, bound, solution = tight_bound(
         recipe.loss,
         recipe.lam[k],
         model[0][k],
@@ -129,4 +174,4 @@ def _tight_gap(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], k
         free_intercept=recipe.free_intercept,
         metric=rows.metric,
     )
-    return max(objective - bound, 0.0)
+    return max(objective - bound, 0.0), solution

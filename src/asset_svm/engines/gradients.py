@@ -1,4 +1,4 @@
-"""D_G and kappa, estimated from a random sample of the rows."""
+"""D_G, kappa and the bulk of the targets, estimated from a random sample of the rows."""
 
 from __future__ import annotations
 
@@ -62,3 +62,19 @@ class GradientSample:
         return np.array(
             [estimate_gradient_bound(recipe.loss, V, own, intercept=free, weight=weight) for own in y]
         )
+
+
+BULK = 0.75
+
+
+def bulk_of(y: Array, weight: Array | None) -> float:
+    """A size that three quarters of the targets, by weight, do not exceed; the largest over models.
+
+    Half of them would do (see ``Recipe.feasible_sets``); of a sample it had better be more.
+    """
+    weight = np.ones(y.shape[1]) if weight is None else np.maximum(weight, 0.0)
+    sizes = np.abs(y)
+    order = np.argsort(sizes, axis=1)
+    running = np.cumsum(weight[order], axis=1)
+    first = (running < BULK * running[:, -1:]).sum(axis=1)
+    return float(np.take_along_axis(sizes, order, axis=1)[np.arange(len(y)), first].max())

@@ -271,7 +271,8 @@ class ManyModels:
         """The models of one C and split, for a run of so many steps."""
         lam = 1.0 / (C * float(self.splits.total[split]))
         recipe = replace(self.recipe, lam=(lam,) * len(bounds))
-        sets = recipe.feasible_sets(float(self.splits.y_max[split]), kappa)
+        y_max = float(self.splits.y_max[split])
+        sets = recipe.feasible_sets(y_max, kappa, y_max)
         rules = recipe.rules(sets, bounds, scale, steps, self.metric)
         return ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
 

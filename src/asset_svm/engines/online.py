@@ -109,6 +109,7 @@ class OnlineSession:
     y_max: float = 0.0
     gradient_bounds: Array | None = None
     kappa: float = 0.0
+    bulk: float = np.inf
     scale: float | None = None
     batches: int = 0
     metric: Metric | None = None
@@ -144,8 +145,10 @@ class OnlineSession:
         recent = self.recent
         m = recent.X.shape[0]
         rows = self._rows(engine, recent.X, recent, recent.weight, GivenOrder(m))
-        self.gradient_bounds, kappa = sample_gradients(self.recipe, rows)
+        first = self.gradient_bounds is None
+        self.gradient_bounds, kappa, bulk = sample_gradients(self.recipe, rows)
         self.kappa = max(self.kappa, kappa)
+        self.bulk = bulk if first else max(self.bulk, bulk)
         self.next_estimate = 2 * max(self.rows_seen, m)
 
     def copy(self) -> OnlineSession:
@@ -160,7 +163,7 @@ class OnlineSession:
         if self.recipe.step == "metric":
             self.metric = engine.find_metric(self.phi, X, weight, self.recipe.seed)
         rows = self._rows(engine, X, targets, weight, GivenOrder(X.shape[0]))
-        self.gradient_bounds, self.kappa = sample_gradients(self.recipe, rows)
+        self.gradient_bounds, self.kappa, self.bulk = sample_gradients(self.recipe, rows)
         with engine.pool(len(self.recipe.lam)) as pool:
             self._settle_scale(engine, rows, steps, pool)
 
@@ -231,7 +234,7 @@ class OnlineSession:
     ) -> None:
         """The multiplier of D_X for ``steps`` steps: given, by a pilot, or the usual one."""
         assert self.gradient_bounds is not None
-        sets = self.recipe.feasible_sets(self.y_max, self.kappa)
+        sets = self.recipe.feasible_sets(self.y_max, self.kappa, self.bulk)
         self.scale = self.recipe.step_scale
         if self.scale is None and rows.order.n_rows < FEWEST_ROWS:
             self.scale = SMALL_BATCH_SCALE
@@ -239,7 +242,7 @@ class OnlineSession:
             self.scale = pilot_scale(
                 engine,
                 self.recipe,
-                rows,
+                rows.within(sets, self.kappa),
                 sets,
                 self.gradient_bounds,
                 steps,
@@ -257,7 +260,8 @@ class OnlineSession:
         """One visit of every row."""
         assert self.gradient_bounds is not None and self.scale is not None
         n = rows.order.n_rows
-        sets = self.recipe.feasible_sets(self.y_max, self.kappa)
+        sets = self.recipe.feasible_sets(self.y_max, self.kappa, self.bulk)
+        rows = rows.within(sets, self.kappa)
         rules = self.recipe.rules(sets, self.gradient_bounds, self.scale, self.horizon, self.metric)
         driver = engine.driver(
             rows.mapped,

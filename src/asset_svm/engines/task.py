@@ -40,6 +40,8 @@ FEWEST_LED = 4096
 """Rows from which on they are led."""
 FEWEST_STEPS = 96
 """Of a block, below which lifting rows costs less."""
+REACH_MARGIN = 4.0
+"""Times what the longest sampled row allows: other rows may be longer, and there is epsilon."""
 MOST_VISITS = 6
 """Of a row, by all models and in all epochs, up to which it is led."""
 
@@ -117,14 +119,22 @@ class Recipe:
     form: Form = "row"
     seed: int = 0
 
-    def feasible_sets(self, y_max: float, kappa: float) -> list[FeasibleSet]:
-        """X of each model; ``kappa`` is the largest |v|."""
+    def feasible_sets(self, y_max: float, kappa: float, bulk: float) -> list[FeasibleSet]:
+        """X of each model; ``kappa`` is the largest |v|, ``bulk`` the size of most targets.
+
+        The paper's, for its steps. Steps in the metric have smaller ones where a few targets are far
+        larger than all others, which would make them too long: slopes are at most 1, so that
+        |coef| <= kappa / lam; and where |y| <= bulk for half of the rows, their slopes alone keep
+        an optimal intercept below the bound for these.
+        """
         sets = []
         for lam in self.lam:
-            radius = self.loss.radius(lam, y_max)
+            radius, largest = self.loss.radius(lam, y_max), y_max
+            if self.step == "metric":
+                radius, largest = min(radius, kappa / lam), min(bulk, y_max)
             bound = self.intercept_bound
             if bound is None:
-                bound = self.loss.intercept_bound(y_max, kappa * radius)
+                bound = self.loss.intercept_bound(largest, kappa * radius)
             sets.append(FeasibleSet(radius, bound if self.free_intercept else None))
         return sets
 
@@ -247,6 +257,7 @@ class Solution:
     steps: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
     timed_out: bool = False
+    bulk: float = float("inf")
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,6 +296,25 @@ class TrainingRows:
             weight=self.weight[chosen],
             slope_weight=None,
         )
+
+    def within(self, sets: list[FeasibleSet], kappa: float) -> TrainingRows:
+        """The rows with targets that feasible models can come near.
+
+        No decision exceeds kappa R + B. A target beyond that pulls as one at that limit does: its
+        loss is the same but for a constant, which would drown all others in sums (``beyond``).
+        """
+        limit = REACH_MARGIN * max(kappa * s.radius + (s.bound or 0.0) for s in sets)
+        if self.y_max <= limit:
+            return self
+        return replace(self, targets=_Clipped(self.targets, limit), y_max=limit)
+
+    def beyond(self) -> Array:
+        """What was taken off the mean loss of each model by ``within``."""
+        if not isinstance(self.targets, _Clipped):
+            return np.zeros(self.targets.n_models)
+        index = np.arange(self.order.n_rows)
+        whole, clipped = self.targets.targets.block(index), self.targets.block(index)
+        return np.asarray(np.abs(whole - clipped) @ self.weight / self.weight.sum())
 
     @property
     def led_steps(self) -> int:
@@ -332,6 +362,21 @@ class _Some:
 
     def open(self, rows: Array) -> RowBlock:
         return self.mapped.open(self.chosen[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Clipped:
+    """Targets of at most some size."""
+
+    targets: Targets
+    limit: float
+
+    @property
+    def n_models(self) -> int:
+        return self.targets.n_models
+
+    def block(self, rows: Array) -> Array:
+        return np.clip(self.targets.block(rows), -self.limit, self.limit)
 
 
 @dataclass(frozen=True, eq=False)

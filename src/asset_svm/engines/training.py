@@ -18,11 +18,12 @@ import numpy.typing as npt
 from asset_svm.engines.certification import (
     LITTLE,
     certify_rows,
+    finish,
     run_work,
     settle_intercept,
     tight_work,
 )
-from asset_svm.engines.gradients import GradientSample
+from asset_svm.engines.gradients import GradientSample, bulk_of
 from asset_svm.engines.task import Engine, Recipe, Solution, Stopping, TrainingRows
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.feasible import FeasibleSet
@@ -37,13 +38,14 @@ MOST_LOOKS = 200
 """Records that the history of a run on tiny data has."""
 
 
-def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float]:
-    """(D_G of each model, kappa) from a random sample of ``gradient_sample`` rows."""
+def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float, float]:
+    """(D_G of each model, kappa, bulk) from a random sample of ``gradient_sample`` rows."""
     even = bool((rows.weight == rows.weight[0]).all())
     p = None if even or rows.slope_weight is not None else rows.weight / rows.weight.sum()
     sample = GradientSample.draw(recipe, rows.mapped, rows.order.n_rows, rows.metric, p)
     weight = None if rows.slope_weight is None else rows.slope_weight[sample.rows]
-    return sample.bounds(recipe, rows.targets.block(sample.rows), weight), sample.kappa
+    y = rows.targets.block(sample.rows)
+    return sample.bounds(recipe, y, weight), sample.kappa, bulk_of(y, weight)
 
 
 def train(
@@ -60,10 +62,11 @@ def train(
     """
     K, total = len(recipe.lam), rows.order.n_rows * stopping.epochs
     with engine.working(rows.mapped), engine.pool(K) as pool:
-        bounds, kappa = sample_gradients(recipe, rows)
-        sets = recipe.feasible_sets(rows.y_max, kappa)
+        bounds, kappa, bulk = sample_gradients(recipe, rows)
+        sets = recipe.feasible_sets(rows.y_max, kappa, bulk)
         if max(s.radius for s in sets) == 0.0:
             return _trivial(recipe, rows)
+        rows = rows.within(sets, kappa)
         decaying = stopping.end_is_known
         scale = recipe.step_scale
         if scale is None:
@@ -109,7 +112,7 @@ def train(
     return Solution(
         coef,
         intercept,
-        certificate,
+        certificate.raised(rows.beyond()),
         run.done,
         scale,
         state,
@@ -118,6 +121,7 @@ def train(
         driver.position,
         run.history,
         timed_out=run.timed_out,
+        bulk=bulk,
     )
 
 
@@ -206,12 +210,15 @@ class _Epochs:
         if self.timed_out and self.driver.position < rows.order.n_rows:
             rows = rows.some(max(self.driver.position, 1000), self.recipe.seed)
             return certify_rows(rows, self.recipe, model, None, tight=False)
-        if self.stopping.tol is None or self.timed_out:
+        if self.timed_out or not settle:
             return certify_rows(rows, self.recipe, model, slopes)
+        if self.stopping.tol is None:
+            self.certified, found = finish(rows, self.recipe, model, slopes)
+            return found
         found = certify_rows(rows, self.recipe, model, slopes, tight=False)
         spent = max(run_work(rows, self.recipe, self.done), LITTLE)
         if not self._converged(found) and tight_work(rows, self.recipe) <= spent:
-            found = certify_rows(rows, self.recipe, model, slopes, tight=True)
+            self.certified, found = finish(rows, self.recipe, model, slopes, tight=True)
         return found
 
 

@@ -28,6 +28,7 @@ def keep_session(
     session = OnlineSession(recipe, phi, mean_weight, state)
     session.y_max, session.scale, session.metric = encoded.y_max, solution.step_scale, metric
     session.gradient_bounds, session.kappa = solution.gradient_bounds, solution.kappa
+    session.bulk = solution.bulk
     session.rows_seen, session.next_estimate = steps, 2 * steps
     if solution.epochs == 0:  # nothing was learnt, and nothing is known of the steps
         session.scale = session.gradient_bounds = None
