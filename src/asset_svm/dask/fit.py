@@ -3,7 +3,7 @@
 plan      the map, the metric and the step sizes, from the sample
 shards    neighbouring partitions, joined, each on its worker
 rounds    ``engines.averaging``, on the cluster
-certify   objective and duality gap, from sums over shards
+certify   the intercept settled by the sample; objective and duality gap, from sums over shards
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ from asset_svm.engines.averaging import (
     find_step_sizes,
     run_rounds,
 )
+from asset_svm.engines.certification import settle_intercept
 from asset_svm.engines.likeness import are_alike
+from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.task import Recipe, Solution, TrainingRows
 from asset_svm.engines.training import check_finite
 from asset_svm.estimators.batch import DEFAULT_EPOCHS
 from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.monitor import Monitor
 from asset_svm.estimators.rows import resolve_sampling
-from asset_svm.features import FeatureMap, Metric
+from asset_svm.features import Evaluable, FeatureMap, Metric
 from asset_svm.problem import Certificate
 from asset_svm.solvers import SolverState
 
@@ -89,15 +91,9 @@ class ClusterFit:
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         largest = max(self.sizes)
         order = ShuffledOrder(largest, 0) if sampling == "shuffle" else GivenOrder(largest)
-        sample = TrainingRows(
-            engine.rows(phi, rows.X, lead=recipe.leads(order, epochs, self.metric)),
-            encoded.targets,
-            GivenOrder(len(rows.y)),
-            rows.weight,
-            None if mean_weight is None or sampling == "uniform" else rows.weight / mean_weight,
-            encoded.y_max,
-            self.metric,
-        )
+        lead = recipe.leads(order, epochs, self.metric)
+        slopes = None if mean_weight is None or sampling == "uniform" else rows.weight / mean_weight
+        sample = self._sample(engine, phi, slopes, lead=lead)
         steps = total * epochs // len(groups)
         found = find_step_sizes(engine, recipe, sample, encoded.y_max, steps)
         self.monitor = Monitor(
@@ -130,9 +126,24 @@ class ClusterFit:
             data.dtype,
         )
         data.loaded.clear()  # the shards have them
-        return self._solve(cluster, shares)
+        return self._solve(cluster, shares, engine)
 
-    def _solve(self, cluster: ShardedRun, shares: np.ndarray) -> Solution:
+    def _sample(
+        self, engine: LocalEngine, phi: Evaluable, slopes: np.ndarray | None, *, lead: bool
+    ) -> TrainingRows:
+        """The rows that the client has, mapped."""
+        rows, encoded = self.data.rows, self.data.encoded
+        return TrainingRows(
+            engine.rows(phi, rows.X, lead=lead),
+            encoded.targets,
+            GivenOrder(len(rows.y)),
+            rows.weight,
+            slopes,
+            encoded.y_max,
+            self.metric,
+        )
+
+    def _solve(self, cluster: ShardedRun, shares: np.ndarray, engine: LocalEngine) -> Solution:
         plan, epochs = cluster.plan, 0
 
         def after_round(model: Any, record: dict[str, Any]) -> bool:
@@ -140,7 +151,9 @@ class ClusterFit:
             ended, epochs = record["epoch"] > epochs, record["epoch"]
             return ended and self.monitor(epochs, model, record)
 
-        (coef, intercept), history = run_rounds(plan, shares, cluster.round, after_round)
+        model, history = run_rounds(plan, shares, cluster.round, after_round)
+        sample = self._sample(engine, plan.phi, None, lead=True)
+        coef, intercept = settle_intercept(sample, self.recipe, model)
         certificate = cluster.certificate_sums((coef, intercept)).certificate(
             np.array(self.recipe.lam), coef,
             free_intercept=self.recipe.free_intercept, metric=self.metric,

@@ -29,18 +29,15 @@ SETTLING = 1 << 22
 """Margins, of all models together, that intercepts are settled by."""
 FAR = 0.01
 """Of the objective: a gap beyond which a solution found on the way to the bound is worth taking."""
-UNASKED = 1e9
-"""Operations up to which the tight bound is computed unasked: some tenths of a second."""
 LITTLE = 5e9
 """Operations that a run with a ``tol`` spends on it, however short the run: about a second."""
 PRODUCTS = 10.0
 """Operations of a matrix product that take as long as one of a loop over rows."""
 
 
-def tight_work(rows: TrainingRows, recipe: Recipe) -> float:
+def tight_work(n_rows: int, dimension: int, n_models: int) -> float:
     """About what the tight bound takes: some 100 m d + 60 d^3 operations a model."""
-    d, m = rows.mapped.dimension, rows.order.n_rows
-    return len(recipe.lam) * (100.0 * m * d + 60.0 * d**3)
+    return n_models * (100.0 * n_rows * dimension + 60.0 * dimension**3)
 
 
 def run_work(rows: TrainingRows, recipe: Recipe, epochs: int) -> float:
@@ -115,7 +112,8 @@ def certify_rows(
     )
     if not np.isfinite(found.objective).all():
         return found
-    if tight if tight is not None else tight_work(rows, recipe) <= UNASKED:
+    work = tight_work(rows.order.n_rows, rows.mapped.dimension, len(lam))
+    if tight if tight is not None else work <= recipe.tight_within:
         for k in range(len(lam)):
             gap, solution = _tight_gap(rows, recipe, model, k)
             found.dual_gap[k] = min(found.dual_gap[k], gap)
@@ -134,9 +132,9 @@ def finish(
 ) -> tuple[tuple[Array, Array], Certificate]:
     """The model of a run with its certificate, or a better one, where that was found on the way.
 
-    Steps go slowly where lam is small and the kernel smooth; Newton's method, by which the tight bound is
-    found, does not mind. Where it was affordable and a model is farther than ``FAR`` from the
-    optimum, its solution is taken. The paper's steps end where they end.
+    Steps go slowly where lam is small and the kernel smooth; Newton's method, by which the tight
+    bound is found, does not mind. Where it was affordable and a model is farther than ``FAR`` from
+    the optimum, its solution is taken. The paper's steps end where they end.
     """
     smoothed: list[Array] = []
     found = certify_rows(rows, recipe, model, slopes, tight=tight, smoothed=smoothed)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from asset_svm.data import GivenOrder, Order, ShuffledOrder, Targets
-from asset_svm.engines.certification import certify_rows
+from asset_svm.engines.certification import certify_rows, settle_intercept
 from asset_svm.engines.task import Engine, Recipe, TrainingRows
 from asset_svm.engines.training import check_finite, pilot_scale, sample_gradients
 from asset_svm.features import FeatureMap, Metric
@@ -173,12 +173,19 @@ class OnlineSession:
         with engine.pool(len(self.recipe.lam)) as pool:
             return self._run(engine, rows, pool, None)
 
-    def certify(self, engine: Engine, X: Matrix, targets: Targets, weight: Array) -> Certificate:
-        """The certificate of the averaged model on (PL) of these rows."""
+    def finish(
+        self, engine: Engine, X: Matrix, targets: Targets, weight: Array
+    ) -> tuple[Array, Array, Certificate]:
+        """(coef, intercept, certificate) of a run over a file, by a sample of its rows.
+
+        The intercept is settled by it, and the certificate is that of (PL) of these rows.
+        """
         rows = self._rows(engine, X, targets, weight, GivenOrder(X.shape[0]))
-        certificate = certify_rows(rows, self.recipe, self.average.result(self.state))
-        check_finite(*self.model, certificate)
-        return certificate
+        model = settle_intercept(rows, self.recipe, self.average.result(self.state))
+        certificate = certify_rows(rows, self.recipe, model)
+        coef = model[0] if self.metric is None else self.metric.apply(model[0])
+        check_finite(coef, model[1], certificate)
+        return coef, model[1], certificate
 
     def update(
         self,

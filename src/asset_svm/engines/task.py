@@ -40,6 +40,8 @@ FEWEST_LED = 4096
 """Rows from which on they are led."""
 FEWEST_STEPS = 96
 """Of a block, below which lifting rows costs less."""
+UNASKED = 1e9
+"""Operations up to which the tight bound is computed unasked: some tenths of a second."""
 REACH_MARGIN = 4.0
 """Times what the longest sampled row allows: other rows may be longer, and there is epsilon."""
 MOST_VISITS = 6
@@ -106,6 +108,8 @@ class Recipe:
     gradient_sample : int
     form : {"row", "blocked"}
     seed : int
+    tight_within : float
+        Operations that the tight bound of a certificate may take without a ``tol`` that asks for it.
     """
 
     loss: Loss
@@ -118,6 +122,7 @@ class Recipe:
     gradient_sample: int = 1000
     form: Form = "row"
     seed: int = 0
+    tight_within: float = UNASKED
 
     def feasible_sets(self, y_max: float, kappa: float, bulk: float) -> list[FeasibleSet]:
         """X of each model; ``kappa`` is the largest |v|, ``bulk`` the size of most targets.

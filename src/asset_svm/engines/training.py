@@ -217,7 +217,8 @@ class _Epochs:
             return found
         found = certify_rows(rows, self.recipe, model, slopes, tight=False)
         spent = max(run_work(rows, self.recipe, self.done), LITTLE)
-        if not self._converged(found) and tight_work(rows, self.recipe) <= spent:
+        work = tight_work(rows.order.n_rows, rows.mapped.dimension, len(self.recipe.lam))
+        if not self._converged(found) and work <= spent:
             self.certified, found = finish(rows, self.recipe, model, slopes, tight=True)
         return found
 

@@ -241,8 +241,9 @@ class WindowFit:
 
     def _store(self) -> None:
         model, session = self.model, self.state.session
-        certificate = session.certify(self.engine, self.sample.X, self.encoded.targets, self.weight)
-        coef, intercept = session.model
+        coef, intercept, certificate = session.finish(
+            self.engine, self.sample.X, self.encoded.targets, self.weight
+        )
         solution = Solution(
             coef, intercept, certificate, max(self.state.epoch, 1), float(session.scale or 1.0),
             session.state, np.asarray(session.gradient_bounds), session.kappa,

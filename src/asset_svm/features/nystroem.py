@@ -185,7 +185,8 @@ class NystroemFeatures(KernelBasis):
             )
         noise = 0.0
         if centre is not None:
-            noise = float(np.finfo(dtype).eps) * float(np.abs(gram).sum(axis=0).max())
+            precision = max(float(np.finfo(dtype).eps), 8.0 * float(np.finfo(np.float64).eps))
+            noise = precision * float(np.abs(gram).sum(axis=0).max())
             gram = gram - centre - centre[:, None] + centre.mean()
         with few_threads(len(gram)):
             values, vectors = la.eigh(gram, driver="evd", check_finite=False)
@@ -203,6 +204,8 @@ class NystroemFeatures(KernelBasis):
             d = int(np.count_nonzero((values >= level) & (values > 0.0)))
             d = max(1, min(d, rank or d))
             projection = vectors[:, :d] / np.sqrt(values[:d])
+            if centre is not None:  # its columns are orthogonal to 1, but for rounding that counts here
+                projection -= projection.mean(axis=0)
             features = cls(kernel, components, projection, indices, values[:d], used, centre=centre)
             if rule == "absolute" or probe is None or d == 1 or features._norms_hold(probe, dtype):
                 return features
