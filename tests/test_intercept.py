@@ -49,7 +49,10 @@ def test_an_offset_of_the_columns_costs_no_accuracy(moons, kernel, offset):
     if offset == 100.0 and kernel["kernel"] == "poly":
         pytest.skip("SVC itself does not converge")
     ours = AssetClassifier(**kernel, random_state=0).fit(X + offset, y)
-    assert ours.score(X + offset, y) >= SVC(**kernel, tol=0.01).fit(X + offset, y).score(X + offset, y) - 0.01
+    assert (
+        ours.score(X + offset, y)
+        >= SVC(**kernel, tol=0.01).fit(X + offset, y).score(X + offset, y) - 0.01
+    )
     assert ours.dual_gap_ < 0.02 * ours.objective_
 
 

@@ -60,7 +60,7 @@ def find_step_sizes(
     """From a sample of the rows, for shards of ``steps`` steps; ``y_max`` is that of all rows."""
     with engine.working(sample.mapped), engine.pool(len(recipe.lam)) as pool:
         bounds, kappa, bulk = sample_gradients(recipe, sample)
-        sets = recipe.feasible_sets(y_max, kappa, bulk)
+        sets = recipe.feasible_sets(y_max, kappa, bulk, sample.metric)
         scale = recipe.step_scale
         if scale is None and max(s.radius for s in sets) > 0.0:
             scale = pilot_scale(engine, recipe, sample, sets, bounds, steps, pool, decaying=True)

@@ -272,7 +272,7 @@ class ManyModels:
         lam = 1.0 / (C * float(self.splits.total[split]))
         recipe = replace(self.recipe, lam=(lam,) * len(bounds))
         y_max = float(self.splits.y_max[split])
-        sets = recipe.feasible_sets(y_max, kappa, y_max)
+        sets = recipe.feasible_sets(y_max, kappa, y_max, self.metric)
         rules = recipe.rules(sets, bounds, scale, steps, self.metric)
         return ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
 

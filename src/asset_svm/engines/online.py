@@ -241,7 +241,7 @@ class OnlineSession:
     ) -> None:
         """The multiplier of D_X for ``steps`` steps: given, by a pilot, or the usual one."""
         assert self.gradient_bounds is not None
-        sets = self.recipe.feasible_sets(self.y_max, self.kappa, self.bulk)
+        sets = self.recipe.feasible_sets(self.y_max, self.kappa, self.bulk, self.metric)
         self.scale = self.recipe.step_scale
         if self.scale is None and rows.order.n_rows < FEWEST_ROWS:
             self.scale = SMALL_BATCH_SCALE
@@ -267,7 +267,7 @@ class OnlineSession:
         """One visit of every row."""
         assert self.gradient_bounds is not None and self.scale is not None
         n = rows.order.n_rows
-        sets = self.recipe.feasible_sets(self.y_max, self.kappa, self.bulk)
+        sets = self.recipe.feasible_sets(self.y_max, self.kappa, self.bulk, self.metric)
         rows = rows.within(sets, self.kappa)
         rules = self.recipe.rules(sets, self.gradient_bounds, self.scale, self.horizon, self.metric)
         driver = engine.driver(

@@ -124,7 +124,9 @@ class Recipe:
     seed: int = 0
     tight_within: float = UNASKED
 
-    def feasible_sets(self, y_max: float, kappa: float, bulk: float) -> list[FeasibleSet]:
+    def feasible_sets(
+        self, y_max: float, kappa: float, bulk: float, metric: Metric | None
+    ) -> list[FeasibleSet]:
         """X of each model; ``kappa`` is the largest |v|, ``bulk`` the size of most targets.
 
         The paper's, for its steps. Steps in the metric have smaller ones where a few targets are far
@@ -140,6 +142,8 @@ class Recipe:
             bound = self.intercept_bound
             if bound is None:
                 bound = self.loss.intercept_bound(largest, kappa * radius)
+            if metric is not None:
+                radius /= metric.least
             sets.append(FeasibleSet(radius, bound if self.free_intercept else None))
         return sets
 
@@ -308,7 +312,8 @@ class TrainingRows:
         No decision exceeds kappa R + B. A target beyond that pulls as one at that limit does: its
         loss is the same but for a constant, which would drown all others in sums (``beyond``).
         """
-        limit = REACH_MARGIN * max(kappa * s.radius + (s.bound or 0.0) for s in sets)
+        longest = kappa if self.metric is None else kappa * self.metric.least
+        limit = REACH_MARGIN * max(longest * s.radius + (s.bound or 0.0) for s in sets)
         if self.y_max <= limit:
             return self
         return replace(self, targets=_Clipped(self.targets, limit), y_max=limit)

@@ -63,7 +63,7 @@ def train(
     K, total = len(recipe.lam), rows.order.n_rows * stopping.epochs
     with engine.working(rows.mapped), engine.pool(K) as pool:
         bounds, kappa, bulk = sample_gradients(recipe, rows)
-        sets = recipe.feasible_sets(rows.y_max, kappa, bulk)
+        sets = recipe.feasible_sets(rows.y_max, kappa, bulk, rows.metric)
         if max(s.radius for s in sets) == 0.0:
             return _trivial(recipe, rows)
         rows = rows.within(sets, kappa)

@@ -89,8 +89,10 @@ class CosineFeatures:
     def find_metric(self, V: Array, weight: Array | None, rng: np.random.Generator) -> Metric:
         """Along the sample's top directions: the columns are alike."""
         if len(V) < FEWEST_ROWS:
-            return Metric.identity(self.dimension)
-        return Metric.of_directions(V, METRIC_DIRECTIONS, rng, weight)
+            metric = Metric.identity(self.dimension)
+        else:
+            metric = Metric.of_directions(V, METRIC_DIRECTIONS, rng, weight)
+        return metric if self.centre is None else metric.beside_intercept(V, weight)
 
     def in_metric(self, metric: Metric) -> MetricFeatures:
         """x -> phi(x) T, 4 d k more operations a row."""

@@ -290,12 +290,14 @@ class NystroemFeatures(KernelBasis):
         be a thousand times too long (seen on "protein": R2 of -0.09 instead of 0.48).
         """
         if self.eigenvalues is not None and len(V) < FEWEST_ROWS:
-            return Metric.of_mean_squares(self.eigenvalues)
-        if len(V) < FEWEST_ROWS:
-            return Metric.identity(self.dimension)
-        if self.eigenvalues is not None:
-            return Metric.of_columns(V, weight, self.eigenvalues / len(self.projection))
-        return Metric.of_directions(V, METRIC_DIRECTIONS, rng, weight)
+            metric = Metric.of_mean_squares(self.eigenvalues)
+        elif len(V) < FEWEST_ROWS:
+            metric = Metric.identity(self.dimension)
+        elif self.eigenvalues is not None:
+            metric = Metric.of_columns(V, weight, self.eigenvalues / len(self.projection))
+        else:
+            metric = Metric.of_directions(V, METRIC_DIRECTIONS, rng, weight)
+        return metric if self.centre is None else metric.beside_intercept(V, weight)
 
     def in_metric(self, metric: Metric) -> MetricFeatures:
         """x -> phi(x) T."""

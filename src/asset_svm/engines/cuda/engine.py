@@ -124,7 +124,10 @@ class CudaEngine:
         keep = values > 1e-12 * values[0]
         values, vectors = values[keep], vectors[:, keep]
         directions = (scaled.T @ vectors) / values.sqrt()
-        return Metric.along(values.cpu().numpy(), directions.cpu().numpy())
+        metric = Metric.along(values.cpu().numpy(), directions.cpu().numpy())
+        if getattr(phi, "centre", None) is None:
+            return metric
+        return metric.beside_intercept(V.cpu().numpy(), weight[chosen])
 
     def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
         """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""
