@@ -23,13 +23,13 @@ def counts(model):
 
 
 def test_components_double_as_long_as_the_validation_score_improves(rings, monkeypatch):
-    monkeypatch.setattr(components, "FIRST", 16)
+    monkeypatch.setattr(components, "FIRST", 64)
     X, y = rings
     model = AssetClassifier(**SHORT).fit(X, y)
     tried = counts(model)
-    assert tried == [16 * 2**i for i in range(len(tried))]
+    assert tried == [64 * 2**i for i in range(len(tried))]
     chosen = len(model.components_)
-    assert 32 <= chosen <= 1024
+    assert 128 <= chosen <= 1024
     assert chosen in tried[-3:]
     scores = [trial["validation_score"] for trial in model.component_search_]
     assert scores[tried.index(chosen)] > scores[0] + 0.1

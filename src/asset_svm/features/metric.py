@@ -11,10 +11,10 @@ With sigma_q^2 the mean square of the features along direction q, h_q = sigma_q 
 - low rank: the top k eigenvectors of a sample's second moments are, and all others share h_k
   (Fourier features, Cholesky bases).
 
-T is symmetric, and the ball {|coef'| <= R / t} holds every coef of norm R, where t is the least eigenvalue
-of T: 1, but beside a free intercept. There the rows of a centred map are made longer or shorter as a
-whole, to a mean square of ``BESIDE_INTERCEPT``: the intercept is a feature of 1, and next to rows of a
-flat kernel, which are short once their mean is taken off, it would take all of every step.
+T is symmetric, and the ball {|coef'| <= R / t} holds every coef of norm R, t being the least of its
+eigenvalues: 1, but beside a free intercept. There the rows of a centred map are made longer or shorter
+as a whole, to a mean square of ``BESIDE_INTERCEPT``: the intercept is a feature of 1, and next to rows
+of a flat kernel, which are short once their mean is taken off, it would take all of every step.
 
 The leading directions are those along which rows of V T are longest on average: where one step moves
 the margins of many other rows (see ``solvers.led_form``).
