@@ -125,6 +125,6 @@ def warn_of_gap(learner: Any) -> None:
         warn_caller(
             f"The duality gap is {learner.dual_gap_ / max(learner.objective_, 1e-300):.2g} of the "
             f"objective after {learner.n_iter_} epochs, above tol={learner.tol:g}; raise max_iter "
-            "or tol.",
+            "or tol (SVC's tol is another measure; tol=None runs the usual epochs).",
             ConvergenceWarning,
         )

@@ -239,6 +239,9 @@ class AssetClassifier(ClassifierMixin, Learner):
         present = np.where(totals > 0, totals, np.inf)
         return totals.sum() / (np.count_nonzero(totals) * present)
 
+    def _count_by_class(self, y):
+        return np.bincount(np.searchsorted(self.classes_, y), minlength=len(self.classes_))
+
     def _validation_score(self, decisions, y, weight) -> float:
         predicted = self.classes_[winner(decisions)]
         return float(np.average(predicted == y, weights=weight))

@@ -159,6 +159,9 @@ class AssetRegressor(RegressorMixin, Learner):
         loss = EpsilonInsensitive(float(self.epsilon))
         return Encoded(RealTargets(centred), loss, float(np.abs(centred).max()), offset)
 
+    def _count_by_class(self, y):
+        return np.array([len(y)])
+
     def _validation_score(self, decisions, y, weight) -> float:
         return float(r2_score(y, decisions.ravel(), sample_weight=weight))
 

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -33,11 +33,12 @@ from asset_svm.estimators.search.splits import (
     draw_splits,
     restricted,
 )
+from asset_svm.estimators.vocabulary import SpeaksOfSVC
 from asset_svm.exceptions import NonFiniteError, warn_caller
 from asset_svm.kernels import WITH_GAMMA
 
 
-class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
+class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
     """The common part; not for use by itself."""
 
     _model: Any
