@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -258,6 +257,8 @@ class AssetClassifier(ClassifierMixin, Learner):
         return 1.0 / (BOUNDARY + distance)
 
     def _split(self, y, seed):
+        from sklearn.model_selection import train_test_split
+
         rows = np.arange(len(y))
         counts = np.unique(y, return_counts=True)[1]
         stratify = y if counts.min() >= 2 else None
