@@ -247,6 +247,32 @@ def test_a_given_map_of_other_columns_is_refused():
     assert "5" in message
 
 
+@pytest.mark.parametrize("n_cells", [None, 1])
+@pytest.mark.parametrize(
+    ("kernel", "why"),
+    [
+        (lambda A, B: np.zeros((len(A), len(B))), "returned 0 for every pair of 40 rows"),
+        (lambda A, B: (A @ B.T).astype(complex), "returned values of type complex128"),
+        (lambda A, B: (A @ B.T).astype(str), "returned values of type <U"),
+        (lambda A, B: (A @ B.T)[:, :-1], r"returned shape \(40, 39\)"),
+        (lambda A, B: None, r"returned shape \(\)"),
+    ],
+    ids=["zeros", "complex", "text", "shape", "nothing"],
+)
+def test_a_callable_kernel_that_is_none_is_refused(kernel, why, n_cells):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    with pytest.raises(ValueError, match=why):
+        AssetClassifier(kernel, n_cells=n_cells).fit(X, X[:, 0] > 0)
+
+
+def test_a_callable_kernel_of_rows_that_are_all_zero_is_a_kernel():
+    X, y = np.zeros((40, 3)), np.repeat([0, 1], [10, 30])
+    for n_cells in (None, 1):
+        model = AssetClassifier(lambda A, B: A @ B.T, n_cells=n_cells, fit_intercept=True)
+        assert (model.fit(X, y).predict(X) == 1).all()
+
+
 def test_a_callable_kernel_of_the_wrong_shape_is_refused():
     message = refuses("classifier", fit_other("classifier"), kernel=lambda A, B: np.ones(3))
     assert re.search(r"callable kernel returned shape \(3,\).*; .+\.$", message), message

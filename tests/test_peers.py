@@ -64,7 +64,7 @@ def solve(solver, lam=LAM, s=ROWS):
 LONGER = {
     "ASSET_M": dict(epochs=3000),
     "ASSET*_M": dict(epochs=1000),
-    "asset-svm default": dict(epochs=300),
+    "asset-svm, metric step": dict(epochs=300),
     "Nystroem + SGD": dict(epochs=2000),
     "CPNY": dict(tol=1e-3),
     "Vowpal Wabbit ksvm": dict(reprocess=100),
@@ -110,7 +110,12 @@ def test_regression_peers_reach_the_same_objective():
     K = rbf_kernel(X.astype(np.float64), gamma=2.0) + 1e-6 * np.eye(200)
     problem = Problem(X, y, 2.0, 1 / 400, 200, epsilon=0.1)
     reached = {}
-    for name in ("SVC / SVR", "SVC / SVR (intelex)", "Nystroem + LinearSVC / SVR", "asset-svm default"):
+    for name in (
+        "SVC / SVR",
+        "SVC / SVR (intelex)",
+        "Nystroem + LinearSVC / SVR",
+        "asset-svm, metric step",
+    ):
         solver = SOLVERS[name]
         if solver.version() is None:
             continue

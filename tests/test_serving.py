@@ -1,6 +1,8 @@
 """Prediction as it is used: compiled functions, threads, processes."""
 
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 
-from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm import AssetClassifier, AssetRegressor, save
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 5))
@@ -77,3 +79,62 @@ def test_sparse_rows_give_the_model_of_dense_ones():
     np.testing.assert_allclose(
         models[0].decision_function(rows), models[1].decision_function(rows), atol=1e-6
     )
+
+
+# Elsewhere: a file, a new process, a container ----------------------------------------------------
+
+READ_ONLY = """
+import errno, os
+from numba.core import caching
+
+def refused(self):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+for kind in vars(caching).values():
+    if isinstance(kind, type) and "ensure_cache_path" in vars(kind):
+        kind.ensure_cache_path = refused
+"""
+"""Neither the source nor a home can be written to."""
+PREDICT = """
+import sys
+import numpy as np
+import asset_svm
+X = np.load("X.npy")
+np.save("found.npy", asset_svm.load("m.asset").decision_function(X))
+"""
+UNNEEDED = (
+    "sklearn.calibration", "sklearn.linear_model", "sklearn.metrics", "sklearn.model_selection",
+    "sklearn.pipeline", "sklearn.svm", "asset_svm.estimators.search", "asset_svm.engines.many",
+    "asset_svm.engines.cuda", "asset_svm.dask", "asset_svm.cli",
+)  # fmt: skip
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """A process that loads a model and predicts, and what it said to standard error."""
+    pytest.importorskip("safetensors")
+    model = AssetClassifier(n_components=30, max_iter=2, random_state=0).fit(X, BINARY)
+    save(model, tmp_path / "m.asset")
+    np.save(tmp_path / "X.npy", X)
+
+    def run(before="", after=""):
+        done = subprocess.run(
+            [sys.executable, "-c", before + PREDICT + after],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), model.decision_function(X))
+        return done.stderr
+
+    return run
+
+
+def test_where_nothing_can_be_cached_predictions_are_compiled_anew_and_that_is_said_once(elsewhere):
+    said = elsewhere(READ_ONLY)
+    assert said.count("Compiled code cannot be cached") == 1
+    assert "NUMBA_CACHE_DIR" in said and len(said.splitlines()) == 1
+
+
+def test_a_loaded_model_predicts_without_what_it_does_not_need(elsewhere):
+    said = elsewhere(after=f"print(*sorted(set(sys.modules) & set({UNNEEDED})), file=sys.stderr)")
+    assert said.split() == []

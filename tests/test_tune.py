@@ -22,6 +22,8 @@ from asset_svm.cli.main import main
 from asset_svm.cli.options import ELSEWHERE, SEARCH_PARAMETERS
 from asset_svm.cli.search_progress import SearchDisplay, score_lines_of, sparks
 from asset_svm.cli.tune import edges
+from asset_svm.estimators.search import cells as search_cells
+from asset_svm.estimators.search import run as search_run
 from asset_svm.estimators.search.grid import AUTO_FACTORS
 from asset_svm.persistence import read_provenance
 from chromium import look_at
@@ -184,8 +186,29 @@ def test_lines_tell_of_the_search_where_there_is_no_terminal(capsys, monkeypatch
     monkeypatch.setattr(search_progress, "SECONDS", 0.0)
     assert main(["tune", "rows.npz", "-o", "m.asset", *SMALL]) == 0
     told = [line for line in capsys.readouterr().err.splitlines() if "maps" in line]
-    assert len(told) == 2
-    assert re.fullmatch(r"2 of 2 maps, [\d.]+ s, best score 0\.\d{5} with C=\S+, gamma=\S+", told[1])
+    assert len(told) == 3
+    assert re.fullmatch(r"searching 2 maps of 27 models each: some \d+ s by their size", told[0])
+    best = r"best score 0\.\d{5} with C=\S+, gamma=\S+"
+    assert re.fullmatch(rf"1 of 2 maps, [\d.]+ s, some \d+ \w+ left, {best}", told[1])
+    assert re.fullmatch(rf"2 of 2 maps, [\d.]+ s, {best}", told[2])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.2, "1 s"), (40.4, "40 s"), (100, "2 min"), (5000, "83 min"), (9000, "2.5 h")],
+)
+def test_time_is_told_as_people_say_it(seconds, said):
+    assert search_progress.span(seconds) == said
+
+
+def test_a_cap_of_the_search_is_told_of(caplog, monkeypatch):
+    monkeypatch.setattr(search_run, "MOST_SEARCHED", 300)
+    monkeypatch.setattr(search_cells, "MOST_SEARCHED", 300)
+    few = ["--n-cells", "1", "--Cs", "1", "--gamma", "0.3", "--cv", "3"]
+    assert main(["tune", "rows.npz", "-o", "m.asset", *few]) == 0
+    said = "Cells have up to 500 rows: models of the search learn from at most 300 of each"
+    assert said in caplog.text
+    assert asset_svm.load("m.asset").support_.max() >= 300  # the best is trained on all
 
 
 def test_a_terminal_sees_a_live_table():

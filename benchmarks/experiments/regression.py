@@ -20,7 +20,7 @@ from solvers.asset import Asset
 name = "regression"
 SETS = ("abalone", "cal_housing", "kin40k", "protein")
 SOLVED_BY = (
-    "ASSET_M", "ASSET*_M", "ASSET_F", "ASSET*_F", "asset-svm default", "Nystroem + SGD",
+    "ASSET_M", "ASSET*_M", "ASSET_F", "ASSET*_F", "asset-svm, metric step", "Nystroem + SGD",
     "RBFSampler + SGD", "Nystroem + LinearSVC / SVR", "SVC / SVR", "SVC / SVR (intelex)", "ThunderSVM",
 )  # fmt: skip
 C, EPSILON, COMPONENTS = 10.0, 0.1, 512

@@ -40,7 +40,7 @@ class Asset:
         return Fitted(seconds, decide, problem.s, squared_norm=float((model.coef_**2).sum()))
 
 
-DEFAULT = Asset("asset-svm default", dict(step="metric"), epochs=3)
+DEFAULT = Asset("asset-svm, metric step", dict(step="metric"), epochs=3)
 """What a user gets who sets nothing but the number of epochs."""
 _UNIFORM = dict(sampling="uniform", average=0.5)
 SOLVERS = (

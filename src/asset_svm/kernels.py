@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from numba import njit
 
+from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import gaussian_values
 from asset_svm.numerics.padding import padded_columns, padded_width
 from asset_svm.numerics.products import FEW_NONZEROS, csr_times, nonzeros_times
@@ -100,6 +100,14 @@ class Kernel:
         """k(X, Z) in float64, whatever the type of the rows."""
         return self.against(Z, np.float64)(X)
 
+    def check_own(self, K: Array, X: Matrix) -> None:
+        """Raise where a user's kernel is 0 for all pairs of rows that are not all 0 themselves."""
+        if callable(self.name) and not K.any() and (X != 0).sum():
+            raise ValueError(
+                f"The callable kernel returned 0 for every pair of {len(K)} rows, even of a row with "
+                "itself, and tells none of them apart; it must return the matrix of kernel values."
+            )
+
     def diagonal(self, X: Matrix) -> Array:
         """k(x, x) for every row, in float64."""
         m = X.shape[0]
@@ -107,7 +115,7 @@ class Kernel:
             return np.ones(m)
         if callable(self.name):
             rows = (X[i : i + 1] for i in range(m))
-            return np.array([np.asarray(self.name(x, x), dtype=np.float64).item() for x in rows])
+            return np.array([self(x, x).item() for x in rows])
         return _apply(self, squared_norms(X))
 
 
@@ -214,20 +222,25 @@ class _Transposed:
 
 
 class _Callable:
-    """A user's kernel, its result checked for shape."""
+    """A user's kernel, its result checked for shape and type."""
 
     def __init__(self, function: Callable[[Matrix, Matrix], Any], Z: Matrix, dtype: np.dtype[Any]):
         self.function, self.Z, self.dtype = function, Z, dtype
 
     def __call__(self, X: Matrix) -> Array:
-        values = np.asarray(self.function(X, self.Z), dtype=self.dtype)
+        values = np.asarray(self.function(X, self.Z))
         expected = (X.shape[0], self.Z.shape[0])
         if values.shape != expected:
             raise ValueError(
                 f"The callable kernel returned shape {values.shape} for {expected[0]} rows and "
                 f"{expected[1]} landmarks; it must return the {expected} matrix of kernel values."
             )
-        return values
+        if values.dtype.kind not in "fiub":
+            raise ValueError(
+                f"The callable kernel returned values of type {values.dtype}; it must return "
+                "real numbers."
+            )
+        return values.astype(self.dtype, copy=False)
 
 
 class _InnerProduct:

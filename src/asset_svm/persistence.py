@@ -24,8 +24,6 @@ import numpy as np
 import scipy
 import sklearn
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 import asset_svm
@@ -34,7 +32,6 @@ from asset_svm.estimators.calibration import CalibratedClassifier, calibrated
 from asset_svm.estimators.cells import CellDecision, CellModels, Constant, Nested
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.fitting import results
-from asset_svm.estimators.search.base import SearchEstimator
 from asset_svm.exceptions import ModelFileError
 from asset_svm.storage import container, encoding
 from asset_svm.storage.encoding import Decoder, Encoder
@@ -47,11 +44,7 @@ MODELS: dict[str, Any] = {
     cls.__name__: cls for cls in (AssetClassifier, AssetRegressor, CalibratedClassifier)
 }
 MAPS: dict[str, Any] = {"NystroemMap": NystroemMap, "FourierMap": FourierMap}
-SCALERS: dict[str, Any] = {
-    "StandardScaler": StandardScaler,
-    "MinMaxScaler": MinMaxScaler,
-    "MaxAbsScaler": MaxAbsScaler,
-}
+SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")
 KIND = "model"
 
 
@@ -116,6 +109,8 @@ def load(path: str | Path) -> Any:
         estimator = decode.model(header)
         if header["scaling"] is None:
             return estimator
+        from sklearn.pipeline import Pipeline
+
         scaler = scaler_of(decode(header["scaling"]))
     except ModelFileError:
         raise
@@ -146,6 +141,10 @@ def machine() -> dict[str, str]:
 
 def _steps(model: Any) -> tuple[Any, Any]:
     """(scaler or None, estimator)."""
+    from sklearn.pipeline import Pipeline
+
+    from asset_svm.estimators.search.base import SearchEstimator
+
     parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     estimator, before = calibrated(parts[-1]), parts[:-1]
     if hasattr(estimator, "to_local"):  # trained on a cluster
@@ -283,6 +282,10 @@ def scaler_parts(scaler: Any) -> dict[str, Any]:
 
 def scaler_of(parts: dict[str, Any]) -> Any:
     """The scaler that is made of these parts."""
-    scaler = SCALERS[parts["class"]](**parts["params"])
+    from sklearn import preprocessing
+
+    if parts["class"] not in SCALERS:
+        raise LookupError(parts["class"])
+    scaler = getattr(preprocessing, parts["class"])(**parts["params"])
     vars(scaler).update(parts["fitted"])
     return scaler

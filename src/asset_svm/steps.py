@@ -41,8 +41,10 @@ def led_steps(metric: Metric) -> int:
     A step moves the margin of its own row by at most ``REACH`` times its loss. B rows with so much in
     common that their mean square is ``steepest`` along one direction, where they are ``length`` long,
     move each other's margins by at most B steepest / length of that, if all are active and of one
-    mind; half of them may be.
+    mind; half of them may be. None, where the metric was not ``measured``: nothing is known of rows.
     """
+    if metric.length == 0.0:
+        return 0
     if metric.steepest == 0.0:
         return MOST_LED_STEPS
     most = int(min(2.0 * metric.length / (REACH * metric.steepest), MOST_LED_STEPS))

@@ -73,6 +73,13 @@ def sparks(values: np.ndarray, low: float, high: float) -> str:
     return "".join("·" if np.isnan(p) else LEVELS[min(int(p * 8), 7)] for p in part)
 
 
+def span(seconds: float) -> str:
+    """Seconds, as people say them: 40 s, 12 min, 3.5 h."""
+    if seconds < 90:
+        return f"{max(seconds, 1.0):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 class SearchDisplay:
     """Called with the progress of a search; returns whether to stop."""
 
@@ -94,6 +101,14 @@ class SearchDisplay:
                 if self.last is not None:
                     self.live.update(self._table(self.last, ""))
 
+    def foresee(self, maps: int, models: int, seconds: float) -> None:
+        """Tell what is ahead, before the first map."""
+        ahead = f"searching {maps} maps of {models} models each: some {span(seconds)} by their size"
+        if self.live is not None:
+            self.live.update(Text(ahead), refresh=True)
+        elif seconds >= SECONDS:
+            print(ahead, file=sys.stderr, flush=True)
+
     def __call__(self, progress: SearchProgress) -> bool:
         """Show the scores so far; True after Ctrl-C."""
         self.last = progress
@@ -107,8 +122,9 @@ class SearchDisplay:
         return self.interrupt.asked
 
     def _told(self, progress: SearchProgress) -> str:
+        left = f", some {span(progress.seconds_left)} left" if progress.done < progress.total else ""
         return (
-            f"{progress.done} of {progress.total} maps, {progress.seconds:.1f} s, best score "
+            f"{progress.done} of {progress.total} maps, {progress.seconds:.1f} s{left}, best score "
             f"{progress.best_score:.5f} with {shown_params(progress.best_params)}"
         )
 

@@ -36,7 +36,7 @@ class Tuning(Run):
         rows = labelled(search._model, held, self.summary)
         display = SearchDisplay()
         with display.shown() as watch:
-            search._fit(rows.X, rows.y, None, watch=watch)
+            search._fit(rows.X, rows.y, None, watch=watch, foreseen=display.foresee)
         estimator = search.best_estimator_
         names = scanned.source.feature_names
         if names is not None:

@@ -221,6 +221,7 @@ class CellProblem:
                 "The kernel matrix of a cell is not finite; scale the columns of X (StandardScaler) or "
                 "lower gamma."
             )
+        self.kernel.check_own(K, X)
         return K
 
     def model(

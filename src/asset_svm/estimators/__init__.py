@@ -10,12 +10,18 @@ streaming, passing        files, in several passes (of ``windows``) or in one
 search                    C, gamma and epsilon by cross-validation
 session                   what a fit leaves, for the next one to go on from
 decision                  what a fit leaves, to predict with
+
+Searches are imported when they are first used: a model that predicts needs none.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from asset_svm.estimators.classifier import AssetClassifier
 from asset_svm.estimators.regressor import AssetRegressor
-from asset_svm.estimators.search import AssetClassifierCV, AssetRegressorCV
 from asset_svm.estimators.transformers import FourierMap, NystroemMap
+
+if TYPE_CHECKING:
+    from asset_svm.estimators.search import AssetClassifierCV, AssetRegressorCV
 
 __all__ = [
     "AssetClassifier",
@@ -25,3 +31,11 @@ __all__ = [
     "FourierMap",
     "NystroemMap",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("AssetClassifierCV", "AssetRegressorCV"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from asset_svm.estimators import search
+
+    return getattr(search, name)

@@ -11,7 +11,7 @@ from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -41,6 +41,7 @@ from asset_svm.estimators.maps import (
     resolve_landmarks,
 )
 from asset_svm.estimators.transformers import FourierMap, NystroemMap
+from asset_svm.estimators.vocabulary import SpeaksOfSVC
 from asset_svm.features import FeatureMap, NystroemFeatures
 from asset_svm.features.nystroem import KernelBasis
 from asset_svm.losses import Loss
@@ -57,7 +58,7 @@ class Encoded:
     labels: tuple[Any, ...] | None = None
 
 
-class AssetEstimator(CallbackSupportMixin, BaseEstimator):
+class AssetEstimator(CallbackSupportMixin, SpeaksOfSVC):
     """The common part; not for use by itself."""
 
     # scikit-learn's own protocol --------------------------------------------------------------
@@ -105,7 +106,7 @@ class AssetEstimator(CallbackSupportMixin, BaseEstimator):
         if self.average != "auto":
             check.check_average(self.average)
         check.check_choice("sampling", self.sampling, ("auto", "uniform", "shuffle", "given"))
-        check.check_count("max_iter", self.max_iter, optional=True)
+        check.check_epochs(self.max_iter)
         check.check_positive("tol", self.tol, optional=True)
         check.check_flag("early_stopping", self.early_stopping)
         check.check_fraction("validation_fraction", self.validation_fraction)

@@ -143,7 +143,11 @@ def warn_of_gap(learner: Any, rows: Rows) -> None:
     gap = learner.dual_gap_ / max(learner.objective_, 1e-300)
     told = f"The duality gap is {gap:.2g} of the objective after {learner.n_iter_} epochs"
     if is_apart(learner):
-        warn_caller(f"{told}, above tol={learner.tol:g}; raise max_iter or tol.", ConvergenceWarning)
+        warn_caller(
+            f"{told}, above tol={learner.tol:g}; raise max_iter or tol (SVC's tol is another measure; "
+            "tol=None runs the usual epochs).",
+            ConvergenceWarning,
+        )
     elif learner.tol is None and is_known_to_be_far(learner, len(rows.y)):
         warn_caller(
             f"{told}: another model fits these rows much better; raise max_iter, lower C, or scale "

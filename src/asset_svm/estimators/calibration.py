@@ -13,20 +13,22 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators.classifier import AssetClassifier, winner
 from asset_svm.estimators.fitting import check_weight
+
+if TYPE_CHECKING:  # imported where they work: predictions need neither, and they take their time
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.model_selection import StratifiedKFold
 
 FOLDS = 5
 
@@ -215,6 +217,8 @@ def _folds(y: np.ndarray, classes: np.ndarray) -> StratifiedKFold:
             f"fitted to {classes.tolist()}; pass the rows that it was fitted to."
         )
     check_counts(labels, counts)
+    from sklearn.model_selection import StratifiedKFold
+
     return StratifiedKFold(min(FOLDS, int(counts.min())))
 
 
@@ -225,6 +229,8 @@ def sigmoids(
     # Its search stops at once where decisions are tiny.
     size = np.abs(decisions).max(axis=0)
     size[size == 0.0] = 1.0
+    from sklearn.calibration import CalibratedClassifierCV
+
     model = CalibratedClassifierCV(_Decided(), ensemble=False, cv=folds)
     with config_context(enable_metadata_routing=False):  # nobody but us is asked for weights
         found = model.fit(decisions / size, y, weight)
@@ -257,4 +263,6 @@ def _sigmoids_of(model: CalibratedClassifierCV) -> tuple[np.ndarray, np.ndarray]
 
 def calibrated(model: Any) -> Any:
     """A CalibratedClassifierCV of scikit-learn's as ours; any other model as it is."""
+    from sklearn.calibration import CalibratedClassifierCV
+
     return CalibratedClassifier.of(model) if isinstance(model, CalibratedClassifierCV) else model

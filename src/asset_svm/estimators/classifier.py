@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -239,6 +238,9 @@ class AssetClassifier(ClassifierMixin, Learner):
         present = np.where(totals > 0, totals, np.inf)
         return totals.sum() / (np.count_nonzero(totals) * present)
 
+    def _count_by_class(self, y):
+        return np.bincount(np.searchsorted(self.classes_, y), minlength=len(self.classes_))
+
     def _validation_score(self, decisions, y, weight) -> float:
         predicted = self.classes_[winner(decisions)]
         return float(np.average(predicted == y, weights=weight))
@@ -255,6 +257,8 @@ class AssetClassifier(ClassifierMixin, Learner):
         return 1.0 / (BOUNDARY + distance)
 
     def _split(self, y, seed):
+        from sklearn.model_selection import train_test_split
+
         rows = np.arange(len(y))
         counts = np.unique(y, return_counts=True)[1]
         stratify = y if counts.min() >= 2 else None

@@ -74,7 +74,7 @@ max_iter : int, default=None
 tol : float, default=None
     Stop when the duality gap is below tol times the objective, checked after 1, 2, 4, ... epochs
     (by the bound of ``certify`` where that costs no more time than the fit); a ConvergenceWarning
-    if it never is. None: run all epochs.
+    if it never is. None: run all epochs. SVC's tol, by default 1e-3, is another measure.
 early_stopping : bool, default=False
     Hold out rows, score them after every epoch, stop when the score no longer improves, and
     return the best model.
@@ -117,6 +117,12 @@ intercept_ : ndarray of shape (n_models,)
 cells_ : list
     With ``n_cells``: the partitions, in place of coef_, intercept_, dual_coef_, components_ and
     feature_map_.
+support_, support_vectors_, n_support_ : ndarray
+    Of an exact model alone (n_cells=1, n_partitions=1, solved whole): the rows of X that are support
+    vectors of any class, those rows, and how many there are of each class (of all, in a regression).
+    dual_coef_, of shape (n_models, n_support), and intercept_ are there too: decisions are
+    k(X, support_vectors_) @ dual_coef_.T + intercept_, as SVC's. support_ is not there after
+    partial_fit.
 n_cells_ : int
     The number of cells (the mean over partitions).
 dual_coef_ : ndarray of shape (n_models, s)

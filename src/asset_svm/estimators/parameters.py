@@ -64,6 +64,18 @@ def check_count(name: str, value: Any, *, optional: bool = False) -> None:
         _refuse(name, value, "is not a positive integer", f"set {name} to an integer of at least 1")
 
 
+def check_epochs(max_iter: Any) -> None:
+    """Epochs; SVC's -1 has an answer of its own."""
+    if is_integer(max_iter) and max_iter == -1:
+        _refuse(
+            "max_iter",
+            max_iter,
+            "is SVC's word for no limit, and epochs have one",
+            "set max_iter=None for the usual number, or tol for a required precision",
+        )
+    check_count("max_iter", max_iter, optional=True)
+
+
 def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
     """One of a few values."""
     choices = tuple(choices)

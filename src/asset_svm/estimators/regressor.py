@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
-from sklearn.model_selection import train_test_split
 
 from asset_svm.data import RealTargets
 from asset_svm.data.source import RowSource
@@ -159,7 +157,12 @@ class AssetRegressor(RegressorMixin, Learner):
         loss = EpsilonInsensitive(float(self.epsilon))
         return Encoded(RealTargets(centred), loss, float(np.abs(centred).max()), offset)
 
+    def _count_by_class(self, y):
+        return np.array([len(y)])
+
     def _validation_score(self, decisions, y, weight) -> float:
+        from sklearn.metrics import r2_score
+
         return float(r2_score(y, decisions.ravel(), sample_weight=weight))
 
     def _row_losses(self, decisions, y):
@@ -169,6 +172,8 @@ class AssetRegressor(RegressorMixin, Learner):
         return np.abs(y - decisions.ravel())
 
     def _split(self, y, seed):
+        from sklearn.model_selection import train_test_split
+
         return train_test_split(
             np.arange(len(y)), test_size=self.validation_fraction, random_state=seed
         )

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from numba import njit
 
 from asset_svm.kernels import squared_norms
+from asset_svm.numerics.compiling import njit
 
 Array = npt.NDArray[Any]
 Matrix = Any

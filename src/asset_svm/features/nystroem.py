@@ -166,6 +166,7 @@ class NystroemFeatures(KernelBasis):
         dtype = np.dtype(dtype or components.dtype)
         with few_threads(components.shape[0]):
             gram = kernel(components, components)
+        kernel.check_own(gram, components)
         gram = 0.5 * (gram + gram.T)
         if not np.isfinite(gram).all():
             raise NonFiniteError(

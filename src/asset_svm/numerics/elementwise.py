@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from asset_svm.numerics.compiling import njit
 
 Array = npt.NDArray[Any]
 FAST = {"reassoc", "contract"}

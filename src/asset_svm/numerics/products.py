@@ -13,8 +13,8 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import FAST
 
 Array = npt.NDArray[Any]

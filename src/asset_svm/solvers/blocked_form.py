@@ -32,8 +32,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.row_form import FAST, scalar_loss, scalar_slope, step_length, truncated
 from asset_svm.solvers.state import ModelAxis, SolverState
 

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.row_form import FAST
 from asset_svm.threads.team import check_interrupt
 

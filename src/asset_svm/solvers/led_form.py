@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.average import NEVER
 from asset_svm.solvers.blocks import RowBlock
 from asset_svm.solvers.row_form import (

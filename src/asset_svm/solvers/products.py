@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy.typing as npt
-from numba import njit
 
+from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.row_form import FAST, add_row, dot_row
 
 Array = npt.NDArray[Any]

@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.state import ModelAxis, SolverState
 
 Array = npt.NDArray[Any]

@@ -78,6 +78,9 @@ def fit_cells(
             if problem.is_late or progress.stopped:
                 break
     store_cells(estimator, model(), histories, lam)
+    if len(parts) == 1 and len(fitted) == 1 and fitted[0].support is not None:
+        estimator.support_ = rows.index[fitted[0].support]
+        estimator.n_support_ = estimator._count_by_class(rows.y[fitted[0].support])
     estimator.t_ = estimator.n_iter_ * len(rows.y)
     progress.fit_end(model)
 

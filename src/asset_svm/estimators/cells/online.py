@@ -66,6 +66,8 @@ def _learn(estimator: Any, rows: Rows, encoded: Encoded, seed: int) -> tuple[flo
             gap += share * model.dual_gap_
         parts.append(CellModels(part.partition, decisions, part.shares, part.mean_weight, part.n_rows))
     estimator.cells_ = parts
+    for exact in ("support_", "n_support_"):
+        estimator.__dict__.pop(exact, None)
     alone = callable(estimator._cell_kernel.name)
     estimator._decision = CellDecision(parts, encoded.targets.n_models, rows.X.dtype, alone)
     return objective, gap

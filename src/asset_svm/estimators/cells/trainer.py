@@ -35,6 +35,8 @@ class FittedCell:
     converged: bool
     definite: bool = True
     """Whether the kernel matrix can be positive semi-definite."""
+    support: np.ndarray | None = None
+    """The rows that are support vectors, where the cell was solved whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,7 @@ class CellTrainer:
             found.sweeps,
             found.converged,
             found.definite,
+            found.rows,
         )
 
     def _decision(self, found: CellSolution, index: np.ndarray) -> Callable[[Any], np.ndarray]:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +22,7 @@ from asset_svm.estimators.search.grid import (
     resolve_epsilons,
     resolve_gammas,
 )
-from asset_svm.estimators.search.progress import Watch
+from asset_svm.estimators.search.progress import Foreseen, Watch
 from asset_svm.estimators.search.results import Table
 from asset_svm.estimators.search.run import SearchRun
 from asset_svm.estimators.search.scores import check_one_scoring
@@ -33,11 +33,12 @@ from asset_svm.estimators.search.splits import (
     draw_splits,
     restricted,
 )
+from asset_svm.estimators.vocabulary import SpeaksOfSVC
 from asset_svm.exceptions import NonFiniteError, warn_caller
 from asset_svm.kernels import WITH_GAMMA
 
 
-class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
+class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
     """The common part; not for use by itself."""
 
     _model: Any
@@ -100,7 +101,15 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
 
     # The search -------------------------------------------------------------------------------
 
-    def _fit(self, X, y, sample_weight, groups=None, watch: Watch | None = None):
+    def _fit(
+        self,
+        X,
+        y,
+        sample_weight,
+        groups=None,
+        watch: Watch | None = None,
+        foreseen: Foreseen | None = None,
+    ):
         begun = time.perf_counter()
         if isinstance(X, RowSource):
             raise ValueError(
@@ -129,7 +138,9 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             )
             deadline = begun + self.time_limit if self.time_limit else float("inf")
             asked = None if self.scoring is None else scorer
-            run = SearchRun(self, learner, rows, splits, grid, asked, seed, begun, deadline, watch)
+            run = SearchRun(
+                self, learner, rows, splits, grid, asked, seed, begun, deadline, watch, foreseen
+            )
             table = run.search()
             self._store(table, scorer)
             if isinstance(self.gammas, str) and not run.ended:

@@ -25,6 +25,9 @@ from asset_svm.threads.team import side_by_side
 
 ROUGH_TOLERANCE = 0.03
 """Of the duality gap: scores of held-out rows hardly change below it, sweeps double."""
+MOST_SEARCHED = 4096
+"""Rows that a model of a search learns from in one cell: so many tell as much of C and gamma, and the
+time grows with their square."""
 
 
 def grow_cells(X: Any, n_cells: Any, seed: int) -> list[np.ndarray]:
@@ -92,7 +95,7 @@ class CellSearch:
             rough=True,
         )
         engine = learner._host_engine()
-        largest = problem.largest(learner.memory_limit)
+        largest = min(problem.largest(learner.memory_limit), MOST_SEARCHED)
         solved = (min(len(group), largest) for group in self.groups)
         problem.check_memory(solved, largest, available_memory())
         run = _Run(self, problem, encodings, largest)

@@ -23,8 +23,8 @@ class SearchProgress:
     best_score : float
     done, total : int
         Maps (gammas, at each round of their race, with each epsilon) that were and are to be searched.
-    seconds : float
-        Since the search began.
+    seconds, seconds_left : float
+        Since the search began, and until all maps will be searched, as far as those done tell.
     """
 
     params: list[dict[str, Any]]
@@ -35,7 +35,11 @@ class SearchProgress:
     done: int
     total: int
     seconds: float
+    seconds_left: float
 
 
 Watch = Callable[[SearchProgress], bool | None]
 """Called after every map; True asks to stop."""
+Foreseen = Callable[[int, int, float], None]
+"""Called once, before the first map, with the number of maps, the models of each and a guess of the
+seconds that they take."""

@@ -15,14 +15,15 @@ from sklearn.exceptions import FitFailedWarning
 
 from asset_svm.estimators.device import on_host
 from asset_svm.estimators.drawn import DrawnMap
-from asset_svm.estimators.maps import resolve_kernel
+from asset_svm.estimators.maps import DEFAULT_COMPONENTS, resolve_kernel
 from asset_svm.estimators.monitor import logger
 from asset_svm.estimators.parameters import is_integer
 from asset_svm.estimators.rows import Rows
-from asset_svm.estimators.search.cells import CellSearch, grow_cells, some_cells
+from asset_svm.estimators.search.cells import MOST_SEARCHED, CellSearch, grow_cells, some_cells
+from asset_svm.estimators.search.cost import cell_seconds, map_seconds
 from asset_svm.estimators.search.grid import MOST_BEYOND, Grid
-from asset_svm.estimators.search.maps import Found, MapSearch
-from asset_svm.estimators.search.progress import SearchProgress, Watch
+from asset_svm.estimators.search.maps import SEARCH_EPOCHS, Found, MapSearch
+from asset_svm.estimators.search.progress import Foreseen, SearchProgress, Watch
 from asset_svm.estimators.search.race import Round, rounds
 from asset_svm.estimators.search.results import Line, Table
 from asset_svm.estimators.search.rows import in_single
@@ -64,10 +65,12 @@ class SearchRun:
         begun: float,
         deadline: float,
         watch: Watch | None,
+        foreseen: Foreseen | None = None,
     ):
         self.owner, self.learner, self.splits = owner, learner, splits
         self.scorer, self.seed = scorer, seed
         self.begun, self.deadline, self.watch = begun, deadline, watch
+        self.foreseen = foreseen
         self.cells: list[np.ndarray] | None = None
         self.as_given = False
         if owner.n_cells is None:
@@ -76,8 +79,15 @@ class SearchRun:
         else:  # searched by the CPU
             self.rows = replace(rows, X=in_single(on_host(rows.X)))
             self.cells = grow_cells(self.rows.X, owner.n_cells, seed)
+            largest = max(map(len, self.cells))
+            if largest > MOST_SEARCHED:
+                logger.warning(
+                    "Cells have up to %d rows: models of the search learn from at most %d of each, and "
+                    "the best is trained on all.", largest, MOST_SEARCHED,
+                )  # fmt: skip
         self.table = Table(grid, len(splits))
         self.done = self.total = self.beyond = 0
+        self.passed = self.ahead = 0.0  # rows of the maps searched, and of all, in parts of all rows
         self.stopped = False
         self.kept: tuple[int, DrawnMap] | None = None
 
@@ -100,6 +110,7 @@ class SearchRun:
         left = list(range(len(self.grid.gammas or (fixed,))))
         plan = self._plan(len(left))
         self.total = len(self.grid.epsilons or (0,)) * sum(part.count for part in plan)
+        self._foresee(plan)
         for number, part in enumerate(plan):
             if number > 0:
                 left = self.table.best_gammas(left, part.count)
@@ -154,6 +165,25 @@ class SearchRun:
             rows, splits, self.grid.Cs, self.scorer, self.seed, owner.search_iter, owner.keep_path
         )
 
+    def _foresee(self, plan: list[Round]) -> None:
+        """Tell what is ahead, and about how long it takes."""
+        lines, m = len(self.grid.epsilons or (0,)), len(self.rows.y)
+        self.ahead = lines * sum(part.count * len(self._kept(part.share)) / m for part in plan)
+        if self.foreseen is None:
+            return
+        classes, n = len(getattr(self.learner, "classes_", ())), self.rows.X.shape[1]
+        models = len(self.grid.Cs) * len(self.splits) * (classes if classes > 2 else 1)
+        engine = self.learner._host_engine()
+        if self.cells is None:
+            given = self.owner.n_components
+            s = min(int(given), m) if is_integer(given) else min(DEFAULT_COMPONENTS, m)
+            one = map_seconds(m, n, s, models, SEARCH_EPOCHS.over(m, self.owner.search_iter))
+        else:
+            sizes = [min(len(cell), MOST_SEARCHED) for cell in self.cells]
+            seen = float(np.mean([len(split.train) for split in self.splits])) / m
+            one = cell_seconds(sizes, n, models, seen, engine.crew)
+        self.foreseen(self.total, models, self.ahead * one)
+
     # Gammas -------------------------------------------------------------------------------------
 
     def _ends(self) -> bool:
@@ -177,6 +207,7 @@ class SearchRun:
             left = sorted([*left, new])
             self.beyond += 1
             self.total += len(self.grid.epsilons or (0,))
+            self.ahead += len(self.grid.epsilons or (0,)) * search.n_rows / len(self.rows.y)
             self._gamma(search, new, gamma, round_number)
         return left
 
@@ -200,6 +231,7 @@ class SearchRun:
     def _note(self, key: tuple[int, int], n_rows: int, found: Found, round_number: int) -> None:
         """Put what was found of a gamma and an epsilon into the table, and tell of it."""
         self.done += 1
+        self.passed += n_rows / len(self.rows.y)
         self.table.late |= not found.in_time
         # Models that were cut short are only worth something where there is nothing else.
         if found.in_time or not self.table.lines:
@@ -230,5 +262,6 @@ class SearchRun:
                 self.done,
                 self.total,
                 seconds,
+                seconds * max(self.ahead - self.passed, 0.0) / self.passed,
             )
             self.stopped = bool(self.watch(progress))

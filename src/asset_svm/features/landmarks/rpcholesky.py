@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
-from numba import njit
 
 from asset_svm.features.landmarks.base import Landmarks, sample_size, some_rows
 from asset_svm.kernels import Kernel
+from asset_svm.numerics.compiling import njit
 
 Array = npt.NDArray[Any]
 Matrix = Any

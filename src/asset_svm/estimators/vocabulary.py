@@ -1,0 +1,113 @@
+"""Words of SVC and SVR that mean something else here, and the answer to each.
+
+An unknown parameter is a TypeError of Python's, an unknown attribute an AttributeError: they stay that,
+and say what to use instead.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+CALIBRATE = (
+    "wrap the classifier in sklearn.calibration.CalibratedClassifierCV(..., ensemble=False), or run: "
+    "asset train --probability"
+)
+PARAMETERS = {
+    "probability": ("a model has decisions, and probabilities are made of them afterwards", CALIBRATE),
+    "decision_function_shape": (
+        "classes are separated one from the rest",
+        "leave it out, or wrap the classifier in sklearn.multiclass.OneVsOneClassifier",
+    ),
+    "break_ties": ("predict takes the class with the largest decision in any case", "leave it out"),
+    "shrinking": ("there is no working set that could shrink", "leave it out"),
+    "cache_size": ("no kernel values are cached", "bound the memory by memory_limit, in bytes"),
+}
+"""Why the parameter is none here, and what to do."""
+
+LANDMARKS = (
+    "decisions are sums over landmarks, not over support vectors; see components_ and dual_coef_, or "
+    "set n_cells=1 for the exact SVM of up to 16384 rows"
+)
+HOW_IT_ENDED = "objective_, dual_gap_ and history_ tell how a fit ended"
+ATTRIBUTES = {
+    "support_": LANDMARKS,
+    "support_vectors_": LANDMARKS,
+    "n_support_": LANDMARKS,
+    "fit_status_": HOW_IT_ENDED,
+    "shape_fit_": "n_features_in_ has the number of columns",
+    "class_weight_": "class_weight has the weights as they were given",
+    "probA_": CALIBRATE,
+    "probB_": CALIBRATE,
+    "predict_proba": CALIBRATE,
+    "predict_log_proba": CALIBRATE,
+}
+"""What to use instead."""
+
+
+def _answer(estimator: str, name: str, value: Any) -> str:
+    why, advice = PARAMETERS[name]
+    return f"{name}={value!r} is a parameter of SVC, and none of {estimator}: {why}; {advice}."
+
+
+def _answering(construct: Callable[..., None]) -> Callable[..., None]:
+    known = set(inspect.signature(construct).parameters)
+
+    @wraps(construct)
+    def answering(self: Any, *args: Any, **params: Any) -> None:
+        for name in params.keys() & PARAMETERS.keys() - known:
+            raise TypeError(_answer(type(self).__name__, name, params[name]))
+        construct(self, *args, **params)
+
+    return answering
+
+
+class SpeaksOfSVC(BaseEstimator):
+    """An estimator that knows what SVC's words are here."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _answering(cls.__init__)  # type: ignore[method-assign]
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, as ``BaseEstimator.set_params``."""
+        for name in params.keys() & PARAMETERS.keys():
+            raise ValueError(_answer(type(self).__name__, name, params[name]))
+        return super().set_params(**params)
+
+    def __getattr__(self, name: str) -> Any:
+        """Of attributes that are not there: those of an exact model, or what to use instead."""
+        if name in EXACT and "support_" in self.__dict__:
+            return EXACT[name](self.__dict__["cells_"][0].decisions[0], self.__dict__["n_features_in_"])
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in ATTRIBUTES:
+            message = f"{message}: {ATTRIBUTES[name]}."
+        raise AttributeError(message)
+
+
+def _support_vectors(decision: Any, n_features: int) -> Any:
+    source = getattr(decision, "source", None)
+    return np.empty((0, n_features)) if source is None else source.components
+
+
+def _dual_coef(decision: Any, n_features: int) -> Any:
+    weights = getattr(decision, "weights", None)
+    return np.empty((len(decision.values), 0)) if weights is None else weights
+
+
+def _intercept(decision: Any, n_features: int) -> Any:
+    return decision.values if hasattr(decision, "values") else decision.intercept
+
+
+EXACT: dict[str, Callable[[Any, int], Any]] = {
+    "support_vectors_": _support_vectors,
+    "dual_coef_": _dual_coef,
+    "intercept_": _intercept,
+}
+"""What an exact model (n_cells=1) has by SVC's names, from its one decision function."""
