@@ -29,6 +29,7 @@ from sklearn.svm import SVC, SVR
 
 import asset_svm
 from asset_svm import AssetClassifier, AssetRegressor, AssetRegressorCV, FourierMap, NystroemMap
+from asset_svm.engines import online as online_engine
 from asset_svm.estimators import fitting
 
 
@@ -1222,3 +1223,48 @@ def test_a_search_scores_targets_far_from_zero_as_those_near_to_it(n_cells, wave
     near = AssetRegressorCV(**options).fit(X, y).cv_results_["mean_test_score"]
     far = AssetRegressorCV(**options).fit(X, y + FAR).cv_results_["mean_test_score"]
     np.testing.assert_allclose(far, near, atol=1e-3)
+
+
+def slow_waves(m):
+    """Two columns, and targets without noise."""
+    X = np.random.default_rng(0).uniform(-3, 3, size=(m, 2))
+    return X, 2 * np.sin(X[:, 0]) + X[:, 1]
+
+
+@pytest.mark.parametrize("step", ["metric", "robust"])
+@pytest.mark.parametrize(("factor", "size"), [(0.0, 500), (0.01, 500), (0.0205, 500), (0.0, 80)])
+def test_a_first_batch_that_says_nothing_settles_nothing(step, factor, size):
+    X, y = slow_waves(4000)
+    model = AssetRegressor(step=step, random_state=0)
+    model.partial_fit(X[:500], factor * y[:500])
+    for start in range(500, len(y), size):
+        model.partial_fit(X[start : start + size], y[start : start + size])
+    assert model.score(X, y) > 0.99
+
+
+def test_a_stream_after_a_fit_to_targets_that_say_nothing_learns():
+    X, y = slow_waves(4000)
+    model = AssetRegressor(random_state=0).fit(X[:500], 0.03 * y[:500])
+    for start in range(500, len(y), 500):
+        model.partial_fit(X[start : start + 500], y[start : start + 500])
+    assert model.score(X, y) > 0.99
+
+
+def test_a_given_step_scale_is_kept_whatever_the_targets():
+    X, y = slow_waves(1000)
+    model = AssetRegressor(step_scale=0.2, random_state=0).partial_fit(X[:500], 0.0 * y[:500])
+    assert model.partial_fit(X[500:], y[500:]).step_scale_ == 0.2
+
+
+def test_the_multiplier_of_a_stream_is_settled_once_where_targets_stay_alike(monkeypatch):
+    X, y = slow_waves(4000)
+    runs = []
+    found = online_engine.pilot_scale
+
+    def counted(*args, **options):
+        runs.append(1)
+        return found(*args, **options)
+
+    monkeypatch.setattr(online_engine, "pilot_scale", counted)
+    online(AssetRegressor(random_state=0), X, y)
+    assert len(runs) == 1

@@ -74,7 +74,7 @@ class Kernel:
         if not callable(self.name) and self.name not in NAMES:
             listed = ", ".join(f'"{name}"' for name in NAMES)
             raise ValueError(
-                f"kernel={self.name!r} is not a known kernel; choose one of {listed}, or pass a callable."
+                f"kernel={self.name!r} is not a known kernel; choose one of {listed}, or a callable."
             )
 
     @property
