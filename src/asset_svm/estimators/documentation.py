@@ -29,7 +29,7 @@ landmarks : {"uniform", "kmeans", "rpcholesky", "leverage", "margin"} or array, 
     How landmarks are chosen (Nystroem only): rows at random; centres of clusters; rows by
     randomly pivoted Cholesky or by ridge leverage scores, both of which look at the kernel; rows
     near the decision boundary, or of large residual, of a first quick fit; or points of your own.
-    partial_fit takes them from its first batch.
+    partial_fit takes them from its first rows: ``n_components`` of them, 256 at least.
 fourier : {"iid", "orthogonal", "qmc", "hadamard"}, default="iid"
     How frequencies go together (Fourier only): independent; orthogonal in blocks; points of a
     scrambled Sobol sequence; by fast Walsh-Hadamard transforms, for rows of hundreds of dense
