@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg as la
 import scipy.sparse as sp
 from numba import njit
 
@@ -49,6 +50,8 @@ FEWEST_LANDMARKS = 128
 """With fewer, finding the nonzeros costs what they save."""
 SMALL = 0.1
 """Times 1 / gamma: a mean square from which nothing cancels."""
+ROUNDING = 1e-9
+"""Times the rows and the largest k(x, x): an eigenvalue of so much below 0 may be one that is 0."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,17 @@ class Kernel:
         if self.name == "poly":
             return self.coef0 >= 0 and float(self.degree).is_integer()
         return self.name in ("rbf", "laplacian", "linear")
+
+    def definite_on(self, X: Matrix) -> bool:
+        """Whether the kernel matrix of these rows is positive semi-definite, but for rounding."""
+        K = self(X, X)
+        K = 0.5 * (K + K.T)
+        K[np.diag_indices_from(K)] += ROUNDING * len(K) * max(float(np.abs(K.diagonal()).max()), 1e-300)
+        try:
+            la.cholesky(K, overwrite_a=True, check_finite=False)
+        except la.LinAlgError:
+            return False
+        return True
 
     def against(self, Z: Matrix, dtype: npt.DTypeLike) -> BlockFunction:
         """Prepare the landmarks ``Z``; the result maps a block X to k(X, Z) in ``dtype``."""

@@ -140,7 +140,8 @@ objective_ : float
     (PL) at the returned model, summed over models; after partial_fit, on the last batch; after a
     fit that streamed its rows, on a sample of them.
 dual_gap_ : float
-    An upper bound of objective_ minus the optimum, likewise.
+    An upper bound of objective_ minus the optimum, likewise; NaN where cells have none (a kernel
+    matrix that is not positive semi-definite).
 n_iter_ : int
     Epochs, or batches.
 t_ : int
