@@ -31,6 +31,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from numba import njit
 
+from asset_svm.exceptions import NonFiniteError
 from asset_svm.numerics.elementwise import gaussian_values
 from asset_svm.numerics.padding import padded_columns, padded_width
 from asset_svm.numerics.products import FEW_NONZEROS, csr_times, nonzeros_times
@@ -86,6 +87,11 @@ class Kernel:
         if self.name == "poly":
             return self.coef0 >= 0 and float(self.degree).is_integer()
         return self.name in ("rbf", "laplacian", "linear")
+
+    @property
+    def needs_positive_bases(self) -> bool:
+        """Whether k is a power, not whole, of gamma x.z + coef0."""
+        return self.name == "poly" and not float(self.degree).is_integer()
 
     def definite_on(self, X: Matrix) -> bool:
         """Whether the kernel matrix of these rows is positive semi-definite, but for rounding."""
@@ -166,7 +172,17 @@ def _apply(kernel: Kernel, dots: Array) -> Array:
     dots += kernel.coef0
     if kernel.name == "sigmoid":
         return np.tanh(dots, out=dots)
+    if kernel.needs_positive_bases and (dots < 0.0).any():
+        raise negative_base(kernel)
     return np.power(dots, kernel.degree, out=dots)
+
+
+def negative_base(kernel: Kernel) -> NonFiniteError:
+    """What is wrong where a base is negative that may not be."""
+    return NonFiniteError(
+        f"degree={kernel.degree:g} of a negative number gamma x.z + coef0 is not a real number; set "
+        "degree to an integer, or coef0 so high that none is negative."
+    )
 
 
 class _Transposed:
