@@ -460,6 +460,24 @@ def test_a_kernel_that_is_not_definite_ends_in_a_finite_model_and_a_warning(
         assert np.isfinite(model.predict(X)).all() and np.isfinite(model.objective_)
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("kernel", ["sigmoid", sigmoid])
+def test_no_gap_is_claimed_where_no_svm_is_solved(kernel, fit_intercept):
+    X, _, y, _ = rows(300)
+    options = dict(gamma=0.5, coef0=-1.0, n_cells=1, fit_intercept=fit_intercept)
+    lowest = np.linalg.eigvalsh(sigmoid(X, X))[0]
+    assert lowest < -1.0
+    with pytest.warns(ConvergenceWarning, match="not positive semi-definite"):
+        model = AssetClassifier(kernel, **options).fit(X, y)
+    assert np.isnan(model.dual_gap_) and np.isfinite(model.objective_)
+
+
+def test_a_definite_kernel_of_the_users_own_keeps_its_gap():
+    X, _, y, _ = rows(300)
+    model = AssetClassifier(lambda A, B: (A @ B.T + 1.0) ** 2, n_cells=2, C=0.01).fit(X, y)
+    assert 0.0 <= model.dual_gap_ <= 0.02 * model.objective_
+
+
 def test_a_warning_of_cells_names_the_line_that_fits():
     X, _, y, _ = rows(300)
     with pytest.warns(ConvergenceWarning, match="positive semi-definite") as told:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import joblib
 import numpy as np
@@ -29,7 +30,8 @@ from sklearn.svm import SVC, SVR
 
 import asset_svm
 from asset_svm import AssetClassifier, AssetRegressor, AssetRegressorCV, FourierMap, NystroemMap
-from asset_svm.estimators import fitting
+from asset_svm.engines import online as online_engine
+from asset_svm.estimators import beginning, fitting
 
 
 def frozen(array):
@@ -281,8 +283,9 @@ def test_a_stream_takes_the_steps_of_one_epoch_in_the_given_order(step, size):
 
 @pytest.mark.parametrize(("step", "power"), [("robust", 0.5), ("strong", 1.0)])
 @pytest.mark.parametrize("count", [1, 4, 25])
-def test_an_average_over_batches_is_exactly_that_of_the_last_iterates(count, step, power):
+def test_an_average_over_batches_is_exactly_that_of_the_last_iterates(count, step, power, monkeypatch):
     """Whatever the batches: sum eta_j x_j / sum eta_j over the last ``count`` steps j."""
+    monkeypatch.setattr(beginning, "ENOUGH", 40)
     sizes = [40, 3, 2, 1, 5, 30, 1, 1, 6]
     ends = np.cumsum(sizes)
     parameters = {"lam": 0.01, "step": step, "gamma": 0.5}
@@ -1222,3 +1225,113 @@ def test_a_search_scores_targets_far_from_zero_as_those_near_to_it(n_cells, wave
     near = AssetRegressorCV(**options).fit(X, y).cv_results_["mean_test_score"]
     far = AssetRegressorCV(**options).fit(X, y + FAR).cv_results_["mean_test_score"]
     np.testing.assert_allclose(far, near, atol=1e-3)
+
+
+def slow_waves(m):
+    """Two columns, and targets without noise."""
+    X = np.random.default_rng(0).uniform(-3, 3, size=(m, 2))
+    return X, 2 * np.sin(X[:, 0]) + X[:, 1]
+
+
+@pytest.mark.parametrize("step", ["metric", "robust"])
+@pytest.mark.parametrize(("factor", "size"), [(0.0, 500), (0.01, 500), (0.0205, 500), (0.0, 80)])
+def test_a_first_batch_that_says_nothing_settles_nothing(step, factor, size):
+    X, y = slow_waves(4000)
+    model = AssetRegressor(step=step, random_state=0)
+    model.partial_fit(X[:500], factor * y[:500])
+    for start in range(500, len(y), size):
+        model.partial_fit(X[start : start + size], y[start : start + size])
+    assert model.score(X, y) > 0.99
+
+
+def test_a_stream_after_a_fit_to_targets_that_say_nothing_learns():
+    X, y = slow_waves(4000)
+    model = AssetRegressor(random_state=0).fit(X[:500], 0.03 * y[:500])
+    for start in range(500, len(y), 500):
+        model.partial_fit(X[start : start + 500], y[start : start + 500])
+    assert model.score(X, y) > 0.99
+
+
+def test_a_given_step_scale_is_kept_whatever_the_targets():
+    X, y = slow_waves(1000)
+    model = AssetRegressor(step_scale=0.2, random_state=0).partial_fit(X[:500], 0.0 * y[:500])
+    assert model.partial_fit(X[500:], y[500:]).step_scale_ == 0.2
+
+
+def test_the_multiplier_of_a_stream_is_settled_once_where_targets_stay_alike(monkeypatch):
+    X, y = slow_waves(4000)
+    runs = []
+    found = online_engine.pilot_scale
+
+    def counted(*args, **options):
+        runs.append(1)
+        return found(*args, **options)
+
+    monkeypatch.setattr(online_engine, "pilot_scale", counted)
+    by_batches(AssetRegressor(random_state=0), X, y, 500)
+    assert len(runs) == 1
+
+
+def by_batches(model, X, y, size, **options):
+    for start in range(0, len(y), size):
+        model.partial_fit(X[start : start + size], y[start : start + size], **options)
+    return model
+
+
+@pytest.mark.parametrize("options", [{}, {"n_components": 30}, {"n_cells": 2}], ids=str)
+def test_a_stream_may_come_row_by_row(options):
+    X, y = datasets.make_moons(1300, noise=0.25, random_state=0)
+    exact = SVC().fit(X[:300], y[:300])
+    model = AssetClassifier(random_state=0, **options).partial_fit(X[:1], y[:1], classes=[0, 1])
+    assert model.predict(X[:2]).shape == (2,)
+    by_batches(model, X[1:300], y[1:300], 1)
+    assert (model.n_iter_, model.t_, model.history_[-1]["batch"]) == (300, 300, 300)
+    assert model.score(X[300:], y[300:]) > exact.score(X[300:], y[300:]) - 0.03
+
+
+def test_a_regression_may_come_row_by_row():
+    X, y = slow_waves(300)
+    assert by_batches(AssetRegressor(random_state=0), X, y + 100.0, 1).score(X, y + 100.0) > 0.98
+
+
+@pytest.mark.parametrize("rows", [X, sp.csr_matrix(X)], ids=["dense", "sparse"])
+def test_small_batches_begin_as_one_large_batch(rows):
+    """Once there are enough rows, the model is that of a first batch of all of them."""
+    m, weight = rows.shape[0], np.ones(rows.shape[0])
+    weight[::7] = 0.0
+    pieces = AssetClassifier(n_components=m // 2, random_state=0)
+    with mock.patch.object(beginning, "ENOUGH", m // 2):
+        for start in range(0, m, 9):
+            part = slice(start, start + 9)
+            pieces.partial_fit(rows[part], BINARY[part], np.unique(BINARY), weight[part])
+            if not hasattr(pieces, "_beginning"):
+                break
+        whole = slice(0, start + 9)
+        other = AssetClassifier(n_components=m // 2, random_state=0)
+        other.partial_fit(rows[whole], BINARY[whole], np.unique(BINARY), weight[whole])
+    assert pieces.n_iter_ > 1 and pieces.lam_ == other.lam_
+    np.testing.assert_array_equal(pieces.component_indices_, other.component_indices_)
+    np.testing.assert_allclose(
+        pieces.decision_function(rows), other.decision_function(rows), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("n_cells", [None, 2])
+def test_a_model_saved_at_the_beginning_of_a_stream_goes_on_as_if_it_was_not(n_cells, tmp_path):
+    X, y = datasets.make_moons(300, noise=0.25, random_state=0)
+    model = AssetClassifier(n_cells=n_cells, random_state=0)
+    model.partial_fit(X[:40], y[:40], classes=[0, 1])
+    asset_svm.save(model, tmp_path / "model.asset")
+    other = asset_svm.load(tmp_path / "model.asset")
+    for each in (model, other):
+        by_batches(each, X[40:], y[40:], 40)
+    np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
+
+
+def test_more_landmarks_than_the_first_batch_come_from_later_ones():
+    X, y = datasets.make_moons(900, noise=0.25, random_state=0)
+    model = AssetClassifier(n_components=400, random_state=0)
+    by_batches(model, X, y, 100, classes=[0, 1])
+    assert model.components_.shape[0] == 400
+    assert model.component_indices_.max() < 400
+    assert not hasattr(model, "_beginning")

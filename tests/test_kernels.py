@@ -1,12 +1,15 @@
 """Kernels against scikit-learn's, dense and CSR, in blocks."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
-from asset_svm import kernels
+from asset_svm import AssetClassifier, NonFiniteError, kernels
 from asset_svm.kernels import Kernel, scale_gamma
 
 PEERS = {
@@ -139,6 +142,22 @@ def test_landmarks_that_are_all_zero(sparse):
     X, Z = np.eye(4), np.zeros((3, 4))
     values = Kernel("rbf", 0.5).against(sp.csr_matrix(Z) if sparse else Z, np.float64)(X)
     np.testing.assert_allclose(values, np.full((4, 3), np.exp(-0.5)))
+
+
+@pytest.mark.parametrize("options", [{}, {"n_cells": 2}], ids=str)
+def test_a_broken_power_of_a_negative_number_is_called_by_its_name(options):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] > 0
+    message = r"^degree=2\.5 of a negative number .* set degree to an integer, or coef0 so high"
+    with pytest.raises(NonFiniteError, match=message):
+        AssetClassifier("poly", degree=2.5, **options).fit(X, y)
+    model = AssetClassifier("poly", degree=2.5, coef0=1.0, C=0.1, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(np.abs(X), y)
+    with pytest.raises(NonFiniteError, match=message):
+        model.predict(-100.0 * np.abs(X))
 
 
 @pytest.mark.parametrize("name", ["gauss", "RBF", "precomputed", None])

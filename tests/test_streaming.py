@@ -6,12 +6,14 @@ import logging
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import make_classification
+from sklearn.datasets import make_classification, make_moons
+from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm import AssetClassifier, AssetRegressor, DataError, open_rows
 from asset_svm.data.scan import scan
 from asset_svm.data.source import ArrayRows
 from asset_svm.estimators import streaming, windows
+from asset_svm.estimators.mixing import Mixing
 from asset_svm.estimators.streaming import fit_rows
 from asset_svm.storage import atomic
 from asset_svm.storage.checkpoint import Checkpoint
@@ -314,3 +316,35 @@ def test_scikit_learns_callbacks_see_the_epochs_of_a_stream():
 
     model.set_callbacks(Count()).fit(ArrayRows(X, Y))
     assert ended.count("epoch") == 2
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+def test_rows_that_come_sorted_by_target_are_told_of(kind, tmp_path):
+    X, y = make_moons(3000, noise=0.25, random_state=0)
+    if kind == "regressor":
+        y = y + X[:, 0]
+    make = AssetClassifier if kind == "classifier" else AssetRegressor
+    options = dict(n_components=50, memory_limit=1e5, max_iter=2, random_state=0)
+    for name, order in (("mixed", np.arange(3000)), ("sorted", np.argsort(y, kind="stable"))):
+        path = tmp_path / f"{name}.svm"
+        np.savetxt(path, np.column_stack([y, X])[order], fmt="%.9g 1:%.9g 2:%.9g")
+        source = open_rows(path)
+        if name == "mixed":
+            make(**options).fit(source)
+            continue
+        with pytest.warns(
+            ConvergenceWarning, match=r"sorted\.svm come sorted .* shuffle the rows"
+        ) as told:
+            make(**options).fit(source)
+        assert len(told) == 1
+
+
+def test_the_mixing_of_windows_is_the_correlation_ratio():
+    rng = np.random.default_rng(0)
+    windows = [rng.normal(loc=k, size=(1, 50 + 10 * k)) for k in range(4)]
+    mixing = Mixing()
+    for window in windows:
+        mixing.add(window)
+    y = np.concatenate(windows, axis=1)
+    within = sum(window.size * window.var() for window in windows)
+    assert mixing.ratio == pytest.approx(1.0 - within / (y.size * y.var()))

@@ -27,8 +27,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg as la
 import scipy.sparse as sp
 
+from asset_svm.exceptions import NonFiniteError
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import gaussian_values
 from asset_svm.numerics.padding import padded_columns, padded_width
@@ -49,6 +51,8 @@ FEWEST_LANDMARKS = 128
 """With fewer, finding the nonzeros costs what they save."""
 SMALL = 0.1
 """Times 1 / gamma: a mean square from which nothing cancels."""
+ROUNDING = 1e-9
+"""Times the rows and the largest k(x, x): an eigenvalue of so much below 0 may be one that is 0."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,7 @@ class Kernel:
         if not callable(self.name) and self.name not in NAMES:
             listed = ", ".join(f'"{name}"' for name in NAMES)
             raise ValueError(
-                f"kernel={self.name!r} is not a known kernel; choose one of {listed}, or pass a "
-                "callable."
+                f"kernel={self.name!r} is not a known kernel; choose one of {listed}, or a callable."
             )
 
     @property
@@ -84,6 +87,22 @@ class Kernel:
         if self.name == "poly":
             return self.coef0 >= 0 and float(self.degree).is_integer()
         return self.name in ("rbf", "laplacian", "linear")
+
+    @property
+    def needs_positive_bases(self) -> bool:
+        """Whether k is a power, not whole, of gamma x.z + coef0."""
+        return self.name == "poly" and not float(self.degree).is_integer()
+
+    def definite_on(self, X: Matrix) -> bool:
+        """Whether the kernel matrix of these rows is positive semi-definite, but for rounding."""
+        K = self(X, X)
+        K = 0.5 * (K + K.T)
+        K[np.diag_indices_from(K)] += ROUNDING * len(K) * max(float(np.abs(K.diagonal()).max()), 1e-300)
+        try:
+            la.cholesky(K, overwrite_a=True, check_finite=False)
+        except la.LinAlgError:
+            return False
+        return True
 
     def against(self, Z: Matrix, dtype: npt.DTypeLike) -> BlockFunction:
         """Prepare the landmarks ``Z``; the result maps a block X to k(X, Z) in ``dtype``."""
@@ -161,7 +180,17 @@ def _apply(kernel: Kernel, dots: Array) -> Array:
     dots += kernel.coef0
     if kernel.name == "sigmoid":
         return np.tanh(dots, out=dots)
+    if kernel.needs_positive_bases and (dots < 0.0).any():
+        raise negative_base(kernel)
     return np.power(dots, kernel.degree, out=dots)
+
+
+def negative_base(kernel: Kernel) -> NonFiniteError:
+    """What is wrong where a base is negative that may not be."""
+    return NonFiniteError(
+        f"degree={kernel.degree:g} of a negative number gamma x.z + coef0 is not a real number; set "
+        "degree to an integer, or coef0 so high that none is negative."
+    )
 
 
 class _Transposed:

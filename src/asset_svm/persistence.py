@@ -28,17 +28,22 @@ from sklearn.utils.validation import check_is_fitted
 
 import asset_svm
 from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
+from asset_svm.estimators.beginning import Beginning
 from asset_svm.estimators.calibration import CalibratedClassifier, calibrated
 from asset_svm.estimators.cells import CellDecision, CellModels, Constant, Nested
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.fitting import results
+from asset_svm.estimators.rows import Rows
 from asset_svm.exceptions import ModelFileError
 from asset_svm.storage import container, encoding
 from asset_svm.storage.encoding import Decoder, Encoder
 
 CLASSES = {
     **encoding.CLASSES,
-    **{cls.__name__: cls for cls in (CellDecision, CellModels, Constant, Decision, Nested)},
+    **{
+        cls.__name__: cls
+        for cls in (Beginning, CellDecision, CellModels, Constant, Decision, Nested, Rows)
+    },
 }
 MODELS: dict[str, Any] = {
     cls.__name__: cls for cls in (AssetClassifier, AssetRegressor, CalibratedClassifier)

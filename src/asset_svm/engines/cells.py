@@ -45,6 +45,8 @@ INSIDE = 0.2
 """Times tol: that of the interior-point method, whose last steps cost little and gain much."""
 LARGEST_INTERIOR = 4096
 """Rows for which the interior-point method is affordable: a factor is of the third order."""
+DEFINITE_ROWS = 512
+"""Of a cell, at most, that show whether a kernel is definite."""
 BLOCK = 1024
 GROUP = 2 * BLOCK
 """Rows that others are compared with at a time: what is prepared of sparse ones stays small, and half
@@ -61,6 +63,7 @@ class CellSolution:
     objective: Array
     """(PL)'s part of this cell, by model, in the weights of all rows."""
     dual_gap: Array
+    """NaN where the kernel matrix is not positive semi-definite: what is dual to it bounds nothing."""
     sweeps: int
     converged: bool
     definite: bool
@@ -183,21 +186,29 @@ class CellProblem:
             )
         used = np.flatnonzero(betas.any(axis=0))
         primal, dual = (np.array([part[i] for part in parts]) for i in (2, 3))
+        definite = self._is_definite(rows, primal, dual)
         return CellSolution(
             rows[used],
             betas[:, used],
             np.array([part[1] for part in parts]),
             self.lam * primal,
-            self.lam * (primal - dual),
+            self.lam * (primal - dual) if definite else np.full(len(primal), np.nan),
             max(part[4] for part in parts),
             bool((primal - dual <= 2 * self.tol * primal + 1e-12).all()),
-            self._is_definite(rows, primal, dual),
+            definite,
         )
 
     def _is_definite(self, rows: Array, primal: Array, dual: Array) -> bool:
-        """False is certain: D is below every P, that of beta = 0 too, unless beta^T K beta < 0."""
+        """False is certain: D is below every P, that of beta = 0 too, unless beta^T K beta < 0.
+
+        Of a kernel that need not be definite, some rows are looked at besides.
+        """
         at_zero = self.loss.value(self.targets.block(rows), np.zeros(len(rows))) @ self.cost[rows]
-        return bool((np.minimum(primal, dual) <= (1.0 + self.tol) * at_zero + 1e-12).all())
+        if (np.minimum(primal, dual) > (1.0 + self.tol) * at_zero + 1e-12).any():
+            return False
+        return self.kernel.positive_definite or self.kernel.definite_on(
+            self.X[rows[:: -(-len(rows) // DEFINITE_ROWS)]]
+        )
 
     def kernel_matrix(self, rows: Array, n_threads: int = 1) -> Array:
         """k of every pair of these rows."""

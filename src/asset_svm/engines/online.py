@@ -1,10 +1,12 @@
 """Online learning: one pass over rows that come in batches, in constant memory.
 
-The map, lam and the step's multiplier are settled by the first batch; from then on a batch moves the
-iterate and its average. Where the loss's radius follows |y| (regression), the feasible set grows with
-the largest |y| seen. D_G, and the metric where the steps have one, are estimated anew when the number
-of rows seen has doubled, from the last 1024 of them: between two such moments the run is one of fixed
-metric, and there are only logarithmically many.
+The map and lam are settled by the first batch; from then on a batch moves the iterate and its average.
+Where the loss's radius follows |y| (regression), the feasible set grows with the largest |y| seen. The
+step's multiplier of D_X is settled by the first rows on which the model 0 has a loss at all (targets
+inside epsilon say nothing of steps), and anew when D_X has outgrown what it was found for. D_G, and the
+metric where the steps have one, are estimated anew when the number of rows seen has doubled, from the
+last 1024 of them: between two such moments the run is one of fixed metric, and there are only
+logarithmically many.
 
 A run over a file (``prepare``, then ``learn`` a window at a time) knows its rows beforehand: everything
 is settled by a sample of all of them, and its steps decay to 0 at a known end.
@@ -25,6 +27,7 @@ from asset_svm.data import GivenOrder, Order, ShuffledOrder, Targets
 from asset_svm.engines.certification import certify_rows, settle_intercept
 from asset_svm.engines.task import Engine, Recipe, TrainingRows
 from asset_svm.engines.training import check_finite, pilot_scale, sample_gradients
+from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS
 from asset_svm.problem import Certificate
@@ -34,12 +37,14 @@ from asset_svm.solvers.driver import Progress, Slopes
 Array = npt.NDArray[Any]
 Matrix = Any
 
-SMALL_BATCH_SCALE = 0.1
-"""A first batch with fewer rows is too small for a pilot: take what the pilot finds most often."""
+USUAL_SCALE = 0.1
+"""What the pilot finds most often: taken as long as there are no rows for one."""
 RECENT = 1024
 """Rows of the stream that estimates are made from."""
 HORIZON = 100
 """The pilot prepares for this many times the steps it takes."""
+OUTGROWN = 2.0
+"""Times the D_X that a multiplier was found for: it says nothing of a larger one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +73,10 @@ class Recent:
     def block(self, rows: Array) -> Array:
         """Their targets."""
         return self.y[:, rows]
+
+    def last(self, count: int) -> Recent:
+        """The last so many of them."""
+        return Recent(self.X[-count:], self.y[:, -count:], self.weight[-count:])
 
     def joined(self, X: Matrix, y: Array, weight: Array) -> Recent:
         """With a new batch at the end."""
@@ -111,6 +120,8 @@ class OnlineSession:
     kappa: float = 0.0
     bulk: float = np.inf
     scale: float | None = None
+    scale_size: float = np.inf
+    """The D_X that ``scale`` was found for: 0 where it was not found, infinity where it was given."""
     batches: int = 0
     metric: Metric | None = None
     rows_seen: int = 0
@@ -126,6 +137,16 @@ class OnlineSession:
         """The averaged (K, d) coef and (K,) intercept."""
         coef, intercept = self.average.result(self.state)
         return coef if self.metric is None else self.metric.apply(coef), intercept
+
+    @property
+    def sets(self) -> list[FeasibleSet]:
+        """X of each model, by what is known of the rows so far."""
+        return self.recipe.feasible_sets(self.y_max, self.kappa, self.bulk, self.metric)
+
+    @property
+    def size(self) -> float:
+        """D_X, the largest of all models."""
+        return max(s.size for s in self.sets)
 
     def _estimate_metric(self, engine: Engine) -> None:
         """The metric of the recent rows, the state carried over into it."""
@@ -210,8 +231,9 @@ class OnlineSession:
             self._estimate_gradients(engine)
         rows = self._rows(engine, X, targets, weight, order)
         with engine.pool(len(self.recipe.lam)) as pool:
-            if self.scale is None:
-                self._settle_scale(engine, rows, HORIZON * n, pool)
+            if self.scale is None or self.size > OUTGROWN * self.scale_size:
+                telling = self._telling(engine, rows)
+                self._settle_scale(engine, telling, HORIZON * telling.order.n_rows, pool)
             slopes = Slopes.zeros(len(self.recipe.lam), n)
             progress = self._run(engine, rows, pool, slopes)
             certificate = certify_rows(
@@ -239,23 +261,46 @@ class OnlineSession:
     def _settle_scale(
         self, engine: Engine, rows: TrainingRows, steps: int, pool: ThreadPoolExecutor | None
     ) -> None:
-        """The multiplier of D_X for ``steps`` steps: given, by a pilot, or the usual one."""
+        """The multiplier of D_X for ``steps`` steps: given, by a pilot, or for now the usual one."""
         assert self.gradient_bounds is not None
-        sets = self.recipe.feasible_sets(self.y_max, self.kappa, self.bulk, self.metric)
-        self.scale = self.recipe.step_scale
-        if self.scale is None and rows.order.n_rows < FEWEST_ROWS:
-            self.scale = SMALL_BATCH_SCALE
-        elif self.scale is None:
-            self.scale = pilot_scale(
-                engine,
-                self.recipe,
-                rows.within(sets, self.kappa),
-                sets,
-                self.gradient_bounds,
-                steps,
-                pool,
-                decaying=self.horizon > 0,
-            )
+        if self.recipe.step_scale is not None:
+            self.scale, self.scale_size = self.recipe.step_scale, np.inf
+            return
+        if rows.order.n_rows < FEWEST_ROWS or not self._has_loss(rows.targets, rows.order.n_rows).any():
+            if self.scale is None:
+                self.scale, self.scale_size = USUAL_SCALE, 0.0
+            return
+        sets = self.sets
+        found = pilot_scale(
+            engine,
+            self.recipe,
+            rows.within(sets, self.kappa),
+            sets,
+            self.gradient_bounds,
+            steps,
+            pool,
+            decaying=self.horizon > 0,
+        )
+        # The pilot counts its steps from 1, and those of a run on its way are shorter already.
+        self.scale = max(found, self.scale) if self.scale is not None and self.scale_size else found
+        self.scale_size = self.size
+
+    def _telling(self, engine: Engine, rows: TrainingRows) -> TrainingRows:
+        """The rows to settle a multiplier by: those of a batch, or the recent ones if it has few.
+
+        Of these none before the first that says something.
+        """
+        recent = self.recent
+        if rows.order.n_rows >= FEWEST_ROWS or not recent.enough:
+            return rows
+        m = len(recent.weight)
+        last = recent.last(m - int(self._has_loss(recent, m).argmax()))
+        return self._rows(engine, last.X, last, last.weight, GivenOrder(len(last.weight)))
+
+    def _has_loss(self, targets: Targets, n_rows: int) -> Array:
+        """Whether the model 0 has a loss on each of the rows."""
+        y = targets.block(np.arange(n_rows))
+        return np.asarray((self.recipe.loss.value(y, np.zeros(y.shape)) > 0.0).any(axis=0))
 
     def _run(
         self,
@@ -267,7 +312,7 @@ class OnlineSession:
         """One visit of every row."""
         assert self.gradient_bounds is not None and self.scale is not None
         n = rows.order.n_rows
-        sets = self.recipe.feasible_sets(self.y_max, self.kappa, self.bulk, self.metric)
+        sets = self.sets
         rows = rows.within(sets, self.kappa)
         rules = self.recipe.rules(sets, self.gradient_bounds, self.scale, self.horizon, self.metric)
         driver = engine.driver(

@@ -29,7 +29,7 @@ landmarks : {"uniform", "kmeans", "rpcholesky", "leverage", "margin"} or array, 
     How landmarks are chosen (Nystroem only): rows at random; centres of clusters; rows by
     randomly pivoted Cholesky or by ridge leverage scores, both of which look at the kernel; rows
     near the decision boundary, or of large residual, of a first quick fit; or points of your own.
-    partial_fit takes them from its first batch.
+    partial_fit takes them from its first rows: ``n_components`` of them, 256 at least.
 fourier : {"iid", "orthogonal", "qmc", "hadamard"}, default="iid"
     How frequencies go together (Fourier only): independent; orthogonal in blocks; points of a
     scrambled Sobol sequence; by fast Walsh-Hadamard transforms, for rows of hundreds of dense
@@ -148,7 +148,8 @@ objective_ : float
     (PL) at the returned model, summed over models; after partial_fit, on the last batch; after a
     fit that streamed its rows, on a sample of them.
 dual_gap_ : float
-    An upper bound of objective_ minus the optimum, likewise.
+    An upper bound of objective_ minus the optimum, likewise; NaN where cells have none (a kernel
+    matrix that is not positive semi-definite).
 n_iter_ : int
     Epochs, or batches.
 t_ : int

@@ -17,6 +17,7 @@ from asset_svm.threads.blas import blas_threads
 FLOATS = [np.float64, np.float32]
 PRIVATE_RESULTS = (
     "_session",
+    "_beginning",
     "_decision",
     "_offset",
     "_cell_kernel",

@@ -15,6 +15,7 @@ from asset_svm.engines.certification import certify_rows
 from asset_svm.engines.task import Engine, TrainingRows
 from asset_svm.estimators.base import AssetEstimator, Encoded, inner_intercept
 from asset_svm.estimators.batch import fit_batch, warn_of_excess, warn_of_gap
+from asset_svm.estimators.beginning import Beginning
 from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.estimators.cells.fit import fit_cells, warn_of_cells
 from asset_svm.estimators.cells.online import learn_batch_in_cells
@@ -25,7 +26,7 @@ from asset_svm.estimators.fitting import all_or_nothing, check_weight, validate_
 from asset_svm.estimators.maps import warn_of_few_landmarks
 from asset_svm.estimators.margin import margin_sampler
 from asset_svm.estimators.monitor import shown
-from asset_svm.estimators.online import learn_batch
+from asset_svm.estimators.online import HISTORY, learn_batch
 from asset_svm.estimators.rows import Rows
 from asset_svm.features import FeatureMap, Metric
 
@@ -35,6 +36,8 @@ class Learner(AssetEstimator):
 
     _y_numeric = False
     t_: int
+    n_iter_: int
+    history_: list[dict[str, Any]]
     step_scale_: float | None
 
     def _encode(self, y, weight, known=None, *, first=True) -> Encoded:
@@ -217,10 +220,37 @@ class Learner(AssetEstimator):
             found = self._rows(X, y, sample_weight, known, first=first)
             if found is not None:
                 learn = learn_batch_in_cells if cells else learn_batch
-                learn(self, *found, first=first)
+                self._learn_batch(learn, *found, len(y), first=first)
             elif first:
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
         return self
+
+    def _learn_batch(self, learn, rows: Rows, encoded: Encoded, passed: int, *, first: bool) -> None:
+        """Learn from a batch, or, while few rows have come, begin anew with all of them."""
+        beginning: Beginning | None = getattr(self, "_beginning", None)
+        if first:
+            beginning = Beginning.of(rows, passed)
+        elif beginning is not None:
+            beginning = beginning.joined(rows, passed)
+        if first or beginning is None or not beginning.is_due(self):
+            learn(self, rows, encoded, first=first)
+        else:
+            beginning = self._begin_anew(learn, beginning)
+        if beginning is not None and not beginning.is_enough(self):
+            self._beginning = beginning
+        else:
+            self.__dict__.pop("_beginning", None)
+
+    def _begin_anew(self, learn, beginning: Beginning) -> Beginning:
+        """Learn as from a first batch, and count batches on."""
+        batches, history, rows = self.n_iter_ + 1, self.history_, beginning.rows
+        encoded = self._encode(rows.y, rows.weight, getattr(self, "classes_", None))
+        learn(self, rows, encoded, first=True)
+        self.n_iter_ = batches
+        self.history_ = [*history, {**self.history_[-1], "batch": batches}][-HISTORY:]
+        if hasattr(self, "_session"):
+            self._session.batches = batches
+        return beginning.begin()
 
     def _check_stream(self) -> None:
         """Parameters that make no sense where rows come one batch after the other."""

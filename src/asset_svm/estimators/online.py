@@ -54,7 +54,7 @@ def _new_session(learner: Any, rows: Rows, encoded: Encoded) -> OnlineSession:
     """What the first batch settles."""
     seed, lam = learner._seed(), learner._lam(rows)
     if learner.lam is None:
-        logger.info("lam=%g = 1 / (C * weight of the first batch) from now on", lam)
+        logger.info("lam=%g = 1 / (C * weight of the first rows) from now on", lam)
     phi, told = learner._choose_map(learner._engine(rows.X), rows, encoded, seed)
     learner.__dict__.update(told)
     K = encoded.targets.n_models

@@ -110,9 +110,10 @@ class AssetRegressor(RegressorMixin, Learner):
     def partial_fit(self, X, y, sample_weight=None):
         """Learn from one batch, in constant memory.
 
-        The first batch settles the map, lam and the steps; between later calls only ``verbose``,
-        ``n_jobs`` and ``memory_limit`` may be changed to any effect. After ``fit`` it goes on from
-        the fitted model.
+        The first rows (``n_components`` of them, 256 at least) settle the map, lam and the steps:
+        until they are there the model begins anew with all of them whenever they have doubled. Between
+        later calls only ``verbose``, ``n_jobs`` and ``memory_limit`` may be changed to any effect.
+        After ``fit`` it goes on from the fitted model.
 
         Parameters
         ----------

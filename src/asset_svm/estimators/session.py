@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from asset_svm.engines.online import OnlineSession
 from asset_svm.engines.task import Recipe, Solution
 from asset_svm.estimators.base import Encoded, inner_intercept
@@ -30,6 +32,7 @@ def keep_session(
     session.gradient_bounds, session.kappa = solution.gradient_bounds, solution.kappa
     session.bulk = solution.bulk
     session.rows_seen, session.next_estimate = steps, 2 * steps
+    session.scale_size = np.inf if recipe.step_scale is not None else session.size
     if solution.epochs == 0:  # nothing was learnt, and nothing is known of the steps
         session.scale = session.gradient_bounds = None
     keep(learner, session, encoded)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from asset_svm.engines.cuda.maps import check_bases
 from asset_svm.kernels import Kernel
 
 
@@ -34,6 +35,7 @@ def kernel_values(kernel: Kernel, X: Tensor, Z: Tensor, shift: Tensor) -> Tensor
     values = torch.bmm(X, Z.transpose(1, 2))
     if kernel.name != "linear":
         values.mul_(kernel.gamma).add_(kernel.coef0)
+        check_bases(kernel, values)
         values = values.tanh_() if kernel.name == "sigmoid" else values.pow_(kernel.degree)
     return values
 

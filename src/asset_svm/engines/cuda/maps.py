@@ -19,7 +19,7 @@ from asset_svm.engines.cuda.products import Finish, Precision, right_factor
 from asset_svm.features import FourierFeatures, HadamardFeatures, Metric
 from asset_svm.features.metric import MetricFeatures
 from asset_svm.features.nystroem import KernelBasis
-from asset_svm.kernels import Kernel
+from asset_svm.kernels import Kernel, negative_base
 
 Array = npt.NDArray[Any]
 _TORCH = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64}
@@ -114,7 +114,14 @@ class InnerProductBasis:
         self.right(X, out)
         if self.kernel.name != "linear":
             out.mul_(self.kernel.gamma).add_(self.kernel.coef0)
+            check_bases(self.kernel, out)
             out.tanh_() if self.kernel.name == "sigmoid" else out.pow_(self.kernel.degree)
+
+
+def check_bases(kernel: Kernel, values: Tensor) -> None:
+    """Raise where a negative number would be raised to a power that is not whole."""
+    if kernel.needs_positive_bases and bool((values < 0.0).any()):
+        raise negative_base(kernel)
 
 
 class LaplacianBasis:

@@ -213,9 +213,9 @@ def warn_of_cells(estimator: Any) -> None:
     history = estimator.history_
     if not all(record["definite"] for record in history):
         warn_caller(
-            "Some cells end above the objective of coef = 0, which no positive semi-definite kernel "
-            "matrix does; choose another kernel, gamma or coef0, or, where rounding is the cause, "
-            "scale the columns of X (StandardScaler) or lower C.",
+            "Some cells have a kernel matrix that is not positive semi-definite: they are no SVMs, "
+            "and dual_gap_ is NaN, since nothing bounds it; choose another kernel, gamma or coef0, or, "
+            "where rounding is the cause, scale the columns of X (StandardScaler) or lower C.",
             ConvergenceWarning,
         )
     elif not all(record["converged"] or record["stopped"] for record in history) and (

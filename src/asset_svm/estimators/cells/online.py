@@ -16,7 +16,6 @@ from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.device import on_host
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.online import add_record
-from asset_svm.estimators.parameters import is_integer
 from asset_svm.estimators.rows import Rows
 from asset_svm.estimators.session import adopt_model
 from asset_svm.features.cells import grouped
@@ -114,13 +113,10 @@ def _learner(estimator: Any, fresh: Any, part: CellModels, cell: int, X: Any, en
         inner = inner_intercept(model, phi, 0.0)
         intercept[decision.columns] = (both * inner[:, None]).ravel()
     else:
-        known = X if decision.X is None else decision.X
-        if is_integer(fresh.n_components):
-            fresh.set_params(n_components=min(fresh.n_components, known.shape[0]))
         if decision.X is not None:
-            weight = np.full(known.shape[0], mean_weight)
+            weight = np.full(decision.X.shape[0], mean_weight)
             labels = {} if encoded.labels is None else {"classes": estimator.classes_}
-            fresh.partial_fit(known, decision.y, sample_weight=weight, **labels)
+            fresh.partial_fit(decision.X, decision.y, sample_weight=weight, **labels)
         return fresh
     fresh.n_features_in_ = estimator.n_features_in_
     if encoded.labels is not None:
