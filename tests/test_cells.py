@@ -3,6 +3,7 @@
 import pickle
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
+from threadpoolctl import threadpool_limits
 
 import asset_svm.engines.cells as cells_engine
 from asset_svm import AssetClassifier, AssetRegressor
@@ -620,3 +622,28 @@ def test_a_kernel_of_the_users_own_is_asked_for_every_pair(monkeypatch):
     lopsided = Kernel(lambda A, B: A - 2.0 * B.T)
     problem = CellProblem(lopsided, X, None, Hinge(), np.ones(40), 1.0, True)
     np.testing.assert_array_equal(problem.kernel_matrix(np.arange(40)), X - 2.0 * X.T)
+
+
+@pytest.fixture(scope="module")
+def wide_cells():
+    """Few cells, many columns: BLAS rounds products with them by its number of threads."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 500))
+    y = (X[:, :40].sum(axis=1) > 0).astype(int) + (X[:, 0] > 1)
+    return X, AssetClassifier(n_cells=3, n_partitions=2, random_state=0).fit(X[:600], y[:600])
+
+
+@pytest.mark.parametrize("count", [100, 1500])
+@pytest.mark.parametrize("limit", [1, 2, None])
+def test_decisions_are_the_same_bits_whatever_blas_may_take_and_whoever_calls(wide_cells, count, limit):
+    X, model = wide_cells
+    X = X[:count]
+    with threadpool_limits(2, user_api="blas"):
+        expected = model.decision_function(X)
+    classes = model.classes_[expected.argmax(axis=1)]
+    with threadpool_limits(limit, user_api="blas"), ThreadPoolExecutor(4) as pool:
+        alone = model.decision_function(X)
+        decisions = list(pool.map(lambda _: model.decision_function(X), range(8)))
+        predictions = list(pool.map(lambda _: model.predict(X), range(4)))
+    assert all(np.array_equal(found, expected) for found in [alone, *decisions])
+    assert all(np.array_equal(found, classes) for found in predictions)
