@@ -40,6 +40,9 @@ FEWEST_LED = 4096
 """Rows from which on they are led."""
 FEWEST_STEPS = 96
 """Of a block, below which lifting rows costs less."""
+MANY_MODELS = 128
+"""From so many on a fit goes by the blocked form: 200 classes take as long as by loops over rows, with
+one thread, and 1000 half as long."""
 MOST_VISITS = 6
 """Of a row, by all models and in all epochs, up to which it is led."""
 
@@ -161,8 +164,10 @@ class Recipe:
         return many and isinstance(order, ShuffledOrder)
 
     def form_of(self, rows: BlockRows) -> Form:
-        """How these rows are stepped through."""
-        return "led" if rows.led else self.form
+        """How these rows are stepped through; many models, by matrix products that they share."""
+        if rows.led:
+            return "led"
+        return "blocked" if len(self.lam) >= MANY_MODELS else self.form
 
     def usual_average(self, *, decaying: bool) -> float:
         """The fraction that "auto" stands for."""
