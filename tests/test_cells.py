@@ -3,6 +3,8 @@
 import pickle
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
+from threadpoolctl import threadpool_limits
 
 import asset_svm.engines.cells as cells_engine
 from asset_svm import AssetClassifier, AssetRegressor
@@ -23,6 +26,7 @@ from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers.exact_form import solve_cell
+from asset_svm.solvers.pair_form import solve_pairs
 
 KERNEL = Kernel("rbf", 2.0)
 
@@ -151,9 +155,11 @@ def test_cells_have_similar_sizes_and_sparse_rows_the_same_ones():
 
 
 def test_several_classes_and_a_class_that_is_absent_from_a_cell_scores_minus_one():
+    """With an intercept: a constant solves its SVM."""
     X, f, _, _ = rows(900)
     y = np.array(["low", "middle", "high"])[np.digitize(f, [-0.7, 0.7])]
-    model = AssetClassifier(gamma=2.0, C=10.0, n_cells=12, random_state=0).fit(X, y)
+    options = dict(gamma=2.0, C=10.0, n_cells=12, fit_intercept=True, random_state=0)
+    model = AssetClassifier(**options).fit(X, y)
     assert model.score(X, y) > 0.95
     assert set(model.predict(X)) == {"low", "middle", "high"}
     decisions = model.decision_function(X)
@@ -166,6 +172,87 @@ def test_several_classes_and_a_class_that_is_absent_from_a_cell_scores_minus_one
                 assert (decisions[cells == cell, k] == -1.0).all()
                 absent += 1
     assert absent > 0
+
+
+def small_classes(count, n=20):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(count), 2)
+    return 1.5 * rng.normal(size=(count, n))[y] + rng.normal(size=(len(y), n)), y
+
+
+def test_a_class_that_an_approximated_cell_does_not_know_wins_no_row_there():
+    found = np.array([[-3.0, -2.5, -4.0], [-3.0, 0.5, -0.5]])
+    decision = Nested(SimpleNamespace(_decision=lambda X: found), np.array([0, 2, 3]), 5, 0.0)
+    expected = [[-3.0, -4.0, -2.5, -4.0, -4.0], [-3.0, -3.0, 0.5, -0.5, -3.0]]
+    np.testing.assert_array_equal(decision(None), expected)
+
+
+def test_many_classes_of_few_rows_are_learnt_although_cells_part_them():
+    """A class that is absent from a cell wins no row there: all others may be below -1."""
+    X, y = small_classes(200)
+    model = AssetClassifier(n_cells=2, random_state=0).fit(X, y)
+    cells = model.cells_[0].partition.assign(X)
+    assert any(set(y[cells == cell]) < set(y) for cell in range(2))
+    assert model.score(X, y) >= SVC().fit(X, y).score(X, y) - 0.01
+
+
+def test_without_an_intercept_every_class_is_the_one_svm_of_all_cells():
+    """(PL) with the kernel k(x, z) [cell(x) = cell(z)], by LIBLINEAR on its Cholesky factor."""
+    X, f, _, _ = rows(200)
+    y = np.digitize(f, [-0.7, 0.7])
+    model = AssetClassifier(gamma=2.0, C=2.0, n_cells=4, tol=1e-6, random_state=0).fit(X, y)
+    cells = model.cells_[0].partition.assign(X)
+    kept = [cell for cell in range(4) if len(set(y[cells == cell])) == 2]
+    assert kept  # a class is absent there
+    K = KERNEL(X, X) * (cells[:, None] == cells)
+    V = np.linalg.cholesky(K + 1e-9 * np.eye(len(K)))
+    options = dict(loss="hinge", C=2.0, fit_intercept=False, tol=1e-8, max_iter=10**6)
+    inside = np.isin(cells, kept)
+    for k in range(3):
+        peer = LinearSVC(**options).fit(V, np.where(y == k, 1, -1))
+        found = model.decision_function(X)[inside, k]
+        np.testing.assert_allclose(found, peer.decision_function(V)[inside], atol=5e-3)
+
+
+def test_many_classes_with_an_intercept_take_a_few_steps_of_pairs_each(monkeypatch):
+    """Not a factor of the kernel matrix a class and step: interior points have no turn."""
+    steps, solve = [], cells_engine.solve_pairs
+    monkeypatch.setattr(cells_engine, "solve_interior", None)
+    monkeypatch.setattr(cells_engine, "solve_pairs", lambda *a: steps.append(solve(*a)) or steps[-1])
+    X, y = small_classes(60)
+    model = AssetClassifier(n_cells=1, fit_intercept=True, tol=1e-4).fit(X, y)
+    assert len(steps) == 60 and max(steps) < 10 * len(y)
+    for k in (0, 30):
+        peer = SVC(tol=1e-6).fit(X, np.where(y == k, 1, -1)).decision_function(X)
+        np.testing.assert_allclose(model.decision_function(X)[:, k], peer, atol=2e-3)
+
+
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_pairs_end_where_libsvm_does_whatever_the_weights_and_wherever_they_begin(task, real):
+    X, _, labels, values = rows(200)
+    weight = np.random.default_rng(2).uniform(0.1, 3.0, size=200)
+    hinge, y = task == "classification", labels.astype(float) if task == "classification" else values
+    K = KERNEL(X, X).astype(real)
+    settings = dict(kernel="precomputed", tol=1e-9)
+    peer = SVC(**settings) if hinge else SVR(epsilon=0.1, **settings)
+    expected = np.zeros(200)
+    peer.fit(K, y, sample_weight=weight)
+    expected[peer.support_] = peer.dual_coef_[0]
+
+    def dual(beta):
+        return y @ beta - (0.0 if hinge else 0.1) * np.abs(beta).sum() - 0.5 * beta @ K @ beta
+
+    low, high = (
+        (-weight, weight) if not hinge else (weight * np.minimum(y, 0), weight * np.maximum(y, 0))
+    )
+    for start in (np.zeros(200), 0.9 * expected):
+        beta = start.copy()
+        r = y - K.astype(np.float64) @ beta
+        solve_pairs(K, y, low, high, 0.0 if hinge else 0.1, hinge, 1e-8, 10**6, beta, r)
+        assert (low <= beta).all() and (beta <= high).all() and abs(beta.sum()) < 1e-12
+        np.testing.assert_allclose(r, y - K.astype(np.float64) @ beta, atol=1e-12)
+        np.testing.assert_allclose(dual(beta), dual(expected), rtol=1e-6)
 
 
 @pytest.mark.parametrize("fit_intercept", ["auto", True])
@@ -445,9 +532,10 @@ def sigmoid(A, B):
     return np.tanh(0.5 * A @ B.T - 1.0)
 
 
-@pytest.mark.parametrize("fit_intercept", ["auto", True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kernel", [negative_distance, sigmoid])
+@pytest.mark.parametrize(
+    ("kernel", "fit_intercept"), [(negative_distance, "auto"), (sigmoid, "auto"), (sigmoid, True)]
+)
 def test_a_kernel_that_is_not_definite_ends_in_a_finite_model_and_a_warning(
     kernel, dtype, fit_intercept
 ):
@@ -476,6 +564,20 @@ def test_a_definite_kernel_of_the_users_own_keeps_its_gap():
     X, _, y, _ = rows(300)
     model = AssetClassifier(lambda A, B: (A @ B.T + 1.0) ** 2, n_cells=2, C=0.01).fit(X, y)
     assert 0.0 <= model.dual_gap_ <= 0.02 * model.objective_
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_with_an_intercept_minus_the_squared_distance_is_the_linear_kernel(dtype):
+    """sum beta = 0 leaves 2 x.z of it."""
+    X, _, labels, values = rows(300)
+    X = X.astype(dtype)
+    options = dict(n_cells=1, fit_intercept=True, tol=1e-6)
+    model = AssetClassifier(negative_distance, C=0.5, **options).fit(X, labels)
+    exact = SVC(kernel="linear", C=1.0, tol=1e-6).fit(X, labels)
+    np.testing.assert_allclose(model.decision_function(X), exact.decision_function(X), atol=1e-2)
+    model = AssetRegressor(negative_distance, C=0.5, epsilon=0.2, **options).fit(X, values)
+    exact = SVR(kernel="linear", C=1.0, epsilon=0.2, tol=1e-6).fit(X, values)
+    np.testing.assert_allclose(model.predict(X), exact.predict(X), atol=1e-2)
 
 
 def test_a_warning_of_cells_names_the_line_that_fits():
@@ -538,3 +640,28 @@ def test_a_kernel_of_the_users_own_is_asked_for_every_pair(monkeypatch):
     lopsided = Kernel(lambda A, B: A - 2.0 * B.T)
     problem = CellProblem(lopsided, X, None, Hinge(), np.ones(40), 1.0, True)
     np.testing.assert_array_equal(problem.kernel_matrix(np.arange(40)), X - 2.0 * X.T)
+
+
+@pytest.fixture(scope="module")
+def wide_cells():
+    """Few cells, many columns: BLAS rounds products with them by its number of threads."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 500))
+    y = (X[:, :40].sum(axis=1) > 0).astype(int) + (X[:, 0] > 1)
+    return X, AssetClassifier(n_cells=3, n_partitions=2, random_state=0).fit(X[:600], y[:600])
+
+
+@pytest.mark.parametrize("count", [100, 1500])
+@pytest.mark.parametrize("limit", [1, 2, None])
+def test_decisions_are_the_same_bits_whatever_blas_may_take_and_whoever_calls(wide_cells, count, limit):
+    X, model = wide_cells
+    X = X[:count]
+    with threadpool_limits(2, user_api="blas"):
+        expected = model.decision_function(X)
+    classes = model.classes_[expected.argmax(axis=1)]
+    with threadpool_limits(limit, user_api="blas"), ThreadPoolExecutor(4) as pool:
+        alone = model.decision_function(X)
+        decisions = list(pool.map(lambda _: model.decision_function(X), range(8)))
+        predictions = list(pool.map(lambda _: model.predict(X), range(4)))
+    assert all(np.array_equal(found, expected) for found in [alone, *decisions])
+    assert all(np.array_equal(found, classes) for found in predictions)

@@ -5,6 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+import asset_svm.engines.task as engine_task
+from asset_svm import AssetClassifier
 from asset_svm.data import GivenOrder, OneVsRestTargets, RealTargets, UniformOrder
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.feasible import FeasibleSet
@@ -298,3 +300,21 @@ def test_a_power_that_the_loops_do_not_have_is_refused_before_they_run(power):
     object.__setattr__(rule, "power", power)
     with pytest.raises(ValueError, match=f"^power={power}"):
         ModelAxis.build(Hinge(), [1.0], [FeasibleSet(1.0, 1.0)], [rule])
+
+
+def test_many_models_go_through_blocks_together_as_they_do_row_by_row(monkeypatch):
+    """By matrix products that they share: other sums, the same steps, whatever the threads."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(40), 8)
+    X = 1.5 * rng.normal(size=(40, 6))[y] + rng.normal(size=(len(y), 6))
+    options = dict(n_components=60, max_iter=6, random_state=0)
+
+    def decisions(n_jobs):
+        return AssetClassifier(n_jobs=n_jobs, **options).fit(X, y).decision_function(X)
+
+    row_by_row = decisions(1)
+    monkeypatch.setattr(engine_task, "MANY_MODELS", 40)
+    together = decisions(1)
+    np.testing.assert_allclose(together, row_by_row, rtol=1e-6, atol=1e-9)
+    assert not np.array_equal(together, row_by_row)
+    np.testing.assert_array_equal(decisions(3), together)

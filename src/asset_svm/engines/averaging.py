@@ -58,7 +58,7 @@ def find_step_sizes(
     engine: LocalEngine, recipe: Recipe, sample: TrainingRows, y_max: float, steps: int
 ) -> StepSizes:
     """From a sample of the rows, for shards of ``steps`` steps; ``y_max`` is that of all rows."""
-    with engine.working(sample.mapped), engine.pool(len(recipe.lam)) as pool:
+    with engine.pool(len(recipe.lam)) as pool, engine.working(sample.mapped):
         bounds, kappa, bulk = sample_gradients(recipe, sample)
         sets = recipe.feasible_sets(y_max, kappa, bulk, sample.metric)
         scale = recipe.step_scale
@@ -203,7 +203,7 @@ class Shard:
             driver.state.move_to(*mean)
         if self.done == plan.rounds // 2:  # the dual point is made of late slopes only
             driver.slopes = Slopes.zeros(len(plan.recipe.lam), self.rows.order.n_rows)
-        with self.engine.working(self.rows.mapped), self.engine.pool(len(plan.recipe.lam)) as pool:
+        with self.engine.pool(len(plan.recipe.lam)) as pool, self.engine.working(self.rows.mapped):
             driver.pool = pool
             driver.advance(self.rounds.begin(self.done + 1) - driver.position)
         driver.pool = None

@@ -23,6 +23,7 @@ from asset_svm.losses import Hinge, Loss
 from asset_svm.numerics.rows import transpose_into
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.interior_form import solve_interior
+from asset_svm.solvers.pair_form import is_concave, solve_pairs
 from asset_svm.threads.team import side_by_side
 
 Array = npt.NDArray[Any]
@@ -35,6 +36,10 @@ TOLERANCE = 0.01
 MOST_SWEEPS = 10_000
 BUDGET = 0.3
 """Times m^2: so many changes take as long as the interior-point method, which then has its turn."""
+PAIR_BUDGET = 0.05
+"""The same of pairs: half as long."""
+FEWEST_PAIRS = 10_000
+"""Changes of pairs that are affordable whatever m."""
 NEGLIGIBLE = 1e-4
 """Times tol and the mean of |beta|: a smaller |beta_i| is that of a row that is no support vector."""
 LARGEST_CELL = 16384
@@ -42,7 +47,8 @@ LARGEST_CELL = 16384
 SMALL_CELL = 256
 """Rows that are solved whole whatever the limit: less than a block of mapped rows takes."""
 INSIDE = 0.2
-"""Times tol: that of the interior-point method, whose last steps cost little and gain much."""
+"""Times tol: that of pairs and of the interior-point method, whose last steps cost little and gain
+much."""
 LARGEST_INTERIOR = 4096
 """Rows for which the interior-point method is affordable: a factor is of the third order."""
 DEFINITE_ROWS = 512
@@ -147,10 +153,16 @@ class CellProblem:
         """The models of the cell with these rows."""
         K = self.kernel_matrix(rows, n_threads)
         y, cost, late = self.targets.block(rows), self.cost[rows], self.is_late
-        parts = side_by_side(
-            lambda k: self.model(K, y[k], cost, seed + k, late=late), range(len(y)), n_threads
-        )
-        return self.solution(rows, parts)
+        trivial, like, paired = self.is_trivial(y), same_targets(y), self.is_paired(K)
+
+        def model(k: int) -> Model:
+            if trivial[k]:
+                return constant(y[k])
+            return self.model(K, y[k], cost, seed + k, paired=paired, late=late)
+
+        different = np.unique(like)
+        found = dict(zip(different, side_by_side(model, different.tolist(), n_threads), strict=True))
+        return self.solution(rows, [found[k] for k in like])
 
     @property
     def is_late(self) -> bool:
@@ -164,18 +176,31 @@ class CellProblem:
     def budget(self, *, late: bool) -> float:
         """Changes of a beta, times m^2, after which no new sweep begins.
 
-        With an intercept, sweeps are of use only where nothing better can be had.
+        With an intercept, sweeps, and those of a card, which has no pairs, are of use only where
+        nothing better can be had.
         """
         return 0.0 if self.intercept and not late else BUDGET
 
-    def is_trivial(self, y: Array) -> Array:
-        """Whether a constant solves the models with these targets, one a row: y[:, 0] is it.
+    def is_paired(self, K: Array) -> bool:
+        """Whether pairs solve the models of a cell with this kernel matrix.
 
-        A class that is absent from a cell, or alone there.
+        With an intercept they do, but for a kernel that makes no SVM.
         """
-        one_sided: Array = (y == y[..., :1]).all(axis=-1)
-        counts = isinstance(self.loss, Hinge) and (self.intercept or self.targets.n_models > 1)
-        return one_sided if counts else np.zeros_like(one_sided)
+        return self.intercept and (self.kernel.positive_definite or is_concave(K))
+
+    def is_trivial(self, y: Array) -> Array:
+        """Whether a constant stands for each model of a cell, one a row of y: y[:, 0] is it.
+
+        With an intercept it solves a class that is absent from the cell, or alone there. Without one
+        it does so only where a class is alone, for all classes at once: others, all of them far below
+        -1 where rows are many, would lose to the -1 of one that is absent.
+        """
+        one_sided: Array = (y == y[:, :1]).all(axis=1)
+        if not isinstance(self.loss, Hinge):
+            return np.zeros_like(one_sided)
+        if self.intercept:
+            return one_sided
+        return np.full_like(one_sided, len(y) > 1 and bool(one_sided.all()))
 
     def solution(self, rows: Array, parts: Sequence[Model]) -> CellSolution:
         """What the models of the cell with these rows come to."""
@@ -242,30 +267,60 @@ class CellProblem:
         cost: Array,
         seed: int,
         *,
+        paired: bool,
         late: bool = False,
         start: Array | None = None,
     ) -> Model:
-        """One model; ``start`` is the beta of one with smaller costs, from which sweeps go on."""
+        """One model.
+
+        Parameters
+        ----------
+        paired : bool
+            ``is_paired`` of K.
+        start : array of shape (m,), optional
+            The beta of a model with smaller costs, to go on from.
+        """
         m, hinge = len(y), isinstance(self.loss, Hinge)
-        beta, F = np.zeros(m), np.zeros(m, dtype=K.dtype)
-        if self.is_trivial(y):
-            return beta, float(y[0]), 0.0, 0.0, 0
-        if start is not None and not self.intercept:
-            beta[:] = start
-            F[:] = K @ start.astype(K.dtype)
-        swept = solve_cell(
-            K, y, *self.box(y, cost), self.loss.epsilon, hinge, self.tol, self.most_sweeps(late=late),
-            self.budget(late=late) * m**2, seed, beta, F, self.deadline,
-        )  # fmt: skip
-        if self.is_solved(*swept[1:]):
-            return beta, 0.0, swept[1], swept[2], swept[0]
+        if paired:
+            beta, steps, found = self._paired(K, y, cost, late=late, start=start)
+            if found[2] - found[3] <= self.tol * found[2] or not self.goes_inside(m, late=late):
+                return (*found, steps)
+        else:
+            beta, F = np.zeros(m), np.zeros(m, dtype=K.dtype)
+            if start is not None and not self.intercept:
+                beta[:] = start
+                F[:] = K @ start.astype(K.dtype)
+            steps, primal, dual = solve_cell(
+                K, y, *self.box(y, cost), self.loss.epsilon, hinge, self.tol,
+                self.most_sweeps(late=late), self.budget(late=late) * m**2, seed, beta, F,
+                self.deadline,
+            )  # fmt: skip
+            if self.is_solved(primal, dual):
+                return beta, 0.0, primal, dual, steps
         exact, inside = K.astype(np.float64), None
         if self.goes_inside(m, late=late):
             inside = solve_interior(
                 K, y, *self.box(y, cost), self.loss.epsilon, INSIDE * self.tol,
                 intercept=self.intercept, deadline=self.deadline,
             )  # fmt: skip
-        return self.settled(exact.__matmul__, y, cost, beta, swept[0], inside)
+        return self.settled(exact.__matmul__, y, cost, beta, steps, inside)
+
+    def _paired(
+        self, K: Array, y: Array, cost: Array, *, late: bool, start: Array | None
+    ) -> tuple[Array, int, tuple[Array, float, float, float]]:
+        """Where pairs end, after how many sweeps' worth of steps, and (beta, b, P, D) there."""
+        m, hinge = len(y), isinstance(self.loss, Hinge)
+        beta, r = np.zeros(m), y.astype(np.float64)
+        if start is not None:
+            beta[:] = start
+            used = np.flatnonzero(start)
+            r -= start[used] @ K[used].astype(np.float64)
+        most = m if late else max(int(PAIR_BUDGET * m**2), FEWEST_PAIRS)
+        steps = solve_pairs(
+            K, y, *self.box(y, cost), self.loss.epsilon, hinge, INSIDE * self.tol, most, beta, r,
+            self.deadline,
+        )  # fmt: skip
+        return beta, -(-steps // m), self._valued(y, cost, beta, y - r)
 
     def goes_inside(self, m: int, *, late: bool) -> bool:
         """Whether the interior-point method has its turn, after sweeps that have not solved a cell."""
@@ -323,12 +378,35 @@ class CellProblem:
         """(beta, b, P, D) of the feasible point next to beta, and the b that suits it best."""
         if self.intercept:
             beta = _balanced(beta)
-        f = times(beta)
+        return self._valued(y, cost, beta, times(beta))
+
+    def _valued(
+        self, y: Array, cost: Array, beta: Array, f: Array
+    ) -> tuple[Array, float, float, float]:
+        """(beta, b, P, D) of a feasible point with f = K beta, and the b that suits it best."""
         b = best_intercept(self.loss, y, f, cost) if self.intercept else 0.0
         square = 0.5 * float(beta @ f)
         primal = square + float(cost @ self.loss.value(y, f + b))
         dual = float(y @ beta) - self.loss.epsilon * float(np.abs(beta).sum()) - square
         return beta, b, primal, dual
+
+
+def same_targets(y: Array) -> Array:
+    """The first model with the same targets as each, one a row of y.
+
+    All classes that are absent from a cell have one; two that are there have no row in common.
+    """
+    like, first = np.arange(len(y)), y[:, 0]
+    one_sided = (y == y[:, :1]).all(axis=1)
+    for value in np.unique(first[one_sided]):
+        same = np.flatnonzero(one_sided & (first == value))
+        like[same] = same[0]
+    return like
+
+
+def constant(y: Array) -> Model:
+    """The model of a row of targets that are all the same, where it is trivial."""
+    return np.zeros(len(y)), float(y[0]), 0.0, 0.0, 0
 
 
 def solve_cells(

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.engines.memory import available_memory
+from asset_svm.engines.task import MANY_MODELS
 from asset_svm.engines.workers import Workers, working
 from asset_svm.features import Evaluable, FeatureMap, Metric, MetricFeatures, NystroemFeatures
 from asset_svm.solvers import Driver
@@ -286,8 +287,11 @@ class LocalEngine:
 
     @contextmanager
     def pool(self, n_models: int) -> Iterator[ThreadPoolExecutor | None]:
-        """Threads for the models of a block, where there is more than one of each."""
-        threads = min(self.n_threads, n_models)
+        """Threads for the models of a block, where there is more than one of each.
+
+        Many models share matrix products, which take as many threads as BLAS may.
+        """
+        threads = self.crew if n_models >= MANY_MODELS else min(self.n_threads, n_models)
         if threads <= 1:
             yield None
             return

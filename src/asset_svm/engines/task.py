@@ -44,6 +44,9 @@ UNASKED = 1e9
 """Operations up to which the tight bound is computed unasked: some tenths of a second."""
 REACH_MARGIN = 4.0
 """Times what the longest sampled row allows: other rows may be longer, and there is epsilon."""
+MANY_MODELS = 128
+"""From so many on a fit goes by the blocked form: 200 classes take as long as by loops over rows, with
+one thread, and 1000 half as long."""
 MOST_VISITS = 6
 """Of a row, by all models and in all epochs, up to which it is led."""
 
@@ -180,8 +183,10 @@ class Recipe:
         return many and isinstance(order, ShuffledOrder)
 
     def form_of(self, rows: BlockRows) -> Form:
-        """How these rows are stepped through."""
-        return "led" if rows.led else self.form
+        """How these rows are stepped through; many models, by matrix products that they share."""
+        if rows.led:
+            return "led"
+        return "blocked" if len(self.lam) >= MANY_MODELS else self.form
 
     def usual_average(self, *, decaying: bool) -> float:
         """The fraction that "auto" stands for."""

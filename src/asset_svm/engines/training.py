@@ -61,7 +61,7 @@ def train(
     ``start`` continues from an earlier state: its iterates and step counts, not its average.
     """
     K, total = len(recipe.lam), rows.order.n_rows * stopping.epochs
-    with engine.working(rows.mapped), engine.pool(K) as pool:
+    with engine.pool(K) as pool, engine.working(rows.mapped):
         bounds, kappa, bulk = sample_gradients(recipe, rows)
         sets = recipe.feasible_sets(rows.y_max, kappa, bulk, rows.metric)
         if max(s.radius for s in sets) == 0.0:

@@ -39,6 +39,33 @@ from asset_svm.solvers.state import ModelAxis, SolverState
 
 Array = npt.NDArray[Any]
 
+GROUP = 128
+"""Models at most that one thread steps through together: their part of a block stays in its cache."""
+FEWEST = 16
+"""Models for which a group of their own is worth it."""
+GROUPS = 4
+"""There are as many groups, or a multiple: two or four threads have the same to do. How many threads
+there are must not matter, because products of other shapes are rounded in other ways."""
+SHORTEST, LONGEST = 32, 256
+"""Rows of a block, as many as there are models between these: G costs a row twice the block's length
+times d, products with coef four times the number of models times d."""
+
+
+SPARSE = 0.125
+"""Of the steps of a block: where fewer learn, adding up their rows is faster than a product."""
+
+
+def block_rows(n_models: int) -> int:
+    """Rows of a block for so many models."""
+    return int(np.clip(n_models, SHORTEST, LONGEST))
+
+
+def group_size(n_models: int) -> int:
+    """Models of a group."""
+    groups = -(-n_models // GROUP)
+    groups = -(-groups // GROUPS) * GROUPS
+    return max(-(-n_models // groups), FEWEST)
+
 
 @dataclass(frozen=True, eq=False)
 class Sight:
@@ -222,6 +249,19 @@ def run_block(
     return learnt[:count]
 
 
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _add_learnt(a: Array, block: Array, coef: Array) -> None:
+    """coef += a block, for an a of shape (K, B) with few numbers that are not 0."""
+    for k in range(a.shape[0]):
+        u = coef[k]
+        for i in range(a.shape[1]):
+            factor = a[k, i]
+            if factor != 0:
+                v = block[i]
+                for q in range(u.shape[0]):
+                    u[q] += factor * v[q]
+
+
 def step_through(
     block: Array,
     G: Array,
@@ -280,4 +320,8 @@ def step_through(
     if averaging:
         state.total[models] += head[:, None] * coef + gained.T @ block
     coef *= (scale * alive)[:, None].astype(dtype)
-    coef += (a * scale.astype(dtype)).T @ block
+    a = (a * scale.astype(dtype)).T
+    if np.count_nonzero(a) < SPARSE * a.size:
+        _add_learnt(np.ascontiguousarray(a), block, coef)
+    else:
+        coef += a @ block

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from asset_svm.data import Order, Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.solvers.average import NEVER, Average
-from asset_svm.solvers.blocked_form import Sight, step_through
+from asset_svm.solvers.blocked_form import Sight, block_rows, group_size, step_through
 from asset_svm.solvers.blocks import BlockRows, Cut, MappedRows
 from asset_svm.solvers.led_form import LedRows, step_led
 from asset_svm.solvers.row_form import step_rows, tally
@@ -270,10 +270,36 @@ class Driver:
             V, positions = block.V, block.positions[part]
             step_rows(V, positions, y, weight, axis, state, average_from, over, margins, slopes)
         else:
-            state.unscale()
-            V, K = block.V[block.positions[part], : self.rows.dimension], len(y)
-            sight, begin = Sight.of_all(y, weight), np.full(K, average_from)
-            step_through(V, V @ V.T, sight, axis, state, begin, slice(0, K), margins, slopes)
+            self._step_blocked(block, part, np.full(len(y), average_from), margins, slopes)
+
+    def _step_blocked(
+        self, block: Block, part: slice, average_from: Array, margins: Array, slopes: Array
+    ) -> None:
+        """The same by the blocked form: groups of models go through a few rows at a time."""
+        state, K = self.state, len(average_from)
+        length, size = block_rows(K), group_size(K)
+        state.unscale()
+        first = part.start
+        while first < part.stop:
+            stop = min(first - first % length + length, part.stop)
+            V = block.V[block.positions[first:stop], : self.rows.dimension]
+            G = V @ V.T
+            sight = Sight.of_all(block.y[:, first:stop], block.weight[first:stop])
+            place = slice(first - part.start, stop - part.start)
+
+            def run(
+                model: int,
+                V: Array = V,
+                G: Array = G,
+                sight: Sight = sight,
+                seen: tuple[Array, Array] = (margins[:, place], slopes[:, place]),
+            ) -> None:
+                models = slice(model, min(model + size, K))
+                step_through(V, G, sight, self.axis, state, average_from, models, *seen)
+
+            each = map if self.pool is None else self.pool.map
+            list(each(run, range(0, K, size)))
+            first = stop
 
     def _over_models(self, go: Callable[[Array], None]) -> None:
         """go(numbers of models) for all models: each thread has some of its own, in about two lots."""

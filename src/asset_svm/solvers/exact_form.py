@@ -10,8 +10,8 @@ epsilon-insensitive loss. Each coordinate of D has its maximum in closed form; s
 them in random order, with f kept up to date, end after a few (Hsieh et al. 2008). A visit that
 changes nothing costs no more than a look at f_i; one that does, a row of K.
 
-Sweeps are slow where K is ill-conditioned, and a free b asks for sum beta = 0, which they cannot
-keep: see ``interior_form`` for both. The kernel matrix has no landmarks to be approximated by, so
+Sweeps are slow where K is ill-conditioned: see ``interior_form``. A free b asks for sum beta = 0,
+which they cannot keep: see ``pair_form``. The kernel matrix has no landmarks to be approximated by, so
 the solution is (PL)'s own.
 """
 

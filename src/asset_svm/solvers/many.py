@@ -22,24 +22,15 @@ import numpy.typing as npt
 
 from asset_svm.data import Order
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.solvers.blocked_form import Sight, step_through
+from asset_svm.solvers.blocked_form import Sight, group_size, step_through
+from asset_svm.solvers.blocked_form import block_rows as rows_of_block
 from asset_svm.solvers.blocks import MappedRows
 from asset_svm.solvers.state import ModelAxis, SolverState
 
 Array = npt.NDArray[Any]
 
-GROUP = 128
-"""Models at most that one thread steps through together: their part of a block stays in its cache."""
-FEWEST = 16
-"""Models for which a group of their own is worth it."""
-GROUPS = 4
-"""There are as many groups, or a multiple: two or four threads have the same to do. How many threads
-there are must not matter, because products of other shapes are rounded in other ways."""
 AHEAD = 4
 """Blocks between two meetings of the threads: one that is held up keeps the others waiting less."""
-SHORTEST, LONGEST = 32, 256
-"""Rows of a block, as many as there are models between these: G costs a row twice the block's length
-times d, products with coef four times the number of models times d."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +41,6 @@ class Prepared:
     V: Array
     G: Array
     sight: Sight
-
-
-def group_size(n_models: int) -> int:
-    """Models of a group."""
-    groups = -(-n_models // GROUP)
-    groups = -(-groups // GROUPS) * GROUPS
-    return max(-(-n_models // groups), FEWEST)
 
 
 class ManyDriver:
@@ -97,7 +81,7 @@ class ManyDriver:
         self.sort, self.weight, self.split = sort, weight, split
         self.axis, self.average_from, self.pool = axis, average_from, pool
         self.group = group or group_size(len(axis.lam))
-        self.block_rows = block_rows or int(np.clip(len(axis.lam), SHORTEST, LONGEST))
+        self.block_rows = block_rows or rows_of_block(len(axis.lam))
         self.state = SolverState.zeros(len(axis.lam), rows.dimension, rows.dtype)
         self.position = 0
 

@@ -188,6 +188,8 @@ class SolverState:
 
     def fold(self) -> None:
         """Move the pending part of the open segment into its total; the sum stays the same."""
+        if not self.pending_weight.any() and not self.pending.any():
+            return
         self.total = self.segment_total()
         self.pending[:] = 0
         self.pending_weight[:] = 0.0

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from asset_svm.engines.cells import INSIDE, CellProblem, CellSolution, Model
+from asset_svm.engines.cells import INSIDE, CellProblem, CellSolution, Model, constant, same_targets
 from asset_svm.engines.cuda.batches import kernel_values
 from asset_svm.engines.cuda.clusters import CardClusters
 from asset_svm.engines.cuda.interior import Duals, solve_interior
@@ -169,16 +169,18 @@ class CardCells:
         first = np.cumsum(padded) - padded
         parts = [slice(a, a + m) for a, m in zip(first, sizes, strict=True)]
         trivial = np.array([problem.is_trivial(y[:, part]) for part in parts])
+        like = np.array([same_targets(y[:, part]) for part in parts])
+        again = like != np.arange(len(y))
         rule = SweepRule(
             problem.loss.code, problem.loss.epsilon, problem.tol, problem.most_sweeps(late=late),
             problem.budget(late=late),
         )  # fmt: skip
         numbers = np.array([seeds[c] for c in wave], dtype=np.int64)
-        there = (sizes, first, y, cost, (~trivial).astype(np.int32), numbers)
+        there = (sizes, first, y, cost, (~(trivial | again)).astype(np.int32), numbers)
         sweeps = self.make_sweeps(self.dtype, rule, self.device)
         swept = sweeps(Wave(matrices, *(to_card(array, self.device) for array in there)))
         beta, found = (tensor.cpu().numpy() for tensor in swept)
-        solved = problem.is_solved(found[..., 1], found[..., 2]) | trivial
+        solved = problem.is_solved(found[..., 1], found[..., 2]) | trivial | again
         of_batch = np.repeat(np.arange(len(batches)), [len(b.cells) for b in batches])
         small = np.array([problem.goes_inside(int(m), late=late) for m in sizes])
         inside: dict[tuple[int, int], tuple[Array, int]] = {}
@@ -192,9 +194,10 @@ class CardCells:
                 inside |= zip(zip(c.tolist(), k.tolist(), strict=True), ends, strict=True)
 
         def model(c: int, k: int) -> Model:
+            k = int(like[c, k])
             part, (count, primal, dual) = parts[c], found[c, k]
             if trivial[c, k]:
-                return beta[k, part], float(y[k, part.start]), 0.0, 0.0, 0
+                return constant(y[k, part])
             if solved[c, k]:
                 return beta[k, part], 0.0, float(primal), float(dual), int(count)
             place = c - np.searchsorted(of_batch, of_batch[c])

@@ -1,4 +1,9 @@
-"""The decision function of a model of cells: that of the cell in which a row lies."""
+"""The decision function of a model of cells: that of the cell in which a row lies.
+
+Rows go down the tree ``DESCENT`` at a time, and then those of a cell are decided ``BLOCK_ROWS`` at a
+time, in products of one BLAS thread each: their shapes, and so the last bits of what they give, depend
+on the rows alone, not on how many threads there are or who else predicts.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +18,18 @@ from asset_svm.engines.cells import CellFunctions
 from asset_svm.estimators.cells.nested import Nested
 from asset_svm.estimators.decision import Decision, finite
 from asset_svm.estimators.device import row_type
-from asset_svm.features.cells import Partition, grouped
+from asset_svm.features.base import BLOCK_ROWS
+from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import check_interrupt, side_by_side
 
 FEW_ROWS = 256
 """Fewer are decided by one thread."""
+DESCENT = 16_384
+"""Rows that go down the tree at a time."""
+LOTS = 4
+"""Lots of work for each thread: one that is held up keeps the others waiting less."""
 
 
 @dataclass(eq=False)
@@ -55,7 +65,12 @@ class CellModels:
 
 @dataclass(eq=False)
 class CellDecision:
-    """The mean decision over several partitions: each costs one descent and one cell."""
+    """The mean decision over several partitions: each costs one descent and one cell.
+
+    The same rows in the same order give the same bits, whoever calls, from however many threads, and
+    whatever the number of BLAS threads. In another order, or beside other rows, a row may be rounded
+    in another way: products of other shapes are.
+    """
 
     parts: list[CellModels]
     n_models: int
@@ -79,30 +94,48 @@ class CellDecision:
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions, in float64."""
         out = np.zeros((X.shape[0], self.n_models))
-        if X.shape[0] < FEW_ROWS or self.alone:
-            self._add(X, out)
-            return out / len(self.parts)
-        threads = blas_threads()
-        size = -(-X.shape[0] // threads)
-
-        def add(start: int) -> None:
-            self._add(X[start : start + size], out[start : start + size])
-
-        side_by_side(add, range(0, X.shape[0], size), threads)
-        return out / len(self.parts)
-
-    def _add(self, X: Any, out: np.ndarray) -> None:
-        every = np.arange(X.shape[0])
+        threads = 1 if X.shape[0] < FEW_ROWS or self.alone else blas_threads()
         for part in self.parts:
-            cells = part.partition.assign(X)
-            for cell, rows in enumerate(grouped(every, cells, part.partition.n_cells)):
-                check_interrupt()
-                if len(rows):
+            pieces = _pieces(_cells(part.partition, X, threads))
+            lots = np.array_split(np.arange(len(pieces)), min(LOTS * threads, len(pieces)))
+
+            def add(
+                lot: int,
+                part: CellModels = part,
+                pieces: list[tuple[int, np.ndarray]] = pieces,
+                lots: list[np.ndarray] = lots,
+            ) -> None:
+                for number in lots[lot]:
+                    check_interrupt()
+                    cell, rows = pieces[number]
                     out[rows] += part.decisions[cell](X[rows])
+
+            side_by_side(add, range(len(lots)), threads)
+        return out / len(self.parts)
 
     def unchecked(self, dtype: np.dtype) -> Callable[[Any], np.ndarray]:
         """A function from rows of this type to decisions."""
         return self
+
+
+def _cells(partition: Partition, X: Any, threads: int) -> np.ndarray:
+    """The cell of every row."""
+    starts = range(0, X.shape[0], DESCENT)
+    found = side_by_side(
+        lambda start: partition.assign(X[start : start + DESCENT]), starts, min(threads, len(starts))
+    )
+    return np.concatenate(found)
+
+
+def _pieces(cells: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """The rows of each cell that has some, ``BLOCK_ROWS`` of them at a time."""
+    order = np.argsort(cells, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(cells[order])) + 1)
+    return [
+        (int(cells[rows[0]]), rows[first : first + BLOCK_ROWS])
+        for rows in groups
+        for first in range(0, len(rows), BLOCK_ROWS)
+    ]
 
 
 @dataclass(frozen=True, eq=False)

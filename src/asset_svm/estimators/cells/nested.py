@@ -19,7 +19,8 @@ class Nested:
     ----------
     model : estimator
     columns : array of int, optional
-        The classes that the model knows, where they are not all: the others score -1.
+        The classes that the model knows, where they are not all: the others score -1, or less where
+        all that it knows do.
     n_models : int
     offset : float
         What was subtracted from the targets.
@@ -41,11 +42,10 @@ class Nested:
     def _placed(self, found: np.ndarray) -> np.ndarray:
         if self.columns is None:
             return found + self.offset
-        out = np.full((len(found), self.n_models), -1.0)
         if len(self.columns) == 2:  # one decision between two of the classes
-            out[:, self.columns] = np.hstack([-found, found])
-        else:
-            out[:, self.columns] = found
+            found = np.hstack([-found, found])
+        out = np.repeat(np.minimum(found.min(axis=1, keepdims=True), -1.0), self.n_models, axis=1)
+        out[:, self.columns] = found
         return out
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from asset_svm.engines.cells import CellProblem
+from asset_svm.engines.cells import CellProblem, same_targets
 from asset_svm.engines.memory import available_memory
 from asset_svm.estimators.cells.partitions import grow_partition, resolve_cells
 from asset_svm.estimators.maps import resolve_kernel
@@ -172,11 +172,18 @@ class _Run:
         targets, weight = encoding.splits.targets_of(f), encoding.splits.weight[f, rows]
         out = np.zeros((len(self.search.Cs), len(across), len(targets)))
         problem = replace(self.problem, loss=encoding.loss)
-        for t, target in enumerate(targets if len(rows) else []):
+        if len(rows) == 0:
+            return out + encoding.offset[f]
+        y = targets[:, rows]
+        trivial, like, paired = problem.is_trivial(y), same_targets(y), problem.is_paired(own)
+        for t, target in enumerate(y):
+            if trivial[t] or like[t] != t:
+                out[:, :, t] = target[0] if trivial[t] else out[:, :, like[t]]
+                continue
             beta = None
             for c, C in enumerate(self.search.Cs):
                 beta, b, *_ = problem.model(
-                    own, target[rows], C * weight, seed + t, late=problem.is_late, start=beta
+                    own, target, C * weight, seed + t, paired=paired, late=problem.is_late, start=beta
                 )
                 out[c, :, t] = across @ beta.astype(own.dtype) + b
         return out + encoding.offset[f]
