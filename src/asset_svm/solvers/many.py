@@ -37,9 +37,9 @@ GROUPS = 4
 there are must not matter, because products of other shapes are rounded in other ways."""
 AHEAD = 4
 """Blocks between two meetings of the threads: one that is held up keeps the others waiting less."""
-SHORTEST, LONGEST = 32, 256
-"""Rows of a block, as many as there are models between these: G costs a row twice the block's length
-times d, products with coef four times the number of models times d."""
+BLOCK_ROWS = 128
+"""Rows of a block, whatever the number of models: iterates in a metric are shrunk after each, and must
+not depend on who trains beside them. For 50 to 500 models as fast as any other, by measurement."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +91,13 @@ class ManyDriver:
         *,
         pool: ThreadPoolExecutor | None = None,
         group: int | None = None,
-        block_rows: int | None = None,
+        block_rows: int = BLOCK_ROWS,
     ):
         self.rows, self.order, self.targets = rows, order, targets
         self.sort, self.weight, self.split = sort, weight, split
         self.axis, self.average_from, self.pool = axis, average_from, pool
         self.group = group or group_size(len(axis.lam))
-        self.block_rows = block_rows or int(np.clip(len(axis.lam), SHORTEST, LONGEST))
+        self.block_rows = block_rows
         self.state = SolverState.zeros(len(axis.lam), rows.dimension, rows.dtype)
         self.position = 0
 
