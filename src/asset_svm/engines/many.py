@@ -38,8 +38,9 @@ from asset_svm.threads.blas import few_threads
 
 Array = npt.NDArray[Any]
 
-FEWEST_TOGETHER = 32
-"""Models from which the blocked form is faster than loops over rows, by measurement."""
+FEWEST_TOGETHER = 5
+"""Models from which the blocked form is faster than loops over rows, by measurement. Both shrink after
+the same rows, so that iterates are the same but for rounding."""
 PILOT_OUTPUTS = 4
 """Classes at most that take part in pilots."""
 NEAR = (8.0, 3.0, 1.2, 0.5, 0.2)
@@ -47,6 +48,29 @@ NEAR = (8.0, 3.0, 1.2, 0.5, 0.2)
 whole grid, pilots for large C jumped to far longer steps in 3 of 8 cases on ADULT, so in 1."""
 SAME_POWER = 1e-9
 """Of log10 C: closer to a power of 10, it is that."""
+
+
+def unit_power(targets: Array, square: float) -> int:
+    """The power of 10 of the C at which neither term of (PL) is small beside the other.
+
+    A row with |beta| = C moves its own margin by C k(x, x), and there that is about |y|. What begins at
+    it depends on rows and targets alone, not on the Cs that are searched.
+
+    Parameters
+    ----------
+    targets : array
+    square : float
+        Of k(x, x), or |v|^2.
+    """
+    size = np.abs(targets[targets != 0.0])
+    if len(size) == 0 or not square > 0.0:
+        return 0
+    return round(float(np.log10(np.median(size)) - np.log10(square)))
+
+
+def power_below(C: float) -> int:
+    """The exponent of the last power of 10 that is not above C."""
+    return int(np.floor(np.log10(C) + SAME_POWER))
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,9 +309,9 @@ class ManyModels:
     ) -> Array:
         """The multiplier of the steps of each C, whichever others are searched beside it.
 
-        Pilots on the first split find those of powers of 10, one after the other from ``_unit`` on up
-        and down to the Cs that are searched; between two powers it is interpolated. From the deadline
-        on, what is expected from the power before is taken.
+        Pilots on the first split find those of powers of 10, one after the other from ``unit_power``
+        on up and down to the Cs that are searched; between two powers it is interpolated. From the
+        deadline on, what is expected from the power before is taken.
         """
         recipe = self.recipe
         if recipe.step == "strong" or recipe.step_scale is not None:
@@ -316,10 +340,8 @@ class ManyModels:
                 deadline=deadline,
             )
 
-        log_C = np.log10(self.Cs)
-        lowest = int(np.floor(log_C.min() + SAME_POWER))
-        highest = int(np.ceil(log_C.max() - SAME_POWER))
-        first = self._unit(targets, sample.kappa)
+        lowest, highest = power_below(self.Cs.min()), -power_below(1.0 / self.Cs.max())
+        first = unit_power(targets, sample.kappa**2)
         found = {first: pilot(first, GRID)}
         for way, last in ((-1, min(first, lowest)), (1, max(first, highest))):
             for power in range(first + way, last + way, way):
@@ -331,19 +353,8 @@ class ManyModels:
                     grid = tuple(min(factor * expected, GRID[0]) for factor in NEAR)
                     found[power] = pilot(power, grid)
         powers = np.array(sorted(found))
-        return np.exp(np.interp(log_C, powers, np.log([found[power] for power in powers])))
-
-    @staticmethod
-    def _unit(targets: Array, kappa: float) -> int:
-        """The power of 10 of the C at which neither term of (PL) is small beside the other.
-
-        One row with |beta| = C moves its own margin by C |v|^2, which is |y| there. It depends on
-        rows and targets alone, and so does all that follows from it.
-        """
-        size = np.abs(targets[targets != 0.0])
-        if len(size) == 0 or kappa == 0.0:
-            return 0
-        return round(float(np.log10(np.median(size)) - 2.0 * np.log10(kappa)))
+        scales = np.log([found[power] for power in powers])
+        return np.exp(np.interp(np.log10(self.Cs), powers, scales))
 
 
 @dataclass(frozen=True, eq=False)
