@@ -9,6 +9,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -20,10 +22,11 @@ from sklearn.model_selection import (
     LeaveOneOut,
     PredefinedSplit,
     StratifiedKFold,
+    cross_val_score,
     train_test_split,
 )
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
@@ -930,3 +933,64 @@ def test_rows_are_searched_in_float32_where_that_tells_them_apart():
     assert in_single(constant).dtype == np.float32
     search = quick(gamma=1.0).fit(X_MOONS + 1e8, Y_MOONS)
     assert search.best_score_ > 0.9
+
+
+# A candidate and its company --------------------------------------------------------------------------
+
+
+def waves(seed, m, scale=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, (m, 2))
+    return X, scale * (2 * np.sin(X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=m))
+
+
+@pytest.mark.parametrize("Cs", [[1.0], [1e-4, 1.0], [1.0, 1e4], np.logspace(-4, 4, 5)])
+def test_a_score_is_that_of_an_exact_svm_whatever_Cs_stand_beside_it(Cs):
+    X, y = waves(0, 500)
+    search = AssetRegressorCV(Cs=Cs, gammas=[1.0], cv=5, random_state=0, refit=False).fit(X, y)
+    exact = cross_val_score(SVR(C=1.0, gamma=1.0), X, y, cv=5).mean()
+    found = search.cv_results_["mean_test_score"][list(search.Cs_).index(1.0)]
+    assert found == pytest.approx(exact, abs=0.005)
+    assert search.best_params_["C"] == 1.0
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(
+    powers=st.lists(st.floats(-5, 5), min_size=2, max_size=9, unique=True),
+    kept=st.integers(0, 8),
+    task=st.sampled_from(["classification", "several classes", "regression"]),
+    single=st.booleans(),
+    n_cells=st.sampled_from([None, None, 3]),
+    seed=st.integers(0, 100),
+)
+def test_no_score_depends_on_the_Cs_searched_beside_it(powers, kept, task, single, n_cells, seed):
+    """Exactly so but for rounding: in float64, and in float32 far below a score's own error."""
+    X, y = waves(seed, 90, scale=10.0 ** (seed % 5 - 2))
+    if task != "regression":
+        y = np.digitize(y, np.quantile(y, [0.5] if task == "classification" else [0.3, 0.6]))
+    kind = AssetRegressorCV if task == "regression" else AssetClassifierCV
+    Cs = np.unique(10.0 ** np.array(powers))
+    kept %= len(Cs)
+    options = dict(cv=3, gammas=[0.5], n_cells=n_cells, search_iter=20, random_state=0, refit=False)
+    far = 0.0 if single else 4000.0  # columns that single precision would round too much
+    together = kind(Cs=Cs, **options).fit(X + far, y)
+    alone = kind(Cs=Cs[kept : kept + 1], **options).fit(X + far, y)
+    for f in range(3):
+        name = f"split{f}_test_score"
+        one, other = together.cv_results_[name][kept], alone.cv_results_[name][0]
+        assert one == pytest.approx(other, rel=1e-9, abs=1e-4 if single else 1e-9)
+
+
+@pytest.mark.parametrize("gammas", [[0.3, 1.0, 3.0], "auto"])
+def test_a_gamma_that_survives_a_race_has_the_scores_it_has_alone(gammas):
+    X, y = waves(3, 9200)
+    y = (y > 0).astype(int)
+    options = dict(cv=2, Cs=[0.1, 10.0], n_components=20, search_iter=1, random_state=0, refit=False)
+    search = AssetClassifierCV(gammas=gammas, **options).fit(X, y)
+    gamma = search.best_params_["gamma"]
+    assert search.cv_results_["n_resources"].min() < len(y)
+    alone = AssetClassifierCV(gammas=[gamma], **options).fit(X, y)
+    rows = search.cv_results_["param_gamma"] == gamma
+    np.testing.assert_allclose(
+        search.cv_results_["mean_test_score"][rows], alone.cv_results_["mean_test_score"], atol=2e-4
+    )

@@ -31,22 +31,46 @@ from asset_svm.solvers import (
     SolverState,
 )
 from asset_svm.solvers.average import NEVER
-from asset_svm.solvers.many import ManyDriver
+from asset_svm.solvers.many import BLOCK_ROWS, ManyDriver
 from asset_svm.solvers.pilot import HeldRows, choose_step_scale
 from asset_svm.steps import GRID
 from asset_svm.threads.blas import few_threads
 
 Array = npt.NDArray[Any]
 
-FEWEST_TOGETHER = 32
-"""Models from which the blocked form is faster than loops over rows, by measurement."""
-PILOTS = 7
-"""Values of C at most for which the multiplier of the steps is sought; it is interpolated between."""
+FEWEST_TOGETHER = 5
+"""Models from which the blocked form is faster than loops over rows, by measurement. Both shrink after
+the same rows, so that iterates are the same but for rounding."""
 PILOT_OUTPUTS = 4
-"""Classes at most that take part in it."""
+"""Classes at most that take part in pilots."""
 NEAR = (8.0, 3.0, 1.2, 0.5, 0.2)
-"""Times the multiplier expected from the last C: the grid of a pilot. Started from the whole grid,
-pilots for large C jumped to far longer steps in 3 of 8 cases on ADULT, so in 1."""
+"""Times the multiplier expected from the power of 10 before: the grid of a pilot. Started from the
+whole grid, pilots for large C jumped to far longer steps in 3 of 8 cases on ADULT, so in 1."""
+SAME_POWER = 1e-9
+"""Of log10 C: closer to a power of 10, it is that."""
+
+
+def unit_power(targets: Array, square: float) -> int:
+    """The power of 10 of the C at which neither term of (PL) is small beside the other.
+
+    A row with |beta| = C moves its own margin by C k(x, x), and there that is about |y|. What begins at
+    it depends on rows and targets alone, not on the Cs that are searched.
+
+    Parameters
+    ----------
+    targets : array
+    square : float
+        Of k(x, x), or |v|^2.
+    """
+    size = np.abs(targets[targets != 0.0])
+    if len(size) == 0 or not square > 0.0:
+        return 0
+    return round(float(np.log10(np.median(size)) - np.log10(square)))
+
+
+def power_below(C: float) -> int:
+    """The exponent of the last power of 10 that is not above C."""
+    return int(np.floor(np.log10(C) + SAME_POWER))
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +250,7 @@ class ManyModels:
             cut=engine.cut(self.order.n_rows, led=0),
             pool=pool,
             length=total,
+            shrink_interval=BLOCK_ROWS,
         )
         in_time = driver.advance(total, deadline) == total
         driver.settle()
@@ -283,9 +308,11 @@ class ManyModels:
         pool: ThreadPoolExecutor | None,
         deadline: float,
     ) -> Array:
-        """The multiplier of the steps of each C, by pilots for some of them on the first split.
+        """The multiplier of the steps of each C, whichever others are searched beside it.
 
-        From the deadline on, what is expected from the last C is taken.
+        Pilots on the first split find those of powers of 10, one after the other from ``unit_power``
+        on up and down to the Cs that are searched; between two powers it is interpolated. From the
+        deadline on, what is expected from the power before is taken.
         """
         recipe = self.recipe
         if recipe.step == "strong" or recipe.step_scale is not None:
@@ -294,39 +321,41 @@ class ManyModels:
         targets = self.splits.targets_of(0)
         some = np.unique(np.linspace(0, len(targets) - 1, PILOT_OUTPUTS).round().astype(int))
         bounds, targets = self._bounds(sample, 0)[some], targets[np.ix_(some, rows)]
-        tried = np.unique(np.linspace(0, len(self.Cs) - 1, PILOTS).round().astype(int))
-        found: list[float] = []
-        for at, number in enumerate(tried):
-            C = float(self.Cs[number])
-            grid: tuple[float, ...] = GRID
-            if at > 0:  # steps grow with D_X = 1 / sqrt(lam); how far they go hardly depends on C
-                expected = found[-1] * float(np.sqrt(self.Cs[tried[at - 1]] / C))
-                if time.perf_counter() > deadline:
-                    found.append(min(expected, GRID[0]))
-                    continue
-                grid = tuple(min(factor * expected, GRID[0]) for factor in NEAR)
 
-            def axis(scale: float, steps: int, C: float = C) -> ModelAxis:
-                return self._part(C, 0, sample.kappa, bounds, scale, steps)
+        def pilot(power: int, grid: tuple[float, ...]) -> float:
+            def axis(scale: float, steps: int) -> ModelAxis:
+                return self._part(10.0**power, 0, sample.kappa, bounds, scale, steps)
 
-            found.append(
-                choose_step_scale(
-                    self.mapped,
-                    _RowTargets(targets),
-                    len(rows),
-                    axis,
-                    total=self.epochs * len(rows),
-                    weight=self.splits.weight[0, rows],
-                    seed=recipe.seed,
-                    engine=_TrialsOn(engine, rows),
-                    pool=pool,
-                    average=recipe.usual_average(decaying=True),
-                    grid=grid,
-                    deadline=deadline,
-                )
+            return choose_step_scale(
+                self.mapped,
+                _RowTargets(targets),
+                len(rows),
+                axis,
+                total=self.epochs * len(rows),
+                weight=self.splits.weight[0, rows],
+                seed=recipe.seed,
+                engine=_TrialsOn(engine, rows),
+                pool=pool,
+                average=recipe.usual_average(decaying=True),
+                grid=grid,
+                deadline=deadline,
             )
-        log_C = np.log(self.Cs)
-        return np.exp(np.interp(log_C, log_C[tried], np.log(found)))
+
+        lowest, highest = power_below(self.Cs.min()), -power_below(1.0 / self.Cs.max())
+        first = unit_power(targets, sample.kappa**2)
+        found = {first: pilot(first, GRID)}
+        for way, last in ((-1, min(first, lowest)), (1, max(first, highest))):
+            for power in range(first + way, last + way, way):
+                # Steps grow with D_X = 1 / sqrt(lam); how far they go hardly depends on C.
+                expected = found[power - way] * 10.0 ** (-0.5 * way)
+                if time.perf_counter() > deadline:
+                    found[power] = min(expected, GRID[0])
+                else:
+                    grid = tuple(min(factor * expected, GRID[0]) for factor in NEAR)
+                    found[power] = pilot(power, grid)
+        powers = np.array(sorted(found))
+        scales = np.log([found[power] for power in powers])
+        return np.exp(np.interp(np.log10(self.Cs), powers, scales))
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,6 +112,9 @@ class Driver:
         The steps this run can have: the last block is not drawn beyond them.
     ahead : bool
         Whether blocks are announced before their turn; with ``BlockRows`` only.
+    shrink_interval : int, optional
+        Steps between two shrinks in a metric, where not ``axis.shrink_interval`` says: that of the model
+        which needs the shortest.
     """
 
     def __init__(
@@ -130,6 +133,7 @@ class Driver:
         n_threads: int = 1,
         length: int | None = None,
         ahead: bool = False,
+        shrink_interval: int | None = None,
     ):
         self.ahead = ahead
         self.rows, self.targets, self.order = rows, targets, order
@@ -137,7 +141,7 @@ class Driver:
         self.weight, self.cut, self.form = weight, cut, form
         self.pool, self.n_threads = pool, n_threads
         self.length = NEVER if length is None else length
-        self.shrink_interval = axis.shrink_interval(cut.longest, cut.part)
+        self.shrink_interval = shrink_interval or axis.shrink_interval(cut.longest, cut.part)
         self.position = 0
         self.slopes: Slopes | None = None
         self.progress = Progress.zeros(len(axis.lam))

@@ -23,7 +23,6 @@ import numpy.typing as npt
 from asset_svm.data import Order
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.solvers.blocked_form import Sight, group_size, step_through
-from asset_svm.solvers.blocked_form import block_rows as rows_of_block
 from asset_svm.solvers.blocks import MappedRows
 from asset_svm.solvers.state import ModelAxis, SolverState
 
@@ -31,6 +30,9 @@ Array = npt.NDArray[Any]
 
 AHEAD = 4
 """Blocks between two meetings of the threads: one that is held up keeps the others waiting less."""
+BLOCK_ROWS = 128
+"""Rows of a block, whatever the number of models: iterates in a metric are shrunk after each, and must
+not depend on who trains beside them. For 50 to 500 models as fast as any other, by measurement."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +77,13 @@ class ManyDriver:
         *,
         pool: ThreadPoolExecutor | None = None,
         group: int | None = None,
-        block_rows: int | None = None,
+        block_rows: int = BLOCK_ROWS,
     ):
         self.rows, self.order, self.targets = rows, order, targets
         self.sort, self.weight, self.split = sort, weight, split
         self.axis, self.average_from, self.pool = axis, average_from, pool
         self.group = group or group_size(len(axis.lam))
-        self.block_rows = block_rows or rows_of_block(len(axis.lam))
+        self.block_rows = block_rows
         self.state = SolverState.zeros(len(axis.lam), rows.dimension, rows.dtype)
         self.position = 0
 

@@ -54,13 +54,16 @@ MOST_ROWS = 20_000
 MOST_METRIC_STEPS = 3000
 """Of one multiplier's pilot in the metric."""
 TIE = 0.02
-"""Objectives closer than this count as equal."""
+"""Objectives closer than this part of what is left of them, and of what coef = 0 has more, count as
+equal."""
 DECAYING = 1 / 6
 """The power of N/n by which multipliers grow in the metric where steps decay to 0."""
 LATE = 0.01
 """The last part of a run, whose steps count as no steps of it."""
 EXTENSIONS = 6
 """Multipliers tried at most beyond the middle of the grid."""
+BISECTIONS = 40
+"""Of the interval in which the best intercept for coef = 0 lies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,12 +217,17 @@ def choose_step_scale(
     tried = tuple(share * scale for scale in grid)
     middle = tried[1:-1]
     found = dict(zip(middle, objectives(middle), strict=True))
+    constant = _constant(unit, y, w)
     for _ in range(EXTENSIONS):
         if time.perf_counter() > deadline:
             break
         best = min(found, key=lambda scale: found[scale])
+        gained = max(constant - found[best], 0.0)
+        near = found[best] + TIE * min(found[best], gained)
         # Long steps that are all truncated do about as well as each other: a plateau hides a valley.
-        if found[min(found)] <= (1.0 + TIE) * found[best] or found[best] > (at_zero @ w).sum():
+        # Where nothing is gained there is none, and steps that do as well as each other stay long.
+        slides = found[min(found)] <= near and len(set(found.values())) > 1
+        if slides or found[best] > (at_zero @ w).sum():
             another = next((c for c in tried if c < min(found)), min(found) * GRID[1])
         elif best == max(found) < tried[0]:
             another = tried[0]
@@ -244,14 +252,28 @@ def _plateau(axis: ModelAxis, steps: int, losses: Array, mean_square: float) -> 
     return float(axis.reach * active.mean() / (late * axis.eta.min() * norm))
 
 
+def _constant(axis: ModelAxis, y: Array, w: Array) -> float:
+    """The mean loss of coef = 0, with the best intercept where it is free; summed over the models."""
+    if not axis.free_intercept:
+        return float((axis.loss.value(y, np.zeros(y.shape)) @ w).sum())
+    low, high = -axis.bound, axis.bound.copy()
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        falls = axis.loss.slope(y, np.broadcast_to(middle[:, None], y.shape)) @ w < 0.0
+        low, high = np.where(falls, middle, low), np.where(falls, high, middle)
+    ends = [axis.loss.value(y, np.broadcast_to(b[:, None], y.shape)) @ w for b in (low, high)]
+    return float(np.minimum(*ends).sum())
+
+
 def _lowest(found: dict[float, float]) -> float:
     """Where a parabola through the best multiplier and its neighbours is lowest (in logarithms).
 
-    Between two multipliers that do about as well, chance would decide; the parabola lies between.
+    Between two multipliers that do about as well, chance would decide; the parabola lies between. Of
+    those that do exactly as well, where steps change nothing, the largest.
     """
     scales = np.array(sorted(found))
     values = np.log(np.maximum([found[scale] for scale in scales], np.finfo(float).tiny))
-    i = int(np.argmin(values))
+    i = int(np.flatnonzero(values == values.min())[-1])
     if i in (0, len(scales) - 1):
         return float(scales[i])
     x = np.log(scales[i - 1 : i + 2])

@@ -1,7 +1,8 @@
 """The lines of a search with cells: a kernel matrix a cell serves every C, split, class and epsilon.
 
-Each model is the exact SVM of the rows of its split in the cell; along C it starts from the solution
-of the last. Rounds of the race look at a part of the cells, which are solved like all others.
+Each model is the exact SVM of the rows of its split in the cell. It starts from the solution of the
+power of 10 below its C, and that from the one before: the same whichever Cs are searched. Rounds of the
+race look at a part of the cells, which are solved like all others.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from asset_svm.engines.cells import CellProblem, same_targets
+from asset_svm.engines.cells import CellProblem, Model, same_targets
+from asset_svm.engines.many import SAME_POWER, power_below, unit_power
 from asset_svm.engines.memory import available_memory
 from asset_svm.estimators.cells.partitions import grow_partition, resolve_cells
 from asset_svm.estimators.maps import resolve_kernel
@@ -109,6 +111,49 @@ class CellSearch:
             yield Found(found, trained, time.perf_counter() - scored, in_time)
 
 
+class _CostPath:
+    """The models of one target in a cell, for any C, by way of powers of 10."""
+
+    def __init__(
+        self,
+        problem: CellProblem,
+        K: np.ndarray,
+        y: np.ndarray,
+        weight: np.ndarray,
+        seed: int,
+        *,
+        paired: bool,
+    ):
+        self.problem, self.K, self.y, self.weight, self.seed = problem, K, y, weight, seed
+        self.paired = paired
+        self.first = unit_power(y, float(np.mean(np.diagonal(K))))
+        self.known: dict[int, Model] = {}
+
+    def model(self, C: float) -> Model:
+        """The model of this C."""
+        power = power_below(C)
+        if power < self.first:  # far from the bound on beta of few rows: quickly found from nothing
+            return self._solved(C, None)
+        for number in range(self.first, power + 1):
+            if number not in self.known:
+                before = self.known.get(number - 1)
+                self.known[number] = self._solved(10.0**number, before)
+        at = self.known[power]
+        return at if C <= 10.0**power * (1.0 + SAME_POWER) else self._solved(C, at)
+
+    def _solved(self, C: float, start: Model | None) -> Model:
+        problem = self.problem
+        return problem.model(
+            self.K,
+            self.y,
+            C * self.weight,
+            self.seed,
+            paired=self.paired,
+            late=problem.is_late,
+            start=None if start is None else start[0],
+        )
+
+
 class _Run:
     """One gamma: the decisions of all models on the rows held out from them, cell by cell."""
 
@@ -180,11 +225,9 @@ class _Run:
             if trivial[t] or like[t] != t:
                 out[:, :, t] = target[0] if trivial[t] else out[:, :, like[t]]
                 continue
-            beta = None
+            path = _CostPath(problem, own, target, weight, seed + t, paired=paired)
             for c, C in enumerate(self.search.Cs):
-                beta, b, *_ = problem.model(
-                    own, target, C * weight, seed + t, paired=paired, late=problem.is_late, start=beta
-                )
+                beta, b, *_ = path.model(float(C))
                 out[c, :, t] = across @ beta.astype(own.dtype) + b
         return out + encoding.offset[f]
 
