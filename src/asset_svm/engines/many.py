@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.data import Order
-from asset_svm.engines.gradients import GradientSample
+from asset_svm.engines.gradients import GradientSample, bulk_of
 from asset_svm.engines.task import Engine, Recipe
 from asset_svm.features import Metric
 from asset_svm.solvers import (
@@ -285,19 +285,21 @@ class ManyModels:
         for C, scale in zip(self.Cs, scales, strict=True):
             for f, bound in zip(splits, bounds, strict=True):
                 steps = self.epochs * int(self.splits.seen[f])
-                parts.append(self._part(float(C), f, sample.kappa, bound, float(scale), steps))
+                parts.append(self._part(float(C), f, sample, bound, float(scale), steps))
                 sort += [int(f)] if self.splits.own_target else list(range(len(bound)))
                 split += [int(f)] * len(bound)
         return ModelAxis.joined(parts), np.array(sort), np.array(split)
 
     def _part(
-        self, C: float, split: int, kappa: float, bounds: Array, scale: float, steps: int
+        self, C: float, split: int, sample: GradientSample, bounds: Array, scale: float, steps: int
     ) -> ModelAxis:
         """The models of one C and split, for a run of so many steps."""
+        y = self.splits.targets_of(split)[:, sample.rows]
+        bulk = bulk_of(y, self.splits.slope_weight[split, sample.rows])
         lam = 1.0 / (C * float(self.splits.total[split]))
         recipe = replace(self.recipe, lam=(lam,) * len(bounds))
         y_max = float(self.splits.y_max[split])
-        sets = recipe.feasible_sets(y_max, kappa, y_max, self.metric)
+        sets = recipe.feasible_sets(y_max, sample.kappa, bulk, self.metric)
         rules = recipe.rules(sets, bounds, scale, steps, self.metric)
         return ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
 
@@ -324,7 +326,7 @@ class ManyModels:
 
         def pilot(power: int, grid: tuple[float, ...]) -> float:
             def axis(scale: float, steps: int) -> ModelAxis:
-                return self._part(10.0**power, 0, sample.kappa, bounds, scale, steps)
+                return self._part(10.0**power, 0, sample, bounds, scale, steps)
 
             return choose_step_scale(
                 self.mapped,
