@@ -7,7 +7,6 @@ certify    objective and duality gap of the averaged model, from one more pass
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm import clock
 from asset_svm.engines.certification import certify_rows, tight_seconds
 from asset_svm.engines.gradients import GradientSample
 from asset_svm.engines.task import Engine, Recipe, Solution, Stopping, TrainingRows
@@ -134,7 +134,7 @@ class _Epochs:
         self.plan = plan
         self.done, self.timed_out = 0, False
         self.history: list[dict[str, Any]] = []
-        self.begun = time.perf_counter()
+        self.begun = clock.now()
 
     def go(self) -> Certificate | None:
         """Run; returns the certificate of the last model, if it was needed on the way."""
@@ -157,8 +157,8 @@ class _Epochs:
             count = min(stride, epochs - self.done)
             taken = driver.advance(count * m, stopping.deadline)
             self.done += count
-            self.timed_out = time.perf_counter() > stopping.deadline
-            record = _record(driver, self.done, time.perf_counter() - self.begun)
+            self.timed_out = clock.now() > stopping.deadline
+            record = _record(driver, self.done, clock.now() - self.begun)
             self.history.append(record)
             certificate, ended = None, self.timed_out or self.done == epochs
             if stopping.tol is not None and (self.done >= next_check or ended):
@@ -198,7 +198,7 @@ class _Epochs:
         if self.stopping.tol is None or self.timed_out:
             return certify_rows(rows, self.recipe, model, slopes)
         found = certify_rows(rows, self.recipe, model, slopes, tight=False)
-        spent = time.perf_counter() - self.begun
+        spent = clock.now() - self.begun
         if not self._converged(found) and tight_seconds(rows, self.recipe) <= max(spent, 1.0):
             found = certify_rows(rows, self.recipe, model, slopes, tight=True)
         return found

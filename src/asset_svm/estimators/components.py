@@ -11,12 +11,12 @@ memory, before the time left is too short for one more trial and the fit, and at
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from asset_svm import clock
 from asset_svm.engines.task import Engine
 from asset_svm.estimators.landmarks import largest_count
 from asset_svm.estimators.margin import margin_sampler
@@ -53,7 +53,7 @@ def find_components(
     count, chosen, least, failures = FIRST, FIRST, None, 0
     records: list[dict[str, Any]] = []
     while True:
-        begun = time.perf_counter()
+        begun = clock.now()
         phi = learner._draw_map(
             engine,
             some.X,
@@ -63,7 +63,7 @@ def find_components(
             margin=partial(margin_sampler, learner, engine, some, part, seed),
         )
         decisions = trial(learner, engine, phi, some, part, learner._lam(rows), seed)(X_out)
-        seconds = time.perf_counter() - begun
+        seconds = clock.now() - begun
         score = learner._validation_score(decisions, y_out, weight)
         records.append({"n_components": count, "validation_score": score, "seconds": seconds})
         losses = learner._row_losses(decisions, y_out)
@@ -72,7 +72,7 @@ def find_components(
         else:
             failures += 1
         ahead = GROWTH * seconds * (1.0 + 2.0 * len(rows.y) / len(some.y))
-        late = time.perf_counter() + ahead > deadline
+        late = clock.now() + ahead > deadline
         if failures > (count <= PATIENT) or count == most or late:
             return chosen, records
         count = min(2 * count, most)

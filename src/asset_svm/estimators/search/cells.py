@@ -6,13 +6,13 @@ of the last. Rounds of the race look at a part of the cells, which are solved li
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from asset_svm import clock
 from asset_svm.engines.cells import CellProblem
 from asset_svm.estimators.cells.partitions import grow_partition, resolve_cells
 from asset_svm.estimators.maps import resolve_kernel
@@ -71,7 +71,7 @@ class CellSearch:
         self, learner: Any, epsilons: tuple[float, ...] | None, deadline: float
     ) -> Iterator[Found]:
         """What is found for each epsilon, with the learner's gamma."""
-        begun = time.perf_counter()
+        begun = clock.now()
         encodings = []
         for epsilon in epsilons or (None,):
             if epsilon is not None:
@@ -96,11 +96,11 @@ class CellSearch:
         threads = 1 if callable(kernel.name) else max(engine.n_threads, blas_threads())
         done = side_by_side(run.cell, range(len(self.groups)), threads)
         in_time = all(done) and not problem.is_late
-        trained = (time.perf_counter() - begun) / len(encodings)
+        trained = (clock.now() - begun) / len(encodings)
         for number in range(len(encodings)):
-            scored = time.perf_counter()
+            scored = clock.now()
             found = run.scores(number, done, getattr(learner, "classes_", None))
-            yield Found(found, trained, time.perf_counter() - scored, in_time)
+            yield Found(found, trained, clock.now() - scored, in_time)
 
 
 class _Run:
