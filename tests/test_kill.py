@@ -139,7 +139,7 @@ def test_a_kill_while_a_checkpoint_is_written_loses_nothing(moment, count):
             left[0] -= 1
             if left[0] == 0:
                 os.write(writing, b"now")
-                time.sleep(60)
+                signal.pause()
 
         sync, replace = os.fsync, atomic.Path.replace
         if moment == "half written":
@@ -169,9 +169,9 @@ def test_a_kill_while_a_checkpoint_is_written_loses_nothing(moment, count):
             atomic.Path.replace = slow_replace
 
     child = begin(name, prepare)
-    assert os.read(reading, 3) == b"now"
-    assert kill(child)
+    os.close(writing)  # so that a child which ends too early is the end of the pipe
+    reached = os.read(reading, 3)
     os.close(reading)
-    os.close(writing)
+    assert kill(child) and reached == b"now"
     assert os.waitpid(begin(name), 0)[1] == 0
     assert_same_model(f"{name}.asset", "whole.asset")
