@@ -1,10 +1,17 @@
 """Fixtures: small problems, and the data sets of ASSET_DATA where there are any."""
 
+# ruff: noqa: E402
+
 import itertools
 import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+
+# Before numpy is there: two runners with two threads of BLAS each wait for each other more than they
+# compute, in small products. What is about several threads asks for them (threadpool_limits).
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
