@@ -25,7 +25,7 @@ demo: $(VENV)/.runtime  ## the four algorithms on ADULT, beside the paper's numb
 
 setup: $(VENV)/.dev  ## what the other targets need, in .venv
 
-test: $(VENV)/.dev  ## the whole suite; ASSET_DATA=folder adds the tests on real data
+test: $(VENV)/.dev  ## the suite but its slow tests; ASSET_DATA=folder adds the tests on real data
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/.dev  ## the tests that take long

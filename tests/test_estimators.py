@@ -468,6 +468,7 @@ def test_a_weight_of_k_and_k_copies_agree_in_the_mean(kind):
         assert abs(run[0] - plain[0]) > 4 * np.sqrt(run[1] + plain[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [AssetClassifier, AssetRegressor])
 def test_a_weight_of_k_and_k_copies_agree_in_the_mean_by_default(kind):
     """By default uneven weights are drawn and copies shuffled: two paths to the same optimum.
@@ -480,6 +481,7 @@ def test_a_weight_of_k_and_k_copies_agree_in_the_mean_by_default(kind):
     assert abs(weighted[0] - repeated[0]) < 0.05 * abs(repeated[0] - plain[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [AssetClassifier, AssetRegressor])
 def test_a_weight_of_k_and_k_copies_agree_in_the_mean_in_the_metric(kind):
     """The same two standard errors with metric steps, both drawn uniformly."""
@@ -488,6 +490,7 @@ def test_a_weight_of_k_and_k_copies_agree_in_the_mean_in_the_metric(kind):
     assert abs(weighted[0] - repeated[0]) < 2 * np.sqrt(weighted[1] + repeated[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [AssetClassifier, AssetRegressor])
 def test_weighted_slopes_end_where_copies_do(kind):
     """A shuffled order multiplies slopes by weights instead: another path to the same optimum.
@@ -1141,7 +1144,9 @@ def test_threads_may_fit_at_once():
 # The defaults ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", "digits"])
+@pytest.mark.parametrize(
+    "name", ["iris", "wine", "breast_cancer", pytest.param("digits", marks=pytest.mark.slow)]
+)
 def test_defaults_come_within_a_hundredth_of_svc(name):
     """5-fold accuracy, columns standardised; at most 0.01 and one row of the data below SVC."""
     rows, y = getattr(datasets, f"load_{name}")(return_X_y=True)

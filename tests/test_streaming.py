@@ -215,7 +215,7 @@ def test_a_run_that_was_cut_anywhere_resumes_bitwise(tmp_path, case):
     whole = fit_rows(
         cls(**COMMON, **options), source, checkpoint=Checkpoint(tmp_path / "whole", every=1e9)
     )
-    for cut in (1, 4, 5, 7, 9):
+    for cut in (1, 4, 5, 7, 9) if case == "metric" else (4, 7):
         folder, seen = tmp_path / f"cut{cut}", []
 
         def stop(record, cut=cut, seen=seen):
