@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow bench bench-gpu paper check format clean
+.PHONY: demo setup test test-slow test-versions tally bench bench-gpu paper check format clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -23,11 +23,19 @@ $(VENV)/.paper: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.runtime  ## the four algorithms on ADULT, beside the paper's numbers
 	$(BIN)/python -m asset_svm.cli.demo
 
-test: $(VENV)/.dev  ## the whole suite; ASSET_DATA=folder adds the tests on real data
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+setup: $(VENV)/.dev  ## what the other targets need, in .venv
 
-test-slow: $(VENV)/.dev  ## the tests that take minutes
-	$(BIN)/python -m pytest -m slow
+test: $(VENV)/.dev  ## the suite but its slow tests; ASSET_DATA=folder adds the tests on real data
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+test-slow: $(VENV)/.dev  ## the tests that take long
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
+
+test-versions:  ## a part of the suite with the oldest supported versions, and with the newest Python here
+	.ci/versions
+
+tally: $(VENV)/.dev  ## how often `make test` passes: ARGS="--fresh 3 --here 17 --busy 2"
+	$(BIN)/python tests/tally.py $(ARGS)
 
 bench: $(VENV)/.dev  ## times beside scikit-learn's pipelines and the machine; needs ASSET_DATA
 	$(BIN)/python benchmarks/speed.py $(ARGS)
@@ -50,4 +58,4 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix src tests benchmarks examples
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest build dist src/*.egg-info

@@ -1,18 +1,35 @@
 """Fixtures: small problems, and the data sets of ASSET_DATA where there are any."""
 
+# ruff: noqa: E402
+
+import itertools
 import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+# Before numpy is there: two runners with two threads of BLAS each wait for each other more than they
+# compute, in small products. What is about several threads asks for them (threadpool_limits).
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+
+from asset_svm import clock
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-settings.register_profile("suite", deadline=None, max_examples=50, derandomize=True)
+# No health check by the clock: a machine may have something else to do.
+settings.register_profile(
+    "suite",
+    deadline=None,
+    max_examples=50,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("suite")
 
 
@@ -54,3 +71,23 @@ def waves():
     rng = np.random.default_rng(1)
     X = rng.uniform(-3, 3, size=(500, 2))
     return frozen(X), frozen(np.sin(X[:, 0]) * np.cos(X[:, 1]) + 0.1 * rng.normal(size=500))
+
+
+class Ticks:
+    """A clock on which one second passes from look to look, and none in between."""
+
+    def __init__(self):
+        self._seconds = itertools.count()
+        self.looks = 0
+
+    def now(self):
+        self.looks = next(self._seconds)
+        return float(self.looks)
+
+
+@pytest.fixture
+def ticks(monkeypatch):
+    """The library's clock, made to count: a time limit is a number of looks at it."""
+    ticks = Ticks()
+    monkeypatch.setattr(clock, "now", ticks.now)
+    return ticks

@@ -1,7 +1,6 @@
 """Cells: exact SVMs of places, against LIBSVM, LIBLINEAR and the one SVM that they are together."""
 
 import pickle
-import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -387,15 +386,14 @@ def test_when_the_time_is_up_every_cell_has_a_model_all_the_same():
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_the_time_is_looked_at_within_a_cell(fit_intercept):
-    X, _, y, _ = rows(1500)
+def test_the_time_is_looked_at_within_a_cell(fit_intercept, ticks, monkeypatch):
+    X, _, y, _ = rows(300)
     settings = dict(gamma=0.1, C=1e4, n_cells=1, tol=1e-5, fit_intercept=fit_intercept, random_state=0)
-    begun = time.perf_counter()
+    monkeypatch.setattr("asset_svm.solvers.exact_form.LOOK", 1)  # after every sweep
     AssetClassifier(**settings).fit(X, y)
-    alone = time.perf_counter() - begun
-    begun = time.perf_counter()
-    model = AssetClassifier(**settings, time_limit=0.02 * alone).fit(X, y)
-    assert time.perf_counter() - begun < 0.5 * alone
+    alone, begun = ticks.looks, ticks.looks
+    model = AssetClassifier(**settings, time_limit=5.0).fit(X, y)
+    assert ticks.looks - begun < 15 < alone
     assert model.score(X, y) > 0.5
 
 

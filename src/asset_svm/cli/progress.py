@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from asset_svm import clock
 
 SECONDS = 5.0
 """Between two lines where there is no terminal."""
@@ -85,7 +86,7 @@ class Display:
         self.n_rows, self.regression, self.what = n_rows, regression, what
         self.console = Console(stderr=True)
         self.interrupt = Interrupt(at_once=at_once)
-        self.shown_at = time.monotonic()
+        self.shown_at = clock.now()
         self.records: list[dict[str, Any]] = []
         self.bar: Progress | None = None
         self.task: TaskID | None = None
@@ -119,8 +120,8 @@ class Display:
             done, ended = record.get("epoch", record.get("batch")), record.get("epoch") == total
         if self.bar is not None and self.task is not None:
             self.bar.update(self.task, description=self.what, completed=done, total=total, told=told)
-        elif time.monotonic() - self.shown_at >= SECONDS or ended:
-            self.shown_at = time.monotonic()
+        elif clock.now() - self.shown_at >= SECONDS or ended:
+            self.shown_at = clock.now()
             print(
                 told if self.what == "training" else f"{self.what}: {told}", file=sys.stderr, flush=True
             )

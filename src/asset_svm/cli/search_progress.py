@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from asset_svm import clock
 from asset_svm.cli.progress import SECONDS, Interrupt
 from asset_svm.estimators.search import SearchProgress
 
@@ -85,7 +85,7 @@ class SearchDisplay:
 
     def __init__(self) -> None:
         self.console, self.interrupt = Console(stderr=True), Interrupt()
-        self.shown_at = time.monotonic()
+        self.shown_at = clock.now()
         self.live: Live | None = None
         self.last: SearchProgress | None = None
 
@@ -116,8 +116,8 @@ class SearchDisplay:
         if self.live is not None:
             doing = "training the best model on all rows ..." if ended else "searching ..."
             self.live.update(self._table(progress, doing), refresh=ended)
-        elif time.monotonic() - self.shown_at >= SECONDS or progress.done == progress.total:
-            self.shown_at = time.monotonic()
+        elif clock.now() - self.shown_at >= SECONDS or progress.done == progress.total:
+            self.shown_at = clock.now()
             print(self._told(progress), file=sys.stderr, flush=True)
         return self.interrupt.asked
 

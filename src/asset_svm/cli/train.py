@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from asset_svm import clock
 from asset_svm.cli.cluster import check_dask, connected
 from asset_svm.cli.options import Interrupted, UsageError, parse_seconds, parse_value
 from asset_svm.cli.progress import Display
@@ -44,14 +44,14 @@ class Training(Run):
         """Train, save, tell."""
         self._check()
         self._log()
-        begun = time.perf_counter()
+        begun = clock.now()
         self.store: Checkpoint | None = None
         if self.dask is not None:
             source, estimator = self._fit_on_cluster(self.dask)
         else:
             source = self._open()
             estimator = self._learn_online(source) if self.online else self._fit(source)
-        seconds = time.perf_counter() - begun
+        seconds = clock.now() - begun
         model = self._whole(estimator)
         path = self._save(model)
         scores = self._test_scores(model)

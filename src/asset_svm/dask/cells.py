@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from dask.delayed import Delayed, delayed
 
+from asset_svm import clock
 from asset_svm.dask.cluster import Watch, finished
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import Part, join
@@ -141,7 +142,7 @@ def fit_cells(
     ``look`` sees the progress, as ``watch`` of ``CellProgress`` does; cells come in bundles. Once it
     asks to stop, no other partition begins.
     """
-    begun = time.perf_counter()
+    begun = clock.now()
     rows, encoded = data.rows, data.encoded
     kernel = resolve_kernel(estimator, rows.X, rows.uneven)
     problem = cell_problem(estimator, rows, encoded, kernel, data.lam, data.total_weight)
@@ -163,7 +164,7 @@ def fit_cells(
         progress.partition_begin(number, partition.n_cells)
         models, fitted = run.solve(progress)
         parts.append(models)
-        histories.append(partition_record(number, fitted, time.perf_counter() - begun, stopped=False))
+        histories.append(partition_record(number, fitted, clock.now() - begun, stopped=False))
         progress.partition_end(histories[-1], model)
         if progress.stopped:
             break

@@ -23,6 +23,7 @@ from distributed import Client, Future, KilledWorker
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
 
+from asset_svm import clock
 from asset_svm.dask.exceptions import ClusterError
 from asset_svm.dask.partitions import join
 from asset_svm.dask.work import Assignment, Past, Place, run_certificate, run_round
@@ -74,7 +75,7 @@ class Watch:
         if found:
             self.heard()
             return dict(found)
-        now = time.monotonic()
+        now = clock.now()
         self._missed = self._missed or now
         if client.status in ("closed", "closing"):
             raise self._gone()
@@ -165,10 +166,10 @@ class Watch:
 
 def finished(futures: Sequence[Future]) -> set[Future]:
     """Those that are done, failed or given up; none if nothing happens until the next look."""
-    begun = time.monotonic()
+    begun = clock.now()
     while True:
         found = {future for future in futures if future.done()}
-        waited = time.monotonic() - begun
+        waited = clock.now() - begun
         if found or waited > POLL:
             return found
         time.sleep(max(NAP, LATE * waited))

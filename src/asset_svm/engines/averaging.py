@@ -17,7 +17,6 @@ shrink that is due in a metric need not be done before averaging, being linear.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm import clock
 from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.task import Recipe, TrainingRows
 from asset_svm.engines.training import pilot_scale, sample_gradients
@@ -253,7 +253,7 @@ def run_rounds(
 
     ``after_round`` is called with the mean model and the record of the round; True ends the run.
     """
-    mean, history, steps, begun = None, [], 0, time.perf_counter()
+    mean, history, steps, begun = None, [], 0, clock.now()
     for r in range(plan.rounds):
         reports = run(r, mean)
         mean = mean_model([report.model for report in reports], shares)
@@ -262,7 +262,7 @@ def run_rounds(
             "round": r + 1,
             "epoch": (r + 1) * plan.epochs // plan.rounds,
             "steps": steps,
-            "seconds": time.perf_counter() - begun,
+            "seconds": clock.now() - begun,
             **_progress(plan, mean, reports),
         }
         history.append(record)

@@ -6,7 +6,6 @@ is lam_c = lam W / W_c in the words of the cell's own (PL).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm import clock
 from asset_svm.data import Targets
 from asset_svm.engines.memory import planned_memory, require_memory
 from asset_svm.exceptions import NonFiniteError
@@ -167,7 +167,7 @@ class CellProblem:
     @property
     def is_late(self) -> bool:
         """Whether the time is up: every cell still gets a model, that of one sweep."""
-        return time.perf_counter() >= self.deadline
+        return clock.now() >= self.deadline
 
     def most_sweeps(self, *, late: bool) -> int:
         """Sweeps at most."""

@@ -6,7 +6,6 @@ lam = 1 / (C W_f), W_f the weight of the rows it sees.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm import clock
 from asset_svm.data import Order
 from asset_svm.engines.gradients import GradientSample, bulk_of
 from asset_svm.engines.task import Engine, Recipe
@@ -350,7 +350,7 @@ class ManyModels:
             for power in range(first + way, last + way, way):
                 # Steps grow with D_X = 1 / sqrt(lam); how far they go hardly depends on C.
                 expected = found[power - way] * 10.0 ** (-0.5 * way)
-                if time.perf_counter() > deadline:
+                if clock.now() > deadline:
                     found[power] = min(expected, GRID[0])
                 else:
                     grid = tuple(min(factor * expected, GRID[0]) for factor in NEAR)

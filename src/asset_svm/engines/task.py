@@ -221,7 +221,7 @@ class Stopping:
     tol : float or None
         Stop when gap / objective is below it; checked after 1, 2, 4, 8, ... epochs.
     deadline : float
-        On ``time.perf_counter``'s clock.
+        By ``clock.now``.
     after_epoch : callable, optional
         Called with (epoch, model, record); returns True to stop.
     chosen : callable, optional

@@ -7,7 +7,6 @@ certify    objective and duality gap of the averaged model, from one more pass
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm import clock
 from asset_svm.engines.certification import (
     LITTLE,
     certify_rows,
@@ -144,7 +144,7 @@ class _Epochs:
         self.plan = plan
         self.done, self.timed_out = 0, False
         self.history: list[dict[str, Any]] = []
-        self.begun = time.perf_counter()
+        self.begun = clock.now()
         self.certified: tuple[Array, Array]
 
     def go(self) -> Certificate | None:
@@ -168,8 +168,8 @@ class _Epochs:
             count = min(stride, epochs - self.done)
             taken = driver.advance(count * m, stopping.deadline)
             self.done += count
-            self.timed_out = time.perf_counter() > stopping.deadline
-            record = _record(driver, self.done, time.perf_counter() - self.begun)
+            self.timed_out = clock.now() > stopping.deadline
+            record = _record(driver, self.done, clock.now() - self.begun)
             self.history.append(record)
             certificate, ended = None, self.timed_out or self.done == epochs
             if stopping.tol is not None and (self.done >= next_check or ended):

@@ -12,12 +12,12 @@ trial and the fit, and at ``MOST``.
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from asset_svm import clock
 from asset_svm.engines.memory import available_memory, planned_memory, require_memory
 from asset_svm.engines.task import Engine
 from asset_svm.estimators.landmarks import largest_count
@@ -61,7 +61,7 @@ def find_components(
             f'n_components={count}, the next that n_components="auto" tries, takes',
             "set n_components to a number, or memory_limit to what it may take",
         )
-        begun = time.perf_counter()
+        begun = clock.now()
         phi = learner._draw_map(
             engine,
             some.X,
@@ -71,7 +71,7 @@ def find_components(
             margin=partial(margin_sampler, learner, engine, some, part, seed),
         )
         decisions = trial(learner, engine, phi, some, part, learner._lam(rows), seed)(X_out)
-        seconds = time.perf_counter() - begun
+        seconds = clock.now() - begun
         score = learner._validation_score(decisions, y_out, weight)
         records.append({"n_components": count, "validation_score": score, "seconds": seconds})
         losses = learner._row_losses(decisions, y_out)
@@ -80,7 +80,7 @@ def find_components(
         else:
             failures += 1
         ahead = GROWTH * seconds * (1.0 + 2.0 * len(rows.y) / len(some.y))
-        late = time.perf_counter() + ahead > deadline
+        late = clock.now() + ahead > deadline
         if failures > (count <= PATIENT) or count == most or late:
             return chosen, records
         count = min(2 * count, most)

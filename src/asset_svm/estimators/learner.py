@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from asset_svm import clock
 from asset_svm.data import GivenOrder
 from asset_svm.engines.certification import certify_rows
 from asset_svm.engines.task import Engine, TrainingRows
@@ -143,7 +143,7 @@ class Learner(AssetEstimator):
 
         Returns the rows that it learnt from, and their targets.
         """
-        begun = time.perf_counter()
+        begun = clock.now()
         with all_or_nothing(self), shown(self.verbose):
             self._check_parameters()
             found = self._rows(X, y, sample_weight, first=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from asset_svm import clock
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.estimators.labels import whole_labels
 from asset_svm.estimators.monitor import Watch
@@ -41,7 +41,7 @@ def learn_online(
     """
     asked = model.n_components if is_integer(model.n_components) else 0
     size, width = max(ONLINE_ROWS, asked), source.n_features
-    begun, seen, errors = time.perf_counter(), 0, list[float]()
+    begun, seen, errors = clock.now(), 0, list[float]()
     deadline = begun + model.time_limit if model.time_limit else np.inf
     with closing(source.windows(size)) as windows:  # type: ignore[type-var]
         for window in windows:
@@ -58,10 +58,10 @@ def learn_online(
             model.partial_fit(X, y, **options)
             seen += len(y)
             record: dict[str, Any] = {**(model.history_[-1] if model.history_ else {}), "steps": seen}
-            record["seconds"] = time.perf_counter() - begun
+            record["seconds"] = clock.now() - begun
             record["progressive_error"] = float(np.mean(errors)) if errors else np.nan
             stop = watch is not None and watch(record)
-            if stop or time.perf_counter() > deadline:
+            if stop or clock.now() > deadline:
                 break
     if source.feature_names is not None:
         model.feature_names_in_ = np.array(source.feature_names, dtype=object)

@@ -9,7 +9,6 @@ the same model.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from asset_svm import clock
 from asset_svm.data.ahead import ahead
 from asset_svm.data.scan import Scanned
 from asset_svm.data.source import Block
@@ -71,7 +71,7 @@ class WindowFit:
         """Run all epochs, or go on with them, and store the model."""
         model = self.model
         with all_or_nothing(model), shown(model.verbose):
-            self.begun = time.perf_counter()
+            self.begun = clock.now()
             self.deadline = self.begun + model.time_limit if model.time_limit else np.inf
             self.engine = model._host_engine()
             self._prepare()
@@ -183,11 +183,11 @@ class WindowFit:
                 record = self._learn(engine, block)
                 if state.session.batches % stride == 0 or state.session.batches == 1:
                     state.history.append(record)
-                self.stopped = time.perf_counter() > self.deadline
+                self.stopped = clock.now() > self.deadline
                 if self.watch is not None:
                     self.stopped = self.watch(record) or self.stopped
                 if self.checkpoint is not None and (self.checkpoint.due or self.stopped):
-                    state.seconds = time.perf_counter() - self.begun
+                    state.seconds = clock.now() - self.begun
                     self.checkpoint.write_state(state)
                 if self.stopped:
                     break
@@ -205,9 +205,9 @@ class WindowFit:
         windows = self.scanned.source.windows(self.window, shuffle=seed, skip=self.state.windows)
         with closing(ahead(windows, depth=1)) as ready:  # type: ignore[type-var]
             while True:
-                asked = time.perf_counter()
+                asked = clock.now()
                 window = next(ready, None)
-                self.waited += time.perf_counter() - asked
+                self.waited += clock.now() - asked
                 if window is None:
                     return
                 yield window
@@ -229,7 +229,7 @@ class WindowFit:
             "epochs": self.epochs,
             "steps": session.rows_seen,
             "total": self.total,
-            "seconds": time.perf_counter() - self.begun,
+            "seconds": clock.now() - self.begun,
             "waited": self.waited,
             "progressive_loss": loss,
             "progressive_objective": loss + regulariser,

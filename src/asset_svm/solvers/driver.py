@@ -13,7 +13,6 @@ do not notice.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm import clock
 from asset_svm.data import Order, Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.solvers.average import NEVER, Average
@@ -149,7 +149,7 @@ class Driver:
         self._announced = 0  # steps whose rows were
 
     def advance(self, steps: int, deadline: float = np.inf) -> int:
-        """Take ``steps`` more steps, or as many as end by ``deadline`` (time.perf_counter).
+        """Take ``steps`` more steps, or as many as end by ``deadline`` (``clock.now``).
 
         Returns the number of steps taken: up to the end of a block when the deadline cut it short.
         """
@@ -171,7 +171,7 @@ class Driver:
             if stop == last:
                 self.state.fold()
                 check_interrupt()
-                if time.perf_counter() > deadline:
+                if clock.now() > deadline:
                     break
         return self.position - begin
 

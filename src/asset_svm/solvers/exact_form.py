@@ -17,12 +17,12 @@ the solution is (PL)'s own.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm import clock
 from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.row_form import FAST
 from asset_svm.threads.team import check_interrupt
@@ -77,7 +77,7 @@ def solve_cell(
     budget : float
         Changes of a beta, after which no new sweep begins.
     deadline : float
-        Of ``time.perf_counter``, looked at now and then.
+        Of ``clock.now``, looked at now and then.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def solve_cell(
             K, y, low, high, epsilon, hinge, tol, limit, budget, seed, order, beta, F, sweeps, moves,
             diagonal,
         )  # fmt: skip
-        if sweeps < limit or limit == most or time.perf_counter() > deadline:
+        if sweeps < limit or limit == most or clock.now() > deadline:
             return sweeps, primal, dual
         check_interrupt()
 

@@ -11,13 +11,13 @@ in a solution to any accuracy, however ill-conditioned K is.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm import clock
 from asset_svm.threads.team import check_interrupt
 
 Array = npt.NDArray[Any]
@@ -41,7 +41,7 @@ def solve_interior(
     """(beta, steps) with a duality gap of at most ``tol`` times the primal value.
 
     The gap is that of the barrier's own pair of points. Where rounding ends the run before, as with
-    enormous C, or ``deadline`` (of ``time.perf_counter``) does, or the kernel is not positive
+    enormous C, or ``deadline`` (of ``clock.now``) does, or the kernel is not positive
     definite, beta is the last point that was reached.
     """
     m = len(y)
@@ -67,7 +67,7 @@ def solve_interior(
         if (gap + off <= tol * primal and steps > 0) or steps >= MOST_STEPS:
             return beta, steps
         inside = bool((a > 0.0).all() and (a < upper).all())  # rounding may put a point on the wall
-        if not inside or time.perf_counter() > deadline:
+        if not inside or clock.now() > deadline:
             return beta, steps
         theta = s / a + t / (upper - a)
         inverse = np.bincount(row, 1.0 / theta, m)

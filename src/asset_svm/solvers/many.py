@@ -11,7 +11,6 @@ their order, and counts its own for the decay of its steps and the beginning of 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm import clock
 from asset_svm.data import Order
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.solvers.blocked_form import Sight, group_size, step_through
@@ -88,14 +88,14 @@ class ManyDriver:
         self.position = 0
 
     def advance(self, steps: int, deadline: float = np.inf) -> int:
-        """Visit ``steps`` more rows, or as many as end by ``deadline`` (time.perf_counter)."""
+        """Visit ``steps`` more rows, or as many as end by ``deadline`` (``clock.now``)."""
         begin, end = self.position, self.position + steps
         ready = [self._prepare(*block) for block in self._blocks(begin, end)]
         while ready:
             stop = ready[-1].stop
             ready = self._run(ready, self._blocks(stop, end))
             self.position = stop
-            if time.perf_counter() > deadline:
+            if clock.now() > deadline:
                 break
         return self.position - begin
 

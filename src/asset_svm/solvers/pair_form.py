@@ -15,7 +15,6 @@ of its stationary points, and steps that end say nothing.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy.typing as npt
 import scipy.linalg as la
 from numba import njit
 
+from asset_svm import clock
 from asset_svm.threads.team import check_interrupt
 
 Array = npt.NDArray[Any]
@@ -92,7 +92,7 @@ def solve_pairs(
         steps, ended = _step(
             K, y, low, high, epsilon, hinge, tol, limit, steps, beta, r, diagonal, up, down
         )
-        if ended or limit == most or time.perf_counter() > deadline:
+        if ended or limit == most or clock.now() > deadline:
             return steps
         check_interrupt()
 

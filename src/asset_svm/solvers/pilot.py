@@ -26,7 +26,6 @@ Deterministic for a seed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm import clock
 from asset_svm.data import Order, ShuffledOrder, Targets, UniformOrder
 from asset_svm.solvers.average import Average, CountWindow
 from asset_svm.solvers.blocks import Cut, MappedRows
@@ -172,7 +172,7 @@ def choose_step_scale(
     average : float
         The fraction of its steps that a run averages.
     deadline : float
-        On ``time.perf_counter``'s clock: runs end there, and what was seen so far decides.
+        By ``clock.now``: runs end there, and what was seen so far decides.
     """
     rng = np.random.default_rng([seed, 2])
     in_metric = axis(1.0, 1).metric is not None
@@ -219,7 +219,7 @@ def choose_step_scale(
     found = dict(zip(middle, objectives(middle), strict=True))
     constant = _constant(unit, y, w)
     for _ in range(EXTENSIONS):
-        if time.perf_counter() > deadline:
+        if clock.now() > deadline:
             break
         best = min(found, key=lambda scale: found[scale])
         gained = max(constant - found[best], 0.0)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import copy
 import logging
-import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from asset_svm import clock
 from asset_svm.data.scan import Summary
 from asset_svm.engines.online import OnlineSession
 from asset_svm.storage import container
@@ -94,7 +94,7 @@ class Checkpoint:
                 "name another folder, or remove it."
             )
         self._name = ""
-        self._saved_at = time.monotonic()
+        self._saved_at = clock.now()
 
     def read_run(self) -> SavedRun | None:
         """The run to go on with, if there is one."""
@@ -126,7 +126,7 @@ class Checkpoint:
     @property
     def due(self) -> bool:
         """Whether the state should be saved now."""
-        return time.monotonic() - self._saved_at >= self.every
+        return clock.now() - self._saved_at >= self.every
 
     def write_state(self, state: SavedState) -> bool:
         """Save the state; a disk that is full is logged, and the last state stays. True if saved."""
@@ -134,7 +134,7 @@ class Checkpoint:
         bare.phi = None  # type: ignore[assignment]  # it is in the run's file
         encode = Encoder()
         header = {"run": self._name, **encode({**vars(state), "session": bare}, "state")}
-        self._saved_at = time.monotonic()
+        self._saved_at = clock.now()
         try:
             container.write(self.state_path, "state", header, encode.tensors)
         except OSError as error:

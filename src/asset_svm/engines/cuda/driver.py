@@ -11,13 +11,13 @@ state lies on the card within ``advance``, and on the host between calls.
 
 from __future__ import annotations
 
-import time
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from asset_svm import clock
 from asset_svm.data import Order, Targets
 from asset_svm.engines.cuda.blocks import BLOCK, CardState, Chunk, CudaForm
 from asset_svm.engines.cuda.maps import torch_type
@@ -58,7 +58,7 @@ class CardDriver(Driver):
         self._form = None
 
     def advance(self, steps: int, deadline: float = np.inf) -> int:
-        """Take ``steps`` more steps, or as many as end by ``deadline`` (time.perf_counter)."""
+        """Take ``steps`` more steps, or as many as end by ``deadline`` (``clock.now``)."""
         begin, end = self.position, self.position + steps
         card = CardState.upload(self.state, self.source.columns, self.device)
         seen = self._new_slopes()
@@ -89,7 +89,7 @@ class CardDriver(Driver):
             self.position = stop
             if deadline < np.inf and stop == chunk.first + chunk.count:
                 card.tally.cpu()  # waits for the launches so far
-                if time.perf_counter() > deadline:
+                if clock.now() > deadline:
                     break
         card.download(self.state)
         self._note(card, seen)

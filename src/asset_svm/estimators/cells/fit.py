@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from asset_svm import clock
 from asset_svm.engines.cells import TOLERANCE, CellProblem, CellSolution
 from asset_svm.engines.memory import available_memory
 from asset_svm.estimators.base import Encoded
@@ -72,7 +72,7 @@ def fit_cells(
                 estimator, rows, encoded, problem, seed, number, card, progress
             )
             parts.append(models)
-            seconds = time.perf_counter() - begun
+            seconds = clock.now() - begun
             histories.append(partition_record(number, fitted, seconds, stopped=progress.stopped))
             progress.partition_end(histories[-1], model)
             if problem.is_late or progress.stopped:

@@ -6,12 +6,12 @@ Cells are told of by the threads that solve them, one thread at a time.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
+from asset_svm import clock
 from asset_svm.estimators.callbacks import CellCallbacks
 
 logger = logging.getLogger("asset_svm")
@@ -26,7 +26,7 @@ class CellProgress:
     Parameters
     ----------
     begun : float
-        When the fit began, by ``time.perf_counter``.
+        When the fit began, by ``clock.now``.
     watch : callable, optional
         Called with a record when a partition is grown, then every now and then, and when it is solved;
         True asks to stop.
@@ -66,7 +66,7 @@ class CellProgress:
         with self._lock:
             self._solved += 1
             self.stopped |= self.callbacks.cell_end(number)
-            if self._solved < self._cells and time.perf_counter() - self._told_at >= INTERVAL:
+            if self._solved < self._cells and clock.now() - self._told_at >= INTERVAL:
                 self._tell()
 
     def partition_end(self, record: dict[str, Any], parts: Callable[[], dict[str, Any]]) -> None:
@@ -83,7 +83,7 @@ class CellProgress:
         self.callbacks.fit_end(parts)
 
     def _tell(self) -> None:
-        self._told_at = time.perf_counter()
+        self._told_at = clock.now()
         if self.watch is None:
             return
         record = {

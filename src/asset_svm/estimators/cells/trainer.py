@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from asset_svm import clock
 from asset_svm.engines.cells import CellProblem, CellSolution
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.batch import excess, is_apart
@@ -124,7 +124,7 @@ class CellTrainer:
         if is_integer(model.n_components):
             model.set_params(n_components=min(model.n_components, len(index)))
         if problem.deadline < np.inf:
-            model.set_params(time_limit=max(problem.deadline - time.perf_counter(), 1e-3))
+            model.set_params(time_limit=max(problem.deadline - clock.now(), 1e-3))
         targets = nested_targets(rows.y[index], self.encoded)
         learnt = model._train(rows.X[index], targets, rows.weight[index])
         return FittedCell(

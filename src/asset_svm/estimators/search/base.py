@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from asset_svm import clock
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.device import on_host
@@ -110,7 +110,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         watch: Watch | None = None,
         foreseen: Foreseen | None = None,
     ):
-        begun = time.perf_counter()
+        begun = clock.now()
         if isinstance(X, RowSource):
             raise ValueError(
                 "A search needs all rows in memory, and X reads them from a file; pass arrays, for "
@@ -145,14 +145,14 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             self._store(table, scorer)
             if isinstance(self.gammas, str) and not run.ended:
                 self._warn_of_edge()
-            self.n_splits_, self.search_time_ = len(splits), time.perf_counter() - begun
+            self.n_splits_, self.search_time_ = len(splits), clock.now() - begun
             if self.refit:
-                refitted = time.perf_counter()
+                refitted = clock.now()
                 best = self._learner(random_state=random_state, **self.best_params_)
                 best._warn(*best._train(X, y, sample_weight, drawn=run.take_drawn()))
                 self.best_estimator_ = best
                 self.n_iter_ = best.n_iter_
-                self.refit_time_ = time.perf_counter() - refitted
+                self.refit_time_ = clock.now() - refitted
             elif self.n_cells is None and isinstance(self.landmarks, str):
                 learner._warn_of_landmarks(rows.X)
         return self

@@ -7,13 +7,13 @@ race look at a part of the cells, which are solved like all others.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from asset_svm import clock
 from asset_svm.engines.cells import CellProblem, Model, same_targets
 from asset_svm.engines.many import SAME_POWER, power_below, unit_power
 from asset_svm.engines.memory import available_memory
@@ -77,7 +77,7 @@ class CellSearch:
         self, learner: Any, epsilons: tuple[float, ...] | None, deadline: float
     ) -> Iterator[Found]:
         """What is found for each epsilon, with the learner's gamma."""
-        begun = time.perf_counter()
+        begun = clock.now()
         encodings = []
         for epsilon in epsilons or (None,):
             if epsilon is not None:
@@ -104,11 +104,11 @@ class CellSearch:
         threads = 1 if callable(kernel.name) else max(engine.n_threads, blas_threads())
         done = side_by_side(run.cell, range(len(self.groups)), threads)
         in_time = all(done) and not problem.is_late
-        trained = (time.perf_counter() - begun) / len(encodings)
+        trained = (clock.now() - begun) / len(encodings)
         for number in range(len(encodings)):
-            scored = time.perf_counter()
+            scored = clock.now()
             found = run.scores(number, done, getattr(learner, "classes_", None))
-            yield Found(found, trained, time.perf_counter() - scored, in_time)
+            yield Found(found, trained, clock.now() - scored, in_time)
 
 
 class _CostPath:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from asset_svm import clock
 from asset_svm.engines.many import ManyModels
 from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.epochs import Epochs
@@ -69,7 +69,7 @@ class MapSearch:
         self, learner: Any, epsilons: tuple[float, ...] | None, deadline: float
     ) -> Iterator[Found]:
         """What is found for each epsilon, with the learner's gamma."""
-        begun = time.perf_counter()
+        begun = clock.now()
         rows = self.rows
         engine = learner._engine(rows.X)
         phi = learner._draw_map(engine, rows.X, rows.uneven, self.seed)
@@ -98,9 +98,9 @@ class MapSearch:
                 metric,
             )
             coef, intercept, in_time = models.train(engine, deadline)
-            trained = time.perf_counter()
+            trained = clock.now()
             found = self._scores(learner, features, encoding, coef, intercept)
-            ended = time.perf_counter()
+            ended = clock.now()
             path = None
             if self.keep_path:
                 plain = coef.reshape(-1, coef.shape[-1])
@@ -110,7 +110,7 @@ class MapSearch:
                 parts = np.concatenate([plain.reshape(coef.shape), whole[..., None]], axis=-1)
                 path = Path(np.moveaxis(parts, 0, 1), phi)
             yield Found(found, trained - begun, ended - trained, in_time, path, drawn)
-            begun = time.perf_counter()
+            begun = clock.now()
 
     def _scores(
         self, learner: Any, features: Any, encoding: Encoding, coef: np.ndarray, intercept: np.ndarray

@@ -6,13 +6,13 @@ rows and in which order, keeps the table of what was found, and ends when the ti
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
+from asset_svm import clock
 from asset_svm.estimators.device import on_host
 from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.maps import DEFAULT_COMPONENTS, resolve_kernel
@@ -48,7 +48,7 @@ class SearchRun:
         By default the learner's own score.
     seed : int
     begun, deadline : float
-        Of ``time.perf_counter``.
+        Of ``clock.now``.
     watch : callable, optional
         Called with the progress; True asks to stop.
     """
@@ -188,7 +188,7 @@ class SearchRun:
 
     def _ends(self) -> bool:
         """Whether no other map is searched: asked to stop, or without time for it."""
-        self.table.late |= time.perf_counter() > self.deadline
+        self.table.late |= clock.now() > self.deadline
         return self.ended
 
     def _go_beyond(
@@ -196,7 +196,7 @@ class SearchRun:
     ) -> list[int]:
         """Try gammas beyond the first or last while it is the best of the round; all of the round."""
         while (end := self.table.end(left)) is not None and self.beyond < MOST_BEYOND:
-            if self.stopped or time.perf_counter() > self.deadline:
+            if self.stopped or clock.now() > self.deadline:
                 break
             gamma = self.grid.beyond(above=end > 0)
             new = self.table.add_gamma(gamma)
@@ -246,7 +246,7 @@ class SearchRun:
     def _tell(self) -> None:
         """Log how far the search is, and show it to whoever watches."""
         best, means, params = self.table.best_index(), self.table.means(), self.table.params()
-        seconds = time.perf_counter() - self.begun
+        seconds = clock.now() - self.begun
         if self.owner.verbose:
             logger.info(
                 "%d of %d searched after %.1f s: best score %.6g with %s",
