@@ -77,7 +77,7 @@ def solve_pairs(
     r : array of shape (m,)
         In float64, whatever the type of K.
     deadline : float
-        Of ``time.perf_counter``, looked at now and then.
+        Of ``clock.now``, looked at now and then.
 
     Returns
     -------
