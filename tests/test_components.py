@@ -62,12 +62,12 @@ def test_trials_end_at_the_rows_that_there_are(rings, monkeypatch):
 
 
 def test_the_memory_limit_bounds_the_components(rings, monkeypatch):
-    monkeypatch.setattr(components, "FIRST", 16)
+    monkeypatch.setattr(components, "FIRST", 64)
     X, y = rings
-    limit = 3000 * 8 * 80  # room for the features of 80 landmarks
+    limit = 3000 * 8 * 160  # room for the features of 160 landmarks
     model = AssetClassifier(**SHORT, memory_limit=limit).fit(X, y)
-    assert counts(model)[:3] == [16, 32, 64]
-    assert 64 < max(counts(model)) <= 80
+    assert counts(model)[:2] == [64, 128]
+    assert 128 < max(counts(model)) <= 160
     assert counts(AssetClassifier(**SHORT, memory_limit=0).fit(X, y)) == []
 
 

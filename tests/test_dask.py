@@ -161,7 +161,7 @@ def test_shards_of_one_worker_share_its_memory(monkeypatch):
 
 
 def test_shards_that_begin_together_do_not_take_the_same_memory(blobs, two_shards, monkeypatch):
-    size, given = 2000 * 60 * 4, []
+    size, given = 2000 * 59 * 4, []  # 60 landmarks, centred
 
     def engine(memory_limit):
         given.append(memory_limit)

@@ -164,7 +164,9 @@ def test_a_users_kernel_is_called_by_one_thread(monkeypatch):
 def test_what_numpy_is_told_reaches_the_threads(monkeypatch):
     monkeypatch.setattr(base, "blas_threads", lambda: 2)
     with np.errstate(over="ignore"):
-        found = base.map_in_blocks(lambda X: X * X, np.full((6000, 1), 1e300), 1, reentrant=True)
+        found = base.map_in_blocks(
+            lambda X: X * X, np.full((6000, 1), 1e300), 1, np.float64, reentrant=True
+        )
     assert np.isposinf(found).all()
     with pytest.raises(FloatingPointError), np.errstate(over="raise"):
-        base.map_in_blocks(lambda X: X * X, np.full((6000, 1), 1e300), 1, reentrant=True)
+        base.map_in_blocks(lambda X: X * X, np.full((6000, 1), 1e300), 1, np.float64, reentrant=True)

@@ -78,8 +78,8 @@ def trace(
     order = UniformOrder(m, seed, None)
     rows = TrainingRows(engine.rows(phi, problem.X, lead=False), targets, order, np.ones(m), None, 1.0)
     recipe = Recipe(loss, (problem.lam,), step, 1.0, WINDOW, free_intercept=False, seed=seed)
-    bounds, kappa = sample_gradients(recipe, rows)
-    sets = recipe.feasible_sets(1.0, kappa)
+    bounds, kappa, bulk = sample_gradients(recipe, rows)
+    sets = recipe.feasible_sets(1.0, kappa, bulk, rows.metric)
     axis = ModelAxis.build(loss, recipe.lam, sets, recipe.rules(sets, bounds, 1.0))
     driver = Driver(
         rows.mapped, targets, order, axis, SolverState.zeros(1, phi.dimension, rows.mapped.dtype),

@@ -26,7 +26,7 @@ from asset_svm.engines.averaging import (
     find_step_sizes,
     run_rounds,
 )
-from asset_svm.engines.certification import settle_intercept
+from asset_svm.engines.certification import finish, settle_intercept
 from asset_svm.engines.likeness import are_alike
 from asset_svm.engines.local import LocalEngine
 from asset_svm.engines.task import Recipe, Solution, TrainingRows
@@ -153,7 +153,10 @@ class ClusterFit:
 
         model, history = run_rounds(plan, shares, cluster.round, after_round)
         sample = self._sample(engine, plan.phi, None, lead=True)
-        coef, intercept = settle_intercept(sample, self.recipe, model)
+        model = settle_intercept(sample, self.recipe, model)
+        if len(self.data.rows.y) == self.data.n_rows:  # the client has them all
+            model, _ = finish(sample, self.recipe, model)
+        coef, intercept = model
         certificate = cluster.certificate_sums((coef, intercept)).certificate(
             np.array(self.recipe.lam), coef,
             free_intercept=self.recipe.free_intercept, metric=self.metric,

@@ -47,6 +47,9 @@ REACH_MARGIN = 4.0
 MANY_MODELS = 128
 """From so many on a fit goes by the blocked form: 200 classes take as long as by loops over rows, with
 one thread, and 1000 half as long."""
+MOST_UNEVEN = 3.0
+"""``Metric.uneven`` up to which rows are led: 1.0 to 1.6 on the sets tried, 16 for a kernel so narrow
+that the led form's objectives were up to 1.6 times the row form's."""
 MOST_VISITS = 6
 """Of a row, by all models and in all epochs, up to which it is led."""
 
@@ -140,7 +143,7 @@ class Recipe:
         sets = []
         for lam in self.lam:
             radius, largest = self.loss.radius(lam, y_max), y_max
-            if self.step == "metric":
+            if self.step == "metric" and kappa > 0.0:
                 radius, largest = min(radius, kappa / lam), min(bulk, y_max)
             bound = self.intercept_bound
             if bound is None:
@@ -174,10 +177,11 @@ class Recipe:
         The rows of a block must have no more in common than any others, and not much (``led_steps``):
         its steps are blind to each other along most directions. Shuffled ones do, if they are many;
         rows of a stream or in a given order may all be alike, and draws with replacement hold one row
-        twice. Then, a block costs two products with P a model, and lifting one a row once: many
-        visits pay for it.
+        twice. Their lengths must be alike, since one stands for all of them in ``led_form``: where the
+        kernel is narrow, rows near a landmark are far longer than others. Then, a block costs two
+        products with P a model, and lifting one a row once: many visits pay for it.
         """
-        if metric is None or led_steps(metric) < FEWEST_STEPS:
+        if metric is None or led_steps(metric) < FEWEST_STEPS or metric.uneven > MOST_UNEVEN:
             return False
         many = order.n_rows >= FEWEST_LED and len(self.lam) * epochs <= MOST_VISITS
         return many and isinstance(order, ShuffledOrder)

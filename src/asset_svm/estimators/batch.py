@@ -23,6 +23,8 @@ from asset_svm.exceptions import warn_caller
 DEFAULT_EPOCHS = Epochs(least=25, steps=100_000)
 BESIDE_EIGENVALUES = 3.0
 """Times s^3 operations, that a tight bound may take after an eigendecomposition of some 10 s^3."""
+NOTICED = 0.01
+"""Of the objective of coef = 0: a gap below which nobody would notice."""
 FAR = 0.1
 """Of the objective: a duality gap beyond which a model is not what was asked for."""
 
@@ -98,16 +100,22 @@ def fit_batch(
     return rows, encoded
 
 
-def excess(learner: Any, rows: Rows, encoded: Encoded) -> float | None:
-    """The objective of coef = 0, where a fit ends far above it; None where all is well.
-
-    coef = 0 is a model too: steps were too long for the data then.
-    """
+def objective_at_zero(rows: Rows, encoded: Encoded) -> float:
+    """The objective of coef = 0, b = 0."""
     at_zero = 0.0
     for start in range(0, len(rows.y), 65_536):
         index = np.arange(start, min(start + 65_536, len(rows.y)))
         losses = encoded.loss.value(encoded.targets.block(index), np.zeros(len(index)))
         at_zero += float((losses @ rows.weight[index]).sum()) / float(rows.weight.sum())
+    return at_zero
+
+
+def excess(learner: Any, rows: Rows, encoded: Encoded) -> float | None:
+    """The objective of coef = 0, where a fit ends far above it; None where all is well.
+
+    coef = 0 is a model too: steps were too long for the data then.
+    """
+    at_zero = objective_at_zero(rows, encoded)
     far = learner.objective_ > 2.0 * at_zero and learner.n_iter_ > 0 and learner._step != "strong"
     return at_zero if far else None
 
@@ -128,17 +136,21 @@ def is_apart(learner: Any) -> bool:
     return learner.tol is not None and learner.dual_gap_ > learner.tol * learner.objective_
 
 
-def is_known_to_be_far(learner: Any, n_rows: int) -> bool:
+def is_known_to_be_far(learner: Any, rows: Rows, encoded: Encoded) -> bool:
     """Whether a bound that is tight says that the model is far from the optimum.
 
-    Of the paper's steps nothing else is to be expected.
+    Of the paper's steps nothing else is to be expected, nor of a run that was cut short; and next to
+    the losses that there were in the beginning a gap may be nothing.
     """
     n_models, dimension = learner.coef_.shape
-    tight = tight_work(n_rows, dimension, n_models) <= learner._session.recipe.tight_within
-    return tight and learner._step == "metric" and learner.dual_gap_ > FAR * learner.objective_
+    tight = tight_work(len(rows.y), dimension, n_models) <= learner._session.recipe.tight_within
+    if not tight or learner._step != "metric" or learner.time_limit is not None:
+        return False
+    gap = learner.dual_gap_
+    return gap > FAR * learner.objective_ and gap > NOTICED * objective_at_zero(rows, encoded)
 
 
-def warn_of_gap(learner: Any, rows: Rows) -> None:
+def warn_of_gap(learner: Any, rows: Rows, encoded: Encoded) -> None:
     """Warn where ``tol`` was not reached, or, without one, where the model is known to be far off."""
     gap = learner.dual_gap_ / max(learner.objective_, 1e-300)
     told = f"The duality gap is {gap:.2g} of the objective after {learner.n_iter_} epochs"
@@ -148,7 +160,7 @@ def warn_of_gap(learner: Any, rows: Rows) -> None:
             "tol=None runs the usual epochs).",
             ConvergenceWarning,
         )
-    elif learner.tol is None and is_known_to_be_far(learner, len(rows.y)):
+    elif learner.tol is None and is_known_to_be_far(learner, rows, encoded):
         warn_caller(
             f"{told}: another model fits these rows much better; raise max_iter, lower C, or scale "
             "the columns of X (StandardScaler).",

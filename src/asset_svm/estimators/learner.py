@@ -133,7 +133,7 @@ class Learner(AssetEstimator):
         else:
             self._warn_of_landmarks(getattr(self, "components_", None))
             warn_of_excess(self, rows, encoded)
-            warn_of_gap(self, rows)
+            warn_of_gap(self, rows, encoded)
 
     @with_callbacks
     def _train(

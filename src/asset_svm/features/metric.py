@@ -66,6 +66,8 @@ class Metric:
         square along one direction.
     length : float
         The mean of |v'|^2, leading coordinates included.
+    uneven : float
+        The mean of |v'|^4 over ``length`` squared: 1 where all rows are of one length.
     """
 
     scale: Array
@@ -74,6 +76,7 @@ class Metric:
     beyond: float = 0.0
     steepest: float = 0.0
     length: float = 0.0
+    uneven: float = 1.0
     _cast: dict[np.dtype[Any], tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -152,9 +155,12 @@ class Metric:
             if steepest == 0.0:
                 break
             direction /= steepest
-        beyond = float(w @ (whole**2).sum(axis=1))
-        length = beyond + float(w @ (led.astype(np.float64) ** 2).sum(axis=1))
-        return replace(self, beyond=beyond, steepest=steepest, length=length)
+        squares = (whole**2).sum(axis=1)
+        beyond = float(w @ squares)
+        squares += (led.astype(np.float64) ** 2).sum(axis=1)
+        length = float(w @ squares)
+        uneven = float(w @ squares**2) / length**2 if length > 0.0 else 1.0
+        return replace(self, beyond=beyond, steepest=steepest, length=length, uneven=uneven)
 
     @property
     def leaders(self) -> Array:

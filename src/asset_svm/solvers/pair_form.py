@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
-from numba import njit
 
 from asset_svm import clock
+from asset_svm.numerics.compiling import njit
 from asset_svm.threads.team import check_interrupt
 
 Array = npt.NDArray[Any]
