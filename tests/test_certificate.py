@@ -6,6 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm.engines.local import LocalEngine
+from asset_svm.features import Metric, NystroemFeatures
+from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.problem import DenseRows, best_dual, certify, objective
 from reference import exact
@@ -203,3 +206,61 @@ def test_with_an_intercept_the_factors_balance_the_slopes():
         line = [r * sums.min() / sums for r in np.linspace(0, 1, 2001)]
         values = [linear @ p - 0.5 / 0.3 * np.sum((p @ parts) ** 2) for p in line]
         assert best_dual(0.3, parts, linear, sums, True) == pytest.approx(max(values), abs=1e-5)
+
+
+def rough_rows(seed, task):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(50, 2)).astype(np.float32)
+    if task == "classification":
+        return X, np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=50) > 0, 1.0, -1.0)
+    return X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=50)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("task", "gamma"), [("classification", 0.02), ("regression", 0.5)])
+def test_bounds_hold_for_float32_rows_too(seed, intercept, task, gamma):
+    """Of the problem with the features as they are, solved in float64 by others."""
+    X, y = rough_rows(seed, task)
+    kind = AssetClassifier if task == "classification" else AssetRegressor
+    options = dict(gamma=gamma, n_components=20, fit_intercept=intercept, random_state=0)
+    model = kind(C=1e2, max_iter=300, **options).fit(X, y)
+    V = model.feature_map_(X).astype(np.float64)
+    loss, offset = ("hinge", 0.0) if task == "classification" else (0.1, model._offset)
+    features, targets = V, y - offset
+    if not intercept:  # rows and their mirror images: the best b is 0
+        features, targets = np.vstack([V, -V]), np.concatenate([targets, -targets])
+    best = optimum(features, targets, model.lam_, loss, True)
+    value, gap = model.certify(X, y)
+    assert model.objective_ - model.dual_gap_ <= best * (1.0 + 2e-6)
+    assert value - gap <= best * (1.0 + 2e-6)
+    exactly = objective(
+        Hinge() if loss == "hinge" else EpsilonInsensitive(loss),
+        model.lam_, model.coef_[0], model.intercept_[0] - offset, V, y - offset, np.ones(50),
+    )  # fmt: skip
+    assert value == pytest.approx(exactly, rel=2e-6)  # steps in the metric round features again
+
+
+@pytest.mark.parametrize("led", [False, True])
+@pytest.mark.parametrize("K", [1, 6])
+def test_products_of_certificates_are_those_of_float64(led, K):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)).astype(np.float32)
+    phi = NystroemFeatures.sample(X, Kernel("rbf", 0.3), 40, rng)
+    metric = Metric.of_columns(phi(X), None, np.full(phi.dimension, 1e-6))
+    rows = LocalEngine(n_threads=1).rows(phi.in_metric(metric), X, lead=led)
+    assert rows.led == led
+    V = np.concatenate([rows.fetch(np.arange(300))[0][rows.fetch(np.arange(300))[1], : phi.dimension]])
+    if led:
+        values = phi.kernel.against(phi.components, np.float32)(X).astype(np.float64)
+        V = metric.apply(values @ phi.projection)
+    V = V.astype(np.float64)
+    coef, beta = rng.normal(size=(K, phi.dimension)), rng.normal(size=(K, 300))
+    for chosen in (np.arange(300), rng.permutation(300)[:123]):
+        for scarce in (beta[:, chosen], np.where(rng.random((K, len(chosen))) < 0.05, 1.0, 0.0)):
+            block = rows.open(chosen)
+            exact_sums = [np.minimum(scarce, 0) @ V[chosen], np.maximum(scarce, 0) @ V[chosen]]
+            found = block.lifted(block.exact_sums(scarce))
+            np.testing.assert_allclose(found, exact_sums, rtol=0, atol=2e-6 if led else 1e-10)
+            margins = block.exact_margins(coef)
+            np.testing.assert_allclose(margins, coef @ V[chosen].T, rtol=0, atol=2e-6 if led else 1e-10)

@@ -42,6 +42,8 @@ WIDTH_FLOPS = 1e10
 ROUNDS = 3
 """The zone is drawn anew around the smoothed solution while that still helps."""
 NEWTON_STEPS = 40
+BLOCK = 1024
+"""Rows that are turned into float64 at a time."""
 PRECISION = 0.004
 """The smoothing's part of the objective at which delta is small enough."""
 
@@ -141,7 +143,7 @@ def _distances(loss: Loss, coef: Array, intercept: float, blocks: Blocks) -> tup
     """t of all rows, the sum of the weights, the weighted sum of the losses."""
     parts, total, losses = [], 0.0, 0.0
     for V, y, weight in blocks():
-        f = (V @ coef.astype(V.dtype)).astype(np.float64) + intercept
+        f = V.astype(np.float64) @ coef + intercept
         parts.append(loss.kink(y, f)[1])
         total += float(weight.sum())
         losses += float(weight @ loss.value(y, f))
@@ -158,14 +160,14 @@ def _gather(
     for V, y, weight in blocks():
         if free_intercept:
             V = np.column_stack([V, np.ones(len(V), dtype=V.dtype)])
-        f = (V[:, : len(coef)] @ coef.astype(V.dtype)).astype(np.float64) + intercept
+        f = V[:, : len(coef)].astype(np.float64) @ coef + intercept
         side, t = loss.kink(y, f)
         kink = t + side * f  # the loss at margin 0, before it is cut at 0
         near = np.abs(t) <= limit
         kept.append((V[near], side[near], kink[near], weight[near]))
         for sign, chosen in enumerate(((side < 0) & (t > 0), (side > 0) & (t > 0))):
             w = np.where(chosen & ~near, weight, 0.0)
-            outside[sign] += (w * side).astype(V.dtype) @ V
+            outside[sign] += _exact_sum(w * side, V)
             linear[sign] += w @ kink
             sums[sign] += w.sum()
     V, side, kink, weight = (np.concatenate(part) for part in zip(*kept, strict=True))
@@ -211,6 +213,14 @@ def _newton(
     return point, p, smoothing
 
 
+def _exact_sum(weights: Array, V: Array) -> Array:
+    """weights V in float64, whatever the type of V: a bound divides its error by lam."""
+    total = np.zeros(V.shape[1])
+    for start in range(0, len(V), BLOCK):
+        total += weights[start : start + BLOCK] @ V[start : start + BLOCK].astype(np.float64)
+    return total
+
+
 def _solve(hessian: Array, gradient: Array) -> Array:
     """A positive definite system, with as much ridge as rounding has made necessary."""
     ridge = 1e-8 * float(np.trace(hessian)) / len(hessian)
@@ -238,7 +248,7 @@ class _Bound:
         parts, linear, sums = zone.outside.copy(), zone.linear.copy(), zone.sums.copy()
         for sign, chosen in enumerate((zone.side < 0, zone.side > 0)):
             w = np.where(chosen, zone.weight * p, 0.0)
-            parts[sign] += ((w * zone.side).astype(zone.V.dtype) @ zone.V).astype(np.float64)
+            parts[sign] += _exact_sum(w * zone.side, zone.V)
             linear[sign] += w @ zone.kink
             sums[sign] += w.sum()
         if self.free_intercept:

@@ -30,13 +30,23 @@ Array = npt.NDArray[Any]
 
 
 class RowProducts(Protocol):
-    """What a certificate needs of mapped rows."""
+    """What a certificate needs of mapped rows: products in float64, whatever their type.
 
-    def margins(self, coef: Array) -> Array:
-        """V coef^T, of shape (K, B), in float64."""
+    (PL) is that of the features as they were computed; rounding of sums over them, divided by lam,
+    would make bounds of it that are too high.
+    """
 
-    def sums(self, beta: Array) -> Array:
-        """beta V, of shape (K, d), for beta of shape (K, B), in float64."""
+    def exact_margins(self, coef: Array) -> Array:
+        """V coef^T, of shape (K, B)."""
+
+    def exact_sums(self, beta: Array) -> Array:
+        """min(beta, 0) V and max(beta, 0) V, of shape (2, K, d), for beta of shape (K, B).
+
+        Or what ``lifted`` turns into that, once for the sum over all blocks.
+        """
+
+    def lifted(self, sums: Array) -> Array:
+        """(2, K, d) sums of features from those that ``exact_sums`` gave."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +62,19 @@ class DenseRows:
     def sums(self, beta: Array) -> Array:
         """beta V."""
         return (beta.astype(self.V.dtype) @ self.V).astype(np.float64)
+
+    def exact_margins(self, coef: Array) -> Array:
+        """V coef^T."""
+        return coef @ self.V.T.astype(np.float64)
+
+    def exact_sums(self, beta: Array) -> Array:
+        """beta V by sign."""
+        V = self.V.astype(np.float64)
+        return np.stack([np.minimum(beta, 0.0) @ V, np.maximum(beta, 0.0) @ V])
+
+    def lifted(self, sums: Array) -> Array:
+        """They are."""
+        return sums
 
 
 @dataclass(frozen=True)
@@ -101,7 +124,8 @@ class CertificateSums:
         Of the rows so far.
     loss : array of shape (K,)
     parts : array of shape (2, K, d)
-        sum w beta v over negative and over positive slopes.
+        sum w beta v over negative and over positive slopes; until all rows are added, before they are
+        ``lifted``.
     linear : array of shape (2, K)
         -sum w loss*(beta), likewise.
     slopes : array of shape (2, K)
@@ -130,15 +154,14 @@ class CertificateSums:
         slope: Array,
     ) -> None:
         """Some more rows: targets (K, B), weights (B,), average slopes (K, B) or NaN."""
-        f = rows.margins(model[0]) + model[1][:, None]
+        f = rows.exact_margins(model[0]) + model[1][:, None]
         self.weight += float(weight.sum())
         self.loss += loss.value(y, f) @ weight
         slope = np.where(np.isnan(slope), loss.slope(y, f), slope)
+        self.parts = self.parts + rows.exact_sums(slope * weight)
         for sign, part in enumerate((np.minimum(slope, 0.0), np.maximum(slope, 0.0))):
-            weighted = part * weight
-            self.parts[sign] += rows.sums(weighted)
             self.linear[sign] -= loss.conjugate(y, part) @ weight
-            self.slopes[sign] += np.abs(weighted).sum(axis=1)
+            self.slopes[sign] += np.abs(part) @ weight
 
     def __add__(self, other: CertificateSums) -> CertificateSums:
         return CertificateSums(
@@ -179,10 +202,12 @@ def certificate_sums(
 ) -> CertificateSums:
     """The sums over blocks of rows, as ``certify`` takes them."""
     coef = model[0].astype(np.float64)
-    sums = CertificateSums.zeros(*coef.shape)
+    sums, rows = CertificateSums.zeros(len(coef), 1), None
     for rows, y, weight, slope in blocks:
         sums.add(loss, (coef, model[1]), rows, y, weight, slope)
-    return sums
+    if rows is None:
+        return CertificateSums.zeros(*coef.shape)
+    return replace(sums, parts=rows.lifted(sums.parts))
 
 
 def certify(

@@ -24,7 +24,7 @@ from asset_svm.features import Evaluable, FeatureMap, Metric, MetricFeatures, Ny
 from asset_svm.solvers import Driver
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.pilot import HeldRows, Subset
-from asset_svm.solvers.products import scattered_margins, scattered_sums
+from asset_svm.solvers.products import exact_margins, exact_sums, scattered_margins, scattered_sums
 from asset_svm.threads.blas import blas_threads, few_threads
 
 Array = npt.NDArray[Any]
@@ -33,6 +33,8 @@ Matrix = Any
 ROWS = 16
 FEW_MODELS = 4
 """Up to so many, loops over rows are faster than matrix products with copies of them."""
+FEW_SLOPES = 0.15
+"""Of the slopes of many models: with fewer that are not 0, loops are faster too."""
 LONG_BLOCKS = 4
 """Blocks that are stepped through at a time where nothing is looked at between them."""
 BLOCK_SIZE = 512
@@ -66,6 +68,7 @@ class LocalRows:
     def __init__(self, phi: Evaluable, X: Matrix, block_size: int, *, keep: bool, lead: bool = False):
         self.X, self.block_size = X, block_size
         self.dimension, self.dtype = phi.dimension, np.dtype(X.dtype)
+        self.phi = phi
         self.basis, self.lift = phi.basis(self.dtype), phi.lift(self.dtype)
         self.lower = phi.lower(self.dtype)
         self.width = self.values_width = phi.dimension
@@ -84,6 +87,16 @@ class LocalRows:
     def led(self) -> bool:
         """Whether they are."""
         return self.lead is not None
+
+    @cached_property
+    def exact_lift(self) -> Callable[[Array], Array]:
+        """``lift`` in float64."""
+        return self.phi.lift(np.float64)
+
+    @cached_property
+    def exact_lower(self) -> Callable[[Array], Array]:
+        """``lower`` in float64."""
+        return self.phi.lower(np.float64)
 
     @property
     def kept_bytes(self) -> int:
@@ -217,6 +230,45 @@ class LocalBlock:
             scattered_sums(self.matrix, self.positions, beta, total)
             total = _one_by_one(source.lift, total) if source.led else total
         return np.asarray(total, dtype=np.float64)
+
+    def exact_margins(self, coef: Array) -> Array:
+        """V coef^T in float64."""
+        weights = np.asarray(coef, dtype=np.float64)
+        if self.source.led:
+            weights = np.ascontiguousarray(self.source.exact_lower(weights))
+        if len(coef) > FEW_MODELS:
+            return np.asarray(weights @ self.exact_values.T)
+        out = np.empty((len(coef), len(self.positions)))
+        exact_margins(self.matrix, self.positions, weights, out)
+        return out
+
+    def exact_sums(self, beta: Array) -> Array:
+        """min(beta, 0) V and max(beta, 0) V in float64; of basis values where rows are led."""
+        total = np.zeros((2, len(beta), self.source.values_width))
+        if len(beta) <= FEW_MODELS:
+            exact_sums(self.matrix, self.positions, beta, total)
+            return total
+        for sign, part in enumerate((np.minimum(beta, 0.0), np.maximum(beta, 0.0))):
+            if np.count_nonzero(part) < FEW_SLOPES * part.size:
+                exact_sums(self.matrix, self.positions, part, total)
+            else:
+                total[sign] = part @ self.exact_values
+        return total
+
+    def lifted(self, sums: Array) -> Array:
+        """Sums of features from those that ``exact_sums`` gave."""
+        if not self.source.led:
+            return sums
+        flat = self.source.exact_lift(sums.reshape(-1, sums.shape[-1]))
+        return np.asarray(flat).reshape(*sums.shape[:-1], -1)
+
+    @cached_property
+    def exact_values(self) -> Array:
+        """``values`` in float64."""
+        rows, w = self.positions, self.source.values_width
+        if rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():  # no copy before that
+            return np.asarray(self.matrix[rows[0] : rows[-1] + 1, :w], dtype=np.float64)
+        return self.values.astype(np.float64)
 
 
 def _one_by_one(change: Callable[[Array], Array], rows: Array) -> Array:

@@ -65,6 +65,12 @@ class MappedRows(Protocol):
 class RowBlock(RowProducts, Protocol):
     """Some mapped rows."""
 
+    def margins(self, coef: Array) -> Array:
+        """V coef^T, of shape (K, B), with sums in the type of the rows."""
+
+    def sums(self, beta: Array) -> Array:
+        """beta V, of shape (K, d), for beta of shape (K, B), with sums in the type of the rows."""
+
     def part(self, which: slice) -> RowBlock:
         """Some of them."""
 

@@ -167,14 +167,30 @@ class CardBlock:
 
     def margins(self, coef: Array) -> Array:
         """V coef^T, (K, B)."""
-        return np.asarray(self._multiply(coef, transposed=True))
+        return np.asarray(self._multiply(coef, self._wide, transposed=True))
 
     def sums(self, beta: Array) -> Array:
         """beta V, (K, d)."""
-        return np.asarray(self._multiply(beta, transposed=False))
+        return np.asarray(self._multiply(beta, self._wide, transposed=False))
 
-    def _multiply(self, left: Array, *, transposed: bool) -> Array:
-        wide = torch.float32 if self.V.dtype == torch.float16 else self.V.dtype
+    def exact_margins(self, coef: Array) -> Array:
+        """V coef^T, (K, B), in float64."""
+        return np.asarray(self._multiply(coef, torch.float64, transposed=True))
+
+    def exact_sums(self, beta: Array) -> Array:
+        """min(beta, 0) V and max(beta, 0) V, (2, K, d), in float64."""
+        both = np.concatenate([np.minimum(beta, 0.0), np.maximum(beta, 0.0)])
+        return self._multiply(both, torch.float64, transposed=False).reshape(2, len(beta), -1)
+
+    def lifted(self, sums: Array) -> Array:
+        """Sums of features: they are."""
+        return sums
+
+    @property
+    def _wide(self) -> torch.dtype:
+        return torch.float32 if self.V.dtype == torch.float16 else self.V.dtype
+
+    def _multiply(self, left: Array, wide: torch.dtype, *, transposed: bool) -> Array:
         factor = torch.from_numpy(np.array(left, dtype=np.float64)).to(self.V.device).to(wide)
         parts = []
         for start in range(0, len(self.V), CHUNK):
