@@ -164,8 +164,9 @@ class NystroemFeatures(KernelBasis):
             raise ValueError(
                 'basis="cholesky" needs a kernel matrix from which nothing is cut; use basis="auto".'
             )
+        driver = "evd" if len(gram) > 1 else "ev"  # scipy before 1.12 gives evd no room for one row
         with few_threads(len(gram)):
-            values, vectors = la.eigh(gram, driver="evd", check_finite=False)
+            values, vectors = la.eigh(gram, driver=driver, check_finite=False)
         values, vectors = values[::-1], vectors[:, ::-1]
         if not gram.any():  # every landmark is 0, and so is every feature
             return cls(kernel, components, np.zeros((len(gram), 1)), indices, np.ones(1), used)
