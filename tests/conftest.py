@@ -4,7 +4,9 @@
 
 import itertools
 import os
+import signal
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,6 +33,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
+
+# A shell ignores Ctrl-C for what it runs in the background, and every process begun there would too.
+in_main = threading.current_thread() is threading.main_thread()
+if in_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def card_is_there():

@@ -542,7 +542,7 @@ def with_indices(matrix, dtype):
     for name in ("indices", "indptr", "row", "col"):
         if hasattr(matrix, name) and not isinstance(getattr(type(matrix), name, None), property):
             setattr(matrix, name, getattr(matrix, name).astype(dtype))
-    if matrix.format == "coo":
+    if hasattr(matrix, "coords"):  # scipy 1.13 and later have it for row and col
         matrix.coords = tuple(c.astype(dtype) for c in matrix.coords)
     return matrix
 

@@ -189,8 +189,9 @@ class NystroemFeatures(KernelBasis):
             precision = max(float(np.finfo(dtype).eps), 8.0 * float(np.finfo(np.float64).eps))
             noise = precision * float(np.abs(gram).sum(axis=0).max())
             gram = gram - centre - centre[:, None] + centre.mean()
+        driver = "evd" if len(gram) > 1 else "ev"  # scipy before 1.12 gives evd no room for one row
         with few_threads(len(gram)):
-            values, vectors = la.eigh(gram, driver="evd", check_finite=False)
+            values, vectors = la.eigh(gram, driver=driver, check_finite=False)
         values, vectors = values[::-1], vectors[:, ::-1]
         if np.abs(values).max() <= noise:  # every landmark is 0, or all are alike: so is every feature
             nothing = np.zeros((len(gram), 1))
