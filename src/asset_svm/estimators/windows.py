@@ -65,8 +65,8 @@ class WindowFit:
     resumed: SavedRun | None
     watch: Watch | None
 
-    def run(self) -> None:
-        """Run all epochs, or go on with them, and store the model."""
+    def run(self) -> Block:
+        """Run all epochs, or go on with them, and store the model; returns a sample of the rows."""
         model = self.model
         with all_or_nothing(model), shown(model.verbose):
             self.begun = time.perf_counter()
@@ -75,6 +75,7 @@ class WindowFit:
             self._prepare()
             self._learn_all()
             self._store()
+        return self.sample
 
     # Set-up -------------------------------------------------------------------------------------
 

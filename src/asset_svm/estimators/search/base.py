@@ -21,6 +21,7 @@ from asset_svm.estimators.search.grid import (
     resolve_costs,
     resolve_epsilons,
     resolve_gammas,
+    target_unit,
 )
 from asset_svm.estimators.search.progress import Watch
 from asset_svm.estimators.search.results import Table
@@ -77,13 +78,23 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
                 'n_components="auto" looks at the targets of all rows, those held out too; set it to a '
                 "number for a search."
             )
-        if self.gammas is not None:
+        if self.gammas is not None and not isinstance(self.gammas, str):
             self._check_gammas()
         if self.keep_path and self.n_cells is not None:
             raise ValueError(
                 "keep_path=True keeps coefficients on one map for all rows, and "
                 f"n_cells={self.n_cells!r} asks for cells; set keep_path=False, or n_cells=None."
             )
+
+    @property
+    def _gammas(self) -> Any:
+        """``gammas``, where "auto" leaves a gamma that is given, or that there is none of, as it is."""
+        if isinstance(self.gammas, str) and self.gammas == "auto":
+            named = isinstance(self.kernel, str) and self.kernel in WITH_GAMMA
+            drawn = isinstance(self.approximation, str)
+            free = isinstance(self.gamma, str) and self.gamma == "scale"
+            return "auto" if named and drawn and free else None
+        return self.gammas
 
     def _check_gammas(self) -> None:
         if callable(self.kernel) or self.kernel not in WITH_GAMMA:
@@ -123,8 +134,8 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             seed = learner._seed()
             splits = self._splits(X, y, groups, rows, seed)
             grid = Grid(
-                resolve_costs(self.Cs),
-                resolve_gammas(self.gammas, rows.X, np.random.default_rng([seed, 6])),
+                resolve_costs(self.Cs, target_unit(rows.y) if self._model._y_numeric else 1.0),
+                resolve_gammas(self._gammas, rows.X, np.random.default_rng([seed, 6])),
                 resolve_epsilons(getattr(self, "epsilons", None)),
             )
             deadline = begun + self.time_limit if self.time_limit else float("inf")
@@ -132,13 +143,14 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             run = SearchRun(self, learner, rows, splits, grid, asked, seed, begun, deadline, watch)
             table = run.search()
             self._store(table, scorer)
-            if isinstance(self.gammas, str) and not run.ended:
-                self._warn_of_edge()
+            if not run.ended:
+                self._warn_of_edges()
             self.n_splits_, self.search_time_ = len(splits), time.perf_counter() - begun
             if self.refit:
                 refitted = time.perf_counter()
                 best = self._learner(random_state=random_state, **self.best_params_)
-                best._warn(*best._train(X, y, sample_weight, drawn=run.take_drawn()))
+                found = best._train(X, y, sample_weight, drawn=run.take_drawn())
+                best._warn(*found, searched=True)
                 self.best_estimator_ = best
                 self.n_iter_ = best.n_iter_
                 self.refit_time_ = time.perf_counter() - refitted
@@ -187,15 +199,16 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             path = table.lines[table.best_line()].path
             self.path_coefs_, self.path_map_ = path.coefs, path.feature_map
 
-    def _warn_of_edge(self) -> None:
-        """Warn where the best gamma lies beyond those that "auto" tries."""
-        if "gamma" in self.best_at_edge_:
-            which, gamma = self.best_at_edge_["gamma"], self.best_params_["gamma"]
-            warn_caller(
-                f'The best gamma, {gamma:.3g}, is the {which} that gammas="auto" came to; give '
-                "values around and beyond it, or scale the columns of X (StandardScaler).",
-                ConvergenceWarning,
-            )
+    def _warn_of_edges(self) -> None:
+        """Warn of every parameter whose best value is the first or the last of those tried."""
+        for name, which in self.best_at_edge_.items():
+            tried, way = "was tried", "smaller" if which == "smallest" else "larger"
+            advice = f"give {way} {name}s"
+            if name == "gamma" and isinstance(self.gammas, str):
+                tried = 'gammas="auto" came to'
+                advice += ", or scale the columns of X (StandardScaler)"
+            best = f"The best {name}, {self.best_params_[name]:.3g},"
+            warn_caller(f"{best} is the {which} that {tried}; {advice}.", ConvergenceWarning)
 
     def _why_no_score(self, table: Table) -> str:
         if table.late:
