@@ -15,7 +15,7 @@ from asset_svm.data.source import RowSource
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.device import on_host
 from asset_svm.estimators.fitting import FROM_VALIDATION, all_or_nothing, forget
-from asset_svm.estimators.monitor import shown
+from asset_svm.estimators.monitor import logger, shown
 from asset_svm.estimators.search.grid import (
     Grid,
     resolve_costs,
@@ -144,7 +144,7 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             table = run.search()
             self._store(table, scorer)
             if not run.ended:
-                self._warn_of_edges()
+                self._tell_of_edges()
             self.n_splits_, self.search_time_ = len(splits), time.perf_counter() - begun
             if self.refit:
                 refitted = time.perf_counter()
@@ -199,16 +199,24 @@ class SearchEstimator(MetaEstimatorMixin, BaseEstimator):
             path = table.lines[table.best_line()].path
             self.path_coefs_, self.path_map_ = path.coefs, path.feature_map
 
-    def _warn_of_edges(self) -> None:
-        """Warn of every parameter whose best value is the first or the last of those tried."""
+    def _tell_of_edges(self) -> None:
+        """Tell of every parameter whose best value is the first or the last of those tried.
+
+        A warning where the search chose them, a line of the log where somebody has given them.
+        """
+        chosen = {"C": check.is_integer(self.Cs), "gamma": isinstance(self._gammas, str)}
         for name, which in self.best_at_edge_.items():
             tried, way = "was tried", "smaller" if which == "smallest" else "larger"
             advice = f"give {way} {name}s"
-            if name == "gamma" and isinstance(self.gammas, str):
+            if name == "gamma" and chosen[name]:
                 tried = 'gammas="auto" came to'
                 advice += ", or scale the columns of X (StandardScaler)"
             best = f"The best {name}, {self.best_params_[name]:.3g},"
-            warn_caller(f"{best} is the {which} that {tried}; {advice}.", ConvergenceWarning)
+            message = f"{best} is the {which} that {tried}; {advice}."
+            if chosen.get(name):
+                warn_caller(message, ConvergenceWarning)
+            else:
+                logger.warning(message)
 
     def _why_no_score(self, table: Table) -> str:
         if table.late:
