@@ -12,7 +12,7 @@ from asset_svm.features import NystroemFeatures
 
 LANDMARKS = 500
 """Of a map, whose kernel matrix is looked at."""
-NEGATIVE = 1e-3
+NEGATIVE = 0.01
 """Of the largest eigenvalue: one below minus this is no rounding."""
 
 

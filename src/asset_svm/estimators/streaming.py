@@ -79,7 +79,7 @@ def fit_rows(
     else:
         check_streamed(model, checkpoint=checkpoint is not None)
         sample = WindowFit(model, scanned, checkpoint, resumed, watch).run()
-        warn = partial(warn_of_constant, model, sample.X, sample.y, np.ones(len(sample)))
+        warn = partial(warn_of_constant, model, sample.X, np.asarray(sample.y), np.ones(len(sample)))
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     warn()
