@@ -86,9 +86,9 @@ def letter(seed: int, threads: int, *, peer: bool) -> dict[str, Any]:
     """26 classes, beside the exact SVM."""
     X, y = data.load("letter")
     X, y, X_test, y_test = X[:15000], y[:15000], X[15000:], y[15000:]
-    search = AssetClassifierCV(Cs=10, cv=5, n_components=1024, random_state=seed, n_jobs=threads).fit(
-        X, y
-    )
+    search = AssetClassifierCV(
+        Cs=10, gammas=None, cv=5, n_components=1024, random_state=seed, n_jobs=threads
+    ).fit(X, y)
     line = report("letter", search, X_test, y_test)
     if peer:
         grid = GridSearchCV(SVC(cache_size=500), {"C": np.logspace(-2, 4, 10)}, cv=5, n_jobs=threads)
@@ -187,7 +187,7 @@ def compile_everything() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 5)).astype(np.float32)
     y = rng.integers(0, 2, 600)
-    quick = dict(Cs=20, cv=3, max_iter=1, search_iter=1)
+    quick = dict(Cs=20, gammas=None, cv=3, max_iter=1, search_iter=1)
     for rows in (X, X.astype(np.float64)):
         AssetClassifierCV(**quick).fit(rows, y)
         AssetClassifierCV(**(quick | dict(Cs=2))).fit(rows, y)

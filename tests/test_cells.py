@@ -553,7 +553,7 @@ def test_no_gap_is_claimed_where_no_svm_is_solved(kernel, fit_intercept):
     options = dict(gamma=0.5, coef0=-1.0, n_cells=1, fit_intercept=fit_intercept)
     lowest = np.linalg.eigvalsh(sigmoid(X, X))[0]
     assert lowest < -1.0
-    with pytest.warns(ConvergenceWarning, match="not positive semi-definite"):
+    with pytest.warns(ConvergenceWarning, match="no positive semi-definite"):
         model = AssetClassifier(kernel, **options).fit(X, y)
     assert np.isnan(model.dual_gap_) and np.isfinite(model.objective_)
 

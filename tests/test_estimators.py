@@ -141,6 +141,7 @@ def test_the_model_of_a_class_is_the_binary_model_of_that_class(step):
         np.testing.assert_allclose(alone.intercept_[0], together.intercept_[k], atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:The kernel matrix of the landmarks")
 @pytest.mark.parametrize("rows", [X, sp.csr_matrix(X)], ids=["dense", "sparse"])
 @pytest.mark.parametrize(
     ("kernel", "name"),
@@ -733,6 +734,7 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended():
     assert cold.t_ == 480
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 def test_a_warm_start_uses_the_new_c():
     model = quick(warm_start=True, max_iter=50, C=0.001).fit(X, BINARY)
     model.set_params(C=100).fit(X, BINARY)
@@ -913,6 +915,7 @@ def test_a_clone_has_the_parameters_and_nothing_else():
     assert set(vars(copy)) == set(vars(quick()))
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 def test_a_grid_search_finds_the_better_parameters():
     grid = {"gamma": [1e-4, 0.5], "C": [10.0], "approximation": ["nystroem", "fourier"]}
     search = GridSearchCV(quick(n_components=60, max_iter=50), grid, cv=3).fit(X, BINARY)

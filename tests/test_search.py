@@ -851,7 +851,7 @@ def test_losses_of_users_serve_as_scores():
 def test_the_grids_of_numbers_and_of_the_median():
     np.testing.assert_allclose(resolve_costs(50), np.logspace(-2, 4, 50))
     np.testing.assert_array_equal(resolve_costs([10, 1]), [1.0, 10.0])
-    search = quick(gammas="auto", Cs=[1.0]).fit(X_MOONS, Y_MOONS)
+    search = quick(gamma="scale", gammas="auto", Cs=[1.0]).fit(X_MOONS, Y_MOONS)
     assert len(search.gammas_) == len(AUTO_FACTORS)
     distances = ((X_MOONS[:, None] - X_MOONS[None]) ** 2).sum(axis=2)
     median = np.median(distances[np.triu_indices(400, 1)])

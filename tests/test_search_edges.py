@@ -1,13 +1,18 @@
 """Searches whose best value lies at the edge of what was to be tried, or far beyond it."""
 
+import re
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from asset_svm import AssetClassifierCV, AssetRegressorCV
+from asset_svm import AssetClassifierCV, AssetRegressorCV, NystroemMap
 from asset_svm.estimators.search import run
-from asset_svm.estimators.search.grid import AUTO_FACTORS, AUTO_RATIO, MOST_BEYOND, Grid
+from asset_svm.estimators.search.grid import AUTO_FACTORS, AUTO_RATIO, MOST_BEYOND, Grid, target_unit
 from asset_svm.estimators.search.results import Line, Table
+
+EDGE = r"The best C, 1e\+04, is the largest that was tried; give larger Cs\."
 
 
 def waves(m=1200, periods=40, seed=0):
@@ -137,3 +142,52 @@ def test_edges_are_of_what_was_tried_and_can_be():
     assert table([[[s] for s in four]], Cs=[1], epsilons=(0.0, 0.1, 0.2, 0.3)).edges() == {
         "epsilon": "largest"
     }
+
+
+@pytest.mark.parametrize("Cs", [3, [0.01, 10.0, 10000.0]])
+def test_a_best_C_at_the_edge_is_told_of_whoever_chose_the_values(Cs, caplog):
+    X, y = waves(periods=3)
+    search = small(AssetClassifierCV, Cs=Cs, gammas=[10.0], cv=3, refit=False)
+    told = pytest.warns(ConvergenceWarning, match=EDGE) if Cs == 3 else nullcontext()
+    with told:
+        search.fit(X, y)
+    assert search.best_at_edge_ == {"C": "largest"}
+    assert [re.fullmatch(EDGE, said) is not None for said in caplog.messages] == [True] * (Cs != 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "searched"),
+    [
+        ({}, True),
+        ({"gamma": 2.0}, False),
+        ({"gammas": None}, False),
+        ({"kernel": "linear"}, False),
+        ({"approximation": NystroemMap(gamma=1.0)}, False),
+    ],
+)
+def test_gammas_are_searched_unless_there_is_one_already(options, searched):
+    X, y = crowd(m=120)
+    y = (y > 0).astype(int)
+    found = AssetClassifierCV(Cs=[1.0], cv=2, search_iter=1, refit=False, **options).fit(X, y)
+    assert ("gamma" in found.best_params_) is searched
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
+def test_the_grid_of_Cs_goes_with_the_targets(scale):
+    """House prices: with Cs up to 10^4 the best was at the edge, far below what can be had."""
+    X, y = crowd(m=200)
+    options = dict(Cs=4, gammas=[1.0], cv=3, epsilon=0.01 * scale, random_state=0, refit=False)
+    one = AssetRegressorCV(**{**options, "epsilon": 0.01}).fit(X, y)
+    found = AssetRegressorCV(**options).fit(X, scale * y)
+    np.testing.assert_allclose(found.Cs_, scale * one.Cs_)
+    np.testing.assert_allclose(
+        found.cv_results_["mean_test_score"], one.cv_results_["mean_test_score"], atol=0.02
+    )
+    assert AssetRegressorCV(**{**options, "Cs": [1.0]}).fit(X, scale * y).Cs_ == [1.0]
+
+
+def test_the_unit_of_C_is_robust_and_always_there():
+    y = np.random.default_rng(0).normal(scale=300.0, size=1000)
+    assert target_unit(y) == target_unit(np.append(y, 1e12)) == 100.0
+    assert target_unit(np.zeros(10)) == 1.0
+    assert target_unit(np.array([0.0] * 90 + [50.0] * 10)) == 10.0

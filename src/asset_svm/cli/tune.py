@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from asset_svm.cli.tables import model_lines, score_lines, show
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifierCV, AssetRegressorCV
 from asset_svm.estimators.labels import labelled
-from asset_svm.kernels import WITH_GAMMA
 
 
 @dataclass
@@ -60,10 +58,7 @@ class Tuning(Run):
         self._check_files()
         if self.time_limit is not None:
             self.params["time_limit"] = parse_seconds(self.time_limit, "--time-limit")
-        if "gammas" not in self.params:
-            fixed = "gamma" in self.params or self.params.get("kernel", "rbf") not in WITH_GAMMA
-            self.params["gammas"] = None if fixed else "auto"
-        elif self.params["gammas"] is not None and "gamma" in self.params:
+        if self.params.get("gammas") is not None and "gamma" in self.params:
             raise UsageError(
                 "--gamma is one value and --gammas are those to try; leave one of them out."
             )
@@ -110,8 +105,6 @@ class Tuning(Run):
         if scores is not None:
             lines += [[f"test {name}", value] for name, value in score_lines(scores)]
         show("tuned", ["", ""], lines)
-        for hint in edges(search):
-            print(f"asset: {hint}", file=sys.stderr)
 
     def _write_report(
         self, search: Any, model: Any, source: RowSource, path: Path, scores: Scores | None
@@ -124,13 +117,3 @@ class Tuning(Run):
         assert self.report is not None and self.summary is not None
         search_page(search, model, self.summary, scores, path, where).write(self.report)
         print(f"report: {self.report}")
-
-
-def edges(search: Any) -> list[str]:
-    """A sentence for every parameter whose best value is the first or the last of those given."""
-    said = []
-    for name, which in search.best_at_edge_.items():
-        if name != "gamma" or search.gammas != "auto":  # of which the search itself has told
-            way = "smaller" if which == "smallest" else "larger"
-            said.append(f"the best {name} is the {which} that was tried; --{name}s takes {way} ones.")
-    return said

@@ -25,6 +25,7 @@ from asset_svm.dask.partitions import column_names, is_collection
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.batch import warn_of_excess
 from asset_svm.estimators.cells.fit import warn_of_cells
+from asset_svm.estimators.constant import warn_of_constant
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.fitting import all_or_nothing, forget, results
@@ -205,6 +206,7 @@ class DaskLearner(Learner):
             warn_of_excess(self, data.rows, data.encoded)
         else:
             warn_of_cells(self)
+        warn_of_constant(self, data.rows.X, data.rows.y, data.rows.weight)
         return self
 
     def _fit_shards(self, cluster: Watch, X, y, sample_weight, look) -> Loaded:

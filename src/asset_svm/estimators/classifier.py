@@ -17,6 +17,11 @@ from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.streaming import fit_rows
 from asset_svm.losses import Hinge
 
+FEWEST_OTHERS = 0.1
+"""Of the weight of training rows: where fewer are of other classes, one class for all may be right."""
+FEW_ODD, LITTLE_GAIN = 0.05, 0.1
+"""A model tells no rows apart where it gives another class to fewer rows than this, and makes nearly
+all of the errors that it would make with one class for all."""
 BOUNDARY = 0.1
 """Distances, in margins, that count as on the decision boundary: of rows at 1, a tenth as many become
 landmarks. Fewer of those is worse (MNIST, s = 512: 4.2 % where exp(-2 distance) draws)."""
@@ -248,6 +253,20 @@ class AssetClassifier(ClassifierMixin, Learner):
 
     def _row_losses(self, decisions, y):
         return (self.classes_[winner(decisions)] != y).astype(np.float64)
+
+    def _says_of_constant(self, decisions, y, weight):
+        found = winner(decisions)
+        usual = np.bincount(found).argmax()
+        label, share = self.classes_[usual], weight / weight.sum()
+        odd, others = float(share[found != usual].sum()), float(share[y != label].sum())
+        wrong = float(share[self.classes_[found] != y].sum())
+        if odd > FEW_ODD or others < FEWEST_OTHERS or wrong < (1.0 - LITTLE_GAIN) * others:
+            return None
+        what = (
+            f"{'all' if odd == 0.0 else 'nearly all'} of {len(y)} training rows are given the class "
+            f"{label!s}, and {100 * others:.2g} % of them are of others"
+        )
+        return what, [], ["raise C", "choose another gamma"]
 
     def _importance(self, decisions, y):
         if decisions.shape[1] == 1:

@@ -20,6 +20,8 @@ from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.estimators.cells.fit import fit_cells, warn_of_cells
 from asset_svm.estimators.cells.online import learn_batch_in_cells
 from asset_svm.estimators.components import find_components
+from asset_svm.estimators.constant import warn_of_constant
+from asset_svm.estimators.definite import warn_of_indefinite
 from asset_svm.estimators.device import as_type, check_card_targets, on_card, on_host
 from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.fitting import all_or_nothing, check_weight, validate_rows
@@ -59,6 +61,13 @@ class Learner(AssetEstimator):
 
     def _importance(self, decisions, y) -> np.ndarray:
         """How likely each row should be a landmark, by the decisions of a first fit."""
+        raise NotImplementedError
+
+    def _says_of_constant(self, decisions, y, weight) -> tuple[str, list[str], list[str]] | None:
+        """What such decisions on training rows have in common, why that may be, and what to do.
+
+        None where they tell rows apart, or where a constant is all there is to learn.
+        """
         raise NotImplementedError
 
     # Rows and their map -----------------------------------------------------------------------
@@ -126,14 +135,16 @@ class Learner(AssetEstimator):
         self._warn(*self._train(X, y, sample_weight, watch))
         return self
 
-    def _warn(self, rows: Rows, encoded: Encoded) -> None:
-        """Warn where the model is not what it should be."""
+    def _warn(self, rows: Rows, encoded: Encoded, *, searched: bool = False) -> None:
+        """Warn where the model is not what it should be; ``searched``: it is the best of many."""
         if self.n_cells is not None:
             warn_of_cells(self)
         else:
             self._warn_of_landmarks(getattr(self, "components_", None))
             warn_of_excess(self, rows, encoded)
             warn_of_gap(self, rows, encoded)
+            warn_of_indefinite(self)
+        warn_of_constant(self, rows.X, rows.y, rows.weight, searched=searched)
 
     @with_callbacks
     def _train(

@@ -10,10 +10,14 @@ from asset_svm.data.source import RowSource
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.callbacks import with_callbacks
+from asset_svm.estimators.constant import UNEQUAL, quantile_range
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.streaming import fit_rows
 from asset_svm.losses import EpsilonInsensitive
+
+NARROW = 0.03
+"""Times the range of the targets: predictions that range over less tell no rows apart."""
 
 
 @document
@@ -168,6 +172,22 @@ class AssetRegressor(RegressorMixin, Learner):
 
     def _row_losses(self, decisions, y):
         return np.abs(y - decisions.ravel())
+
+    def _says_of_constant(self, decisions, y, weight):
+        found, wanted = quantile_range(decisions.ravel()), quantile_range(y)
+        if found > NARROW * wanted or wanted == 0.0:
+            return None
+        what = (
+            f"nine tenths of its predictions lie within {found:.2g}, of the targets within {wanted:.2g}"
+        )
+        causes, advice = [], ["raise C"]
+        if wanted <= 2.0 * self.epsilon:
+            causes.append(f"targets within epsilon={self.epsilon:g} of each other count as the same")
+            advice = ["lower epsilon"]
+        elif self.lam is None and wanted > UNEQUAL * self.C:
+            causes.append(f"the targets spread over {wanted / self.C:.2g} times C={self.C:g}")
+            advice.append("divide the targets by their spread (TransformedTargetRegressor)")
+        return what, causes, advice
 
     def _importance(self, decisions, y):
         return np.abs(y - decisions.ravel())

@@ -11,6 +11,7 @@ import numpy as np
 from asset_svm.data.scan import Scanned, scan
 from asset_svm.data.source import RowSource
 from asset_svm.engines.memory import available_memory, planned_memory
+from asset_svm.estimators.constant import warn_of_constant
 from asset_svm.estimators.labels import labelled
 from asset_svm.estimators.monitor import Watch
 from asset_svm.estimators.parameters import is_integer
@@ -73,12 +74,15 @@ def fit_rows(
     held, names = scanned.held, scanned.source.feature_names
     if checkpoint is None and held is not None:
         held = labelled(model, held, scanned.summary)
-        model._fit(held.X, held.y, None, watch=watch)
+        found = model._train(held.X, held.y, None, watch=watch)
+        warn = partial(model._warn, *found)
     else:
         check_streamed(model, checkpoint=checkpoint is not None)
-        WindowFit(model, scanned, checkpoint, resumed, watch).run()
+        sample = WindowFit(model, scanned, checkpoint, resumed, watch).run()
+        warn = partial(warn_of_constant, model, sample.X, np.asarray(sample.y), np.ones(len(sample)))
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
+    warn()
     return model
 
 

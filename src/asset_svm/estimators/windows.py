@@ -67,8 +67,8 @@ class WindowFit:
     resumed: SavedRun | None
     watch: Watch | None
 
-    def run(self) -> None:
-        """Run all epochs, or go on with them, and store the model."""
+    def run(self) -> Block:
+        """Run all epochs, or go on with them, and store the model; returns a sample of the rows."""
         model = self.model
         with all_or_nothing(model), shown(model.verbose):
             self.begun = clock.now()
@@ -79,6 +79,7 @@ class WindowFit:
             self._store()
         self._warn_of_order()
         model._warn_of_landmarks(getattr(model, "components_", None))
+        return self.sample
 
     # Set-up -------------------------------------------------------------------------------------
 

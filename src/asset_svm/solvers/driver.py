@@ -113,8 +113,8 @@ class Driver:
     ahead : bool
         Whether blocks are announced before their turn; with ``BlockRows`` only.
     shrink_interval : int, optional
-        Steps between two shrinks in a metric, where not ``axis.shrink_interval`` says: that of the
-        model which needs the shortest.
+        Steps between two shrinks in a metric; by default ``axis.shrink_interval``, as the model that
+        needs the fewest has it.
     """
 
     def __init__(

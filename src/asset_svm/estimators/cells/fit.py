@@ -24,6 +24,7 @@ from asset_svm.estimators.cells.partitions import (
 )
 from asset_svm.estimators.cells.progress import CellProgress
 from asset_svm.estimators.cells.trainer import CellTrainer, FittedCell
+from asset_svm.estimators.definite import warn_that_indefinite
 from asset_svm.estimators.device import on_host, row_type
 from asset_svm.estimators.fitting import FROM_VALIDATION, forget
 from asset_svm.estimators.maps import resolve_kernel
@@ -212,11 +213,10 @@ def warn_of_cells(estimator: Any) -> None:
     """Warn where cells were not solved to their tolerance, or are no SVMs."""
     history = estimator.history_
     if not all(record["definite"] for record in history):
-        warn_caller(
-            "Some cells have a kernel matrix that is not positive semi-definite: they are no SVMs, "
-            "and dual_gap_ is NaN, since nothing bounds it; choose another kernel, gamma or coef0, or, "
-            "where rounding is the cause, scale the columns of X (StandardScaler) or lower C.",
-            ConvergenceWarning,
+        warn_that_indefinite(
+            "Some cells end above the objective of coef = 0, or have negative eigenvalues (dual_gap_ "
+            "is NaN, since nothing bounds it)",
+            ", or, where rounding is the cause, scale the columns of X (StandardScaler) or lower C",
         )
     elif not all(record["converged"] or record["stopped"] for record in history) and (
         estimator.time_limit is None

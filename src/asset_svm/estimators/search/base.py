@@ -15,12 +15,13 @@ from asset_svm.data.source import RowSource
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.device import on_host
 from asset_svm.estimators.fitting import FROM_VALIDATION, all_or_nothing, forget
-from asset_svm.estimators.monitor import shown
+from asset_svm.estimators.monitor import logger, shown
 from asset_svm.estimators.search.grid import (
     Grid,
     resolve_costs,
     resolve_epsilons,
     resolve_gammas,
+    target_unit,
 )
 from asset_svm.estimators.search.progress import Foreseen, Watch
 from asset_svm.estimators.search.results import Table
@@ -78,13 +79,23 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 'n_components="auto" looks at the targets of all rows, those held out too; set it to a '
                 "number for a search."
             )
-        if self.gammas is not None:
+        if self.gammas is not None and not isinstance(self.gammas, str):
             self._check_gammas()
         if self.keep_path and self.n_cells is not None:
             raise ValueError(
                 "keep_path=True keeps coefficients on one map for all rows, and "
                 f"n_cells={self.n_cells!r} asks for cells; set keep_path=False, or n_cells=None."
             )
+
+    @property
+    def _gammas(self) -> Any:
+        """``gammas``, where "auto" leaves a gamma that is given, or that there is none of, as it is."""
+        if isinstance(self.gammas, str) and self.gammas == "auto":
+            named = isinstance(self.kernel, str) and self.kernel in WITH_GAMMA
+            drawn = isinstance(self.approximation, str)
+            free = isinstance(self.gamma, str) and self.gamma == "scale"
+            return "auto" if named and drawn and free else None
+        return self.gammas
 
     def _check_gammas(self) -> None:
         if callable(self.kernel) or self.kernel not in WITH_GAMMA:
@@ -132,8 +143,8 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             seed = learner._seed()
             splits = self._splits(X, y, groups, rows, seed)
             grid = Grid(
-                resolve_costs(self.Cs),
-                resolve_gammas(self.gammas, rows.X, np.random.default_rng([seed, 6])),
+                resolve_costs(self.Cs, target_unit(rows.y) if self._model._y_numeric else 1.0),
+                resolve_gammas(self._gammas, rows.X, np.random.default_rng([seed, 6])),
                 resolve_epsilons(getattr(self, "epsilons", None)),
             )
             deadline = begun + self.time_limit if self.time_limit else float("inf")
@@ -143,13 +154,14 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             )
             table = run.search()
             self._store(table, scorer)
-            if isinstance(self.gammas, str) and not run.ended:
-                self._warn_of_edge()
+            if not run.ended:
+                self._tell_of_edges()
             self.n_splits_, self.search_time_ = len(splits), clock.now() - begun
             if self.refit:
                 refitted = clock.now()
                 best = self._learner(random_state=random_state, **self.best_params_)
-                best._warn(*best._train(X, y, sample_weight, drawn=run.take_drawn()))
+                found = best._train(X, y, sample_weight, drawn=run.take_drawn())
+                best._warn(*found, searched=True)
                 self.best_estimator_ = best
                 self.n_iter_ = best.n_iter_
                 self.refit_time_ = clock.now() - refitted
@@ -200,15 +212,24 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             path = table.lines[table.best_line()].path
             self.path_coefs_, self.path_map_ = path.coefs, path.feature_map
 
-    def _warn_of_edge(self) -> None:
-        """Warn where the best gamma lies beyond those that "auto" tries."""
-        if "gamma" in self.best_at_edge_:
-            which, gamma = self.best_at_edge_["gamma"], self.best_params_["gamma"]
-            warn_caller(
-                f'The best gamma, {gamma:.3g}, is the {which} that gammas="auto" came to; give '
-                "values around and beyond it, or scale the columns of X (StandardScaler).",
-                ConvergenceWarning,
-            )
+    def _tell_of_edges(self) -> None:
+        """Tell of every parameter whose best value is the first or the last of those tried.
+
+        A warning where the search chose them, a line of the log where somebody has given them.
+        """
+        chosen = {"C": check.is_integer(self.Cs), "gamma": isinstance(self._gammas, str)}
+        for name, which in self.best_at_edge_.items():
+            tried, way = "was tried", "smaller" if which == "smallest" else "larger"
+            advice = f"give {way} {name}s"
+            if name == "gamma" and chosen[name]:
+                tried = 'gammas="auto" came to'
+                advice += ", or scale the columns of X (StandardScaler)"
+            best = f"The best {name}, {self.best_params_[name]:.3g},"
+            message = f"{best} is the {which} that {tried}; {advice}."
+            if chosen.get(name):
+                warn_caller(message, ConvergenceWarning)
+            else:
+                logger.warning(message)
 
     def _why_no_score(self, table: Table) -> str:
         if table.late:

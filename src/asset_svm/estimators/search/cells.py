@@ -139,7 +139,8 @@ class _CostPath:
                 before = self.known.get(number - 1)
                 self.known[number] = self._solved(10.0**number, before)
         at = self.known[power]
-        return at if 10.0**power * (1.0 + SAME_POWER) >= C else self._solved(C, at)
+        is_power = C / 10.0**power <= 1.0 + SAME_POWER
+        return at if is_power else self._solved(C, at)
 
     def _solved(self, C: float, start: Model | None) -> Model:
         problem = self.problem

@@ -46,7 +46,7 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
         kernel="rbf",
         *,
         Cs=10,
-        gammas=None,
+        gammas="auto",
         cv=None,
         scoring=None,
         refit=True,

@@ -7,13 +7,15 @@ import inspect
 SEARCH = """\
 kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"} or callable, default="rbf"
 Cs : int or list of float, default=10
-    Values of C to try; a number spreads so many from 0.01 to 10000, evenly in their logarithms.
-gammas : list of float, "auto" or None, default=None
+    Values of C to try; a number spreads so many from 0.01 to 10000, evenly in their logarithms, for
+    regression times the power of 10 nearest to the spread of y (1.4826 times the median distance to
+    the median).
+gammas : list of float, "auto" or None, default="auto"
     Values of gamma to try. "auto": 1/16, 1/4, 1, 4, 16 and 64 times one over the median squared
     distance of two rows, and at most four beyond these, each 4 times the last, as long as the best of
-    a round is the first or last; a warning tells where it still is. None: ``gamma`` only. Three or
-    more race where there are 9000 rows or more: all are searched on a part of the rows, the better
-    third on three times as many, at most two on all.
+    a round is the first or last; but ``gamma`` only where that is given, or the kernel has none. None:
+    ``gamma`` only. Three or more race where there are 9000 rows or more: all are searched on a part of
+    the rows, the better third on three times as many, at most two on all.
 cv : int, float, splitter or iterable, default=None
     Folds (None: 5), a fraction of the rows to hold out once, a splitter of sklearn.model_selection, or
     (train, test) indices. Splitters see X and the ``groups`` of fit.
@@ -30,7 +32,8 @@ search_iter : int, default=None
 keep_path : bool, default=False
     Whether to keep the coefficients of all models of the best gamma as ``path_coefs_``.
 gamma : "scale", "auto" or float, default="scale"
-    Where gammas=None. "scale" comes from all rows, not from those of a fold."""
+    Where gammas=None, or gammas="auto" and another than "scale" is given here. "scale" comes from all
+    rows, not from those of a fold."""
 
 OTHERS = """\
 others

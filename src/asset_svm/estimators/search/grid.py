@@ -52,13 +52,24 @@ class Grid:
         return [{"C": float(C), **shared} for C in self.Cs]
 
 
-def resolve_costs(Cs: Any) -> np.ndarray:
-    """So many values from 0.01 to 10000, or the given ones, ascending."""
+def resolve_costs(Cs: Any, unit: float = 1.0) -> np.ndarray:
+    """So many values from 0.01 to 10000 times a unit, or the given ones, ascending."""
     if is_integer(Cs):
         if Cs < 1:
             raise ValueError(f"Cs={Cs!r} asks for no value of C; set Cs to an integer of at least 1.")
-        return np.logspace(*C_RANGE, int(Cs)) if Cs > 1 else np.ones(1)
+        return unit * (np.logspace(*C_RANGE, int(Cs)) if Cs > 1 else np.ones(1))
     return _values("Cs", Cs, "an integer or a list of numbers above 0")
+
+
+def target_unit(y: np.ndarray) -> float:
+    """The power of 10 nearest to the spread of the targets of a regression, the unit of C.
+
+    The spread is 1.4826 times the median distance to the median: the standard deviation of normal
+    targets, and little moved by outliers. Where half of the targets are alike, the mean distance.
+    """
+    away = np.abs(np.asarray(y, dtype=np.float64) - np.median(y))
+    spread = 1.4826 * float(np.median(away)) or float(away.mean())
+    return 10.0 ** round(np.log10(spread)) if 0.0 < spread < np.inf else 1.0
 
 
 def resolve_gammas(gammas: Any, X: Any, rng: np.random.Generator) -> tuple[float, ...] | None:

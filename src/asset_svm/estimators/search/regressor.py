@@ -46,7 +46,7 @@ class AssetRegressorCV(RegressorMixin, SearchEstimator):
         kernel="rbf",
         *,
         Cs=10,
-        gammas=None,
+        gammas="auto",
         epsilons=None,
         cv=None,
         scoring=None,

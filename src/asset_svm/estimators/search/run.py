@@ -119,7 +119,7 @@ class SearchRun:
                 if self.done and self._ends():
                     return self.table
                 self._gamma(search, gamma, (self.grid.gammas or (fixed,))[gamma], number)
-            if isinstance(self.owner.gammas, str):
+            if isinstance(self.owner._gammas, str):
                 left = self._go_beyond(search, left, number)
         return self.table
 
