@@ -34,8 +34,10 @@ ESTIMATORS = [
     AssetRegressor(max_iter=30, approximation="fourier", n_components=50),
     AssetClassifier(n_cells=3),
     AssetRegressor(n_cells="auto"),
-    AssetClassifierCV(Cs=3, cv=3, search_iter=5, max_iter=30),
-    AssetRegressorCV(Cs=3, cv=3, search_iter=5, max_iter=30, epsilons=[0.01, 0.1]),
+    AssetClassifierCV(Cs=[0.1, 1.0, 10.0], cv=3, search_iter=5, max_iter=30, gammas=None),
+    AssetRegressorCV(
+        Cs=[0.1, 1.0, 10.0], cv=3, search_iter=5, max_iter=30, gammas=None, epsilons=[0.01, 0.1]
+    ),
     NystroemMap(),
     FourierMap(n_components=50),
 ]
@@ -50,8 +52,8 @@ OTHERS = [
     AssetClassifier(max_iter=30, landmarks="margin", n_components="auto"),
     AssetRegressor(max_iter=30, landmarks="rpcholesky"),
     AssetRegressor(max_iter=30, landmarks="margin"),
-    AssetClassifierCV(Cs=3, cv=3, search_iter=5, max_iter=30, gammas=[0.1, 1.0]),
-    AssetClassifierCV(Cs=3, cv=0.4, n_cells=3),
+    AssetClassifierCV(Cs=[0.1, 1.0, 10.0], cv=3, search_iter=5, max_iter=30, gammas=[0.1, 1.0]),
+    AssetClassifierCV(Cs=[0.1, 1.0, 10.0], cv=0.4, n_cells=3, gammas=None),
     NystroemMap(landmarks="kmeans"),
     NystroemMap(landmarks="leverage"),
     FourierMap(n_components=50, fourier="qmc"),

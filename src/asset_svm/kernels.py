@@ -27,11 +27,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg as la
 import scipy.sparse as sp
 
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.numerics.compiling import njit
+from asset_svm.numerics.definite import is_semidefinite
 from asset_svm.numerics.elementwise import gaussian_values
 from asset_svm.numerics.padding import padded_columns, padded_width
 from asset_svm.numerics.products import FEW_NONZEROS, csr_times, nonzeros_times
@@ -51,8 +51,6 @@ FEWEST_LANDMARKS = 128
 """With fewer, finding the nonzeros costs what they save."""
 SMALL = 0.1
 """Times 1 / gamma: a mean square from which nothing cancels."""
-ROUNDING = 1e-9
-"""Times the rows and the largest k(x, x): an eigenvalue of so much below 0 may be one that is 0."""
 
 
 @dataclass(frozen=True)
@@ -93,16 +91,9 @@ class Kernel:
         """Whether k is a power, not whole, of gamma x.z + coef0."""
         return self.name == "poly" and not float(self.degree).is_integer()
 
-    def definite_on(self, X: Matrix) -> bool:
-        """Whether the kernel matrix of these rows is positive semi-definite, but for rounding."""
-        K = self(X, X)
-        K = 0.5 * (K + K.T)
-        K[np.diag_indices_from(K)] += ROUNDING * len(K) * max(float(np.abs(K.diagonal()).max()), 1e-300)
-        try:
-            la.cholesky(K, overwrite_a=True, check_finite=False)
-        except la.LinAlgError:
-            return False
-        return True
+    def definite_on(self, X: Matrix, *, centred: bool) -> bool:
+        """Whether the (centred) kernel matrix of these rows is positive semi-definite, to rounding."""
+        return is_semidefinite(self(X, X), centred=centred)
 
     def against(self, Z: Matrix, dtype: npt.DTypeLike) -> BlockFunction:
         """Prepare the landmarks ``Z``; the result maps a block X to k(X, Z) in ``dtype``."""

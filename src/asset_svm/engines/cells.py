@@ -19,11 +19,12 @@ from asset_svm.engines.memory import planned_memory, require_memory
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import BlockFunction, Kernel
+from asset_svm.numerics.definite import is_semidefinite
 from asset_svm.losses import Hinge, Loss
 from asset_svm.numerics.rows import transpose_into
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.interior_form import solve_interior
-from asset_svm.solvers.pair_form import is_concave, solve_pairs
+from asset_svm.solvers.pair_form import solve_pairs
 from asset_svm.threads.team import side_by_side
 
 Array = npt.NDArray[Any]
@@ -186,7 +187,9 @@ class CellProblem:
 
         With an intercept they do, but for a kernel that makes no SVM.
         """
-        return self.intercept and (self.kernel.positive_definite or is_concave(K))
+        return self.intercept and (
+            self.kernel.positive_definite or is_semidefinite(K, centred=True)
+        )
 
     def is_trivial(self, y: Array) -> Array:
         """Whether a constant stands for each model of a cell, one a row of y: y[:, 0] is it.
@@ -232,7 +235,7 @@ class CellProblem:
         if (np.minimum(primal, dual) > (1.0 + self.tol) * at_zero + 1e-12).any():
             return False
         return self.kernel.positive_definite or self.kernel.definite_on(
-            self.X[rows[:: -(-len(rows) // DEFINITE_ROWS)]]
+            self.X[rows[:: -(-len(rows) // DEFINITE_ROWS)]], centred=self.intercept
         )
 
     def kernel_matrix(self, rows: Array, n_threads: int = 1) -> Array:

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg as la
 
 from asset_svm import clock
 from asset_svm.numerics.compiling import njit
@@ -37,20 +36,6 @@ best piece."""
 FLAT = 1e-12
 """The least curvature along a pair, as LIBSVM has it."""
 FAST = {"reassoc", "contract", "nnan", "nsz"}
-
-
-def is_concave(K: Array) -> bool:
-    """Whether D can be concave where sum beta = 0, up to the rounding of K.
-
-    Kernels that are only conditionally positive definite, such as -|x - z|^2, are among those. A
-    Cholesky factor of K, its rows and columns centred, ends where it meets what is negative.
-    """
-    centred = K.astype(np.float64)
-    centred -= centred.mean(axis=0)
-    centred -= centred.mean(axis=1, keepdims=True)
-    rounding = len(K) * float(np.finfo(K.dtype).eps * np.abs(K).max(initial=0.0))
-    centred[np.diag_indices(len(K))] += rounding + np.finfo(np.float64).tiny
-    return not la.lapack.dpotrf(centred, lower=1, overwrite_a=1)[1]
 
 
 def solve_pairs(
