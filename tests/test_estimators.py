@@ -709,7 +709,7 @@ def test_rows_without_weight_are_nothing_to_learn_from_and_nothing_new(kind):
 
 
 def test_a_tol_that_is_not_reached_warns_and_gives_a_model():
-    with pytest.warns(ConvergenceWarning, match=r"tol=1e-09; raise max_iter or tol \(SVC") as caught:
+    with pytest.warns(ConvergenceWarning, match=r"tol=1e-09; raise max_iter or tol \(SVC's") as caught:
         model = quick(tol=1e-9, max_iter=3).fit(X, BINARY)
     assert caught[0].filename == __file__
     assert model.n_iter_ == 3

@@ -9,6 +9,10 @@ import numpy.typing as npt
 import scipy.linalg as la
 
 
+SLACK = 1e-12
+"""Of a kernel value in float64: functions of the user's own may round more than once."""
+
+
 def is_semidefinite(K: npt.NDArray[Any], *, centred: bool) -> bool:
     """Whether z^T K z >= 0 for every z, or, ``centred``, for every z whose sum is 0.
 
@@ -17,7 +21,8 @@ def is_semidefinite(K: npt.NDArray[Any], *, centred: bool) -> bool:
     negative.
     """
     matrix = 0.5 * (K + K.T).astype(np.float64)
-    rounding = len(K) * float(np.finfo(K.dtype).eps * np.abs(K).max(initial=0.0))
+    precision = max(float(np.finfo(K.dtype).eps), SLACK)
+    rounding = len(K) * precision * float(np.abs(K).max(initial=0.0))
     if centred:
         matrix -= matrix.mean(axis=0)
         matrix -= matrix.mean(axis=1, keepdims=True)
