@@ -19,6 +19,8 @@ from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
 Matrix = Any
+MOST_CLASSES = 100
+"""More different targets are no classes, unless the user says so."""
 MOST_LABELS = 1000
 """Beyond so many different targets they are not counted one by one."""
 
@@ -86,10 +88,9 @@ class TargetSummary:
 
     @property
     def classifies(self) -> bool:
-        """Whether these look like classes: names, or at most 100 different integers."""
-        if self.kind == "names":
-            return True
-        return self.whole and self.counts is not None and len(self.counts) <= 100
+        """Whether these look like classes: at most 100 different names or integers."""
+        few = self.counts is not None and len(self.counts) <= MOST_CLASSES
+        return few and (self.kind == "names" or self.whole)
 
 
 @dataclass
