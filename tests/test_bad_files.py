@@ -2,10 +2,13 @@
 
 import gzip
 import io
+import os
 import re
+import zipfile
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 pytest.importorskip("pyarrow")
 
@@ -183,3 +186,92 @@ def test_parquet_has_no_class_without_a_name(tmp_path):
     pq.write_table(pa.table({"a": [1.0, 2.0], "y": ["yes", " "]}), tmp_path / "a.parquet")
     said = refused(tmp_path / "a.parquet")
     assert "row 2, column 'y': the target is missing" in said
+
+
+def test_one_large_index_is_told_with_its_line(tmp_path):
+    path = write(tmp_path, "a.svm", "1 1:1\n-1 2:1\n1 1:1 2147483646:1\n")
+    said = refused(path)
+    assert "line 3: the index of '2147483646:1' is too large" in said and "n_features" in said
+    source = open_rows(path, n_features=2147483646)
+    assert source.read().X.shape == (3, 2147483646)
+
+
+# NumPy's archives ---------------------------------------------------------------------------------
+
+
+def archive(folder, name, *, packed=False, **arrays):
+    path = folder / name
+    (np.savez_compressed if packed else np.savez)(path, **arrays)
+    return path
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_any_bit_of_an_archive_that_is_flipped_is_found(tmp_path, kind, packed):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 5)), rng.integers(0, 2, 40)
+    arrays = {"X": X, "y": y}
+    if kind == "sparse":
+        S = sp.csr_matrix(X)
+        arrays = {"data": S.data, "indices": S.indices, "indptr": S.indptr, "shape": S.shape, "y": y}
+    path = archive(tmp_path, "a.npz", packed=packed, **arrays)
+    expected, whole = open_rows(path, dtype=np.float64).read(), path.read_bytes()
+    assert np.array_equal(expected.y, y)
+    refusals = 0
+    for number in range(200):
+        damaged = bytearray(whole)
+        bit = int(rng.integers(8 * len(whole)))
+        damaged[bit // 8] ^= 1 << bit % 8
+        path = write(tmp_path, f"{number}.npz", bytes(damaged))
+        try:
+            block = open_rows(path, dtype=np.float64).read()
+        except DataError:
+            refusals += 1
+            continue
+        # What nobody reads: dates, rights, the size of a comment.
+        assert np.array_equal(block.y, expected.y)
+        assert (block.X != expected.X).sum() == 0
+    assert refusals > 100
+
+
+def test_a_checksum_is_compared_once_and_again_after_a_change(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(100, 5))
+    path = archive(tmp_path, "a.npz", X=X, y=X[:, 0] > 0)
+    read, original = [], zipfile.ZipExtFile.read
+    monkeypatch.setattr(
+        zipfile.ZipExtFile, "read", lambda self, n=-1: read.append(n) or original(self, n)
+    )
+    open_rows(path)
+    first = len(read)
+    open_rows(path)
+    assert len(read) - first < first
+    damaged = bytearray(path.read_bytes())
+    damaged[1000] ^= 1
+    path.write_bytes(bytes(damaged))
+    os.utime(path, ns=(1, 1))
+    assert "cannot be read (Bad CRC-32" in refused(path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("size", [800, 40 << 20])
+def test_an_array_that_is_not_as_long_as_its_header_says_is_not_unpacked(tmp_path, packed, size):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (10, 10)}
+    )
+    path = tmp_path / "a.npz"
+    method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(path, "w", method) as made:
+        made.writestr("X.npy", header.getvalue() + bytes(size + 8))
+        made.writestr("y.npy", header.getvalue() + bytes(size + 8))
+    said = refused(path)
+    assert f"(10, 10) of float64 takes 800 bytes, and there are {size + 8}" in said
+
+
+def test_an_archive_that_numpy_does_not_write_is_refused(tmp_path):
+    X = io.BytesIO()
+    np.save(X, np.ones((10, 3)))
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_BZIP2) as made:
+        made.writestr("X.npy", X.getvalue())
+        made.writestr("y.npy", X.getvalue())
+    assert "only stored and deflated arrays" in refused(tmp_path / "a.npz")
