@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.data.fingerprint import Fingerprint, fingerprinted
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.exceptions import DataError
 
@@ -120,18 +121,19 @@ class Summary:
 
 @dataclass(frozen=True, eq=False)
 class Scanned:
-    """A source, its summary, and all of its rows where they fit in memory."""
+    """A source, its summary, all of its rows where they fit in memory, and what its files were."""
 
     source: RowSource
     summary: Summary
     held: Block | None = None
+    files: Fingerprint | None = None
 
     def transformed(self, function: Callable[[Matrix], Matrix]) -> Scanned:
         """With ``function`` applied to the X of every block."""
         sample = self.summary.sample
         summary = replace(self.summary, sample=Block(function(sample.X), sample.y))
         held = None if self.held is None else Block(function(self.held.X), self.held.y)
-        return Scanned(self.source.transformed(function), summary, held)
+        return Scanned(self.source.transformed(function), summary, held, self.files)
 
 
 class _Sample:
@@ -170,6 +172,7 @@ def scan(
     seed: int,
     observe: Callable[[Matrix], Any] | None = None,
     too_large: Callable[[], Any] | None = None,
+    fingerprint: bool = False,
 ) -> Scanned:
     """Read the source once.
 
@@ -183,7 +186,20 @@ def scan(
         Called with the X of every block.
     too_large : callable, optional
         Called once it is known that the rows take more than ``hold_bytes``.
+    fingerprint : bool
+        Whether to tell what the files were.
     """
+    if fingerprint:
+        with fingerprinted(source.files) as files:
+            scanned = scan(
+                source,
+                sample_rows=sample_rows,
+                hold_bytes=hold_bytes,
+                seed=seed,
+                observe=observe,
+                too_large=too_large,
+            )
+            return replace(scanned, files=files())
     targets, sample = TargetSummary(), _Sample(sample_rows, seed)
     n_rows = n_features = n_bytes = 0
     held: list[Block] | None = []

@@ -118,7 +118,8 @@ def scan_for(
 ) -> Scanned:
     """Scan a source for an estimator with these parameters; ``hold`` keeps rows that fit in memory.
 
-    ``too_large`` is called as soon as they do not.
+    ``too_large`` is called as soon as they do not. Where nothing is held, for a run with a checkpoint,
+    what the files were is told.
     """
     limit = available_memory() // 2 if memory_limit is None else int(memory_limit)
     return scan(
@@ -128,4 +129,5 @@ def scan_for(
         seed=int(random_state) if is_integer(random_state) else 0,
         observe=observe,
         too_large=too_large,
+        fingerprint=not hold,
     )
