@@ -17,7 +17,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -197,7 +197,7 @@ class _Members:
                 if info.compress_type == zipfile.ZIP_STORED:
                     _check_once(self.path, info.header_offset, _state(self.path), member)
                 elif info.file_size <= SMALL_MEMBER:
-                    flat = np.frombuffer(filled(member, length), dtype)
+                    flat = np.frombuffer(filled(cast(BinaryIO, member), length), dtype)
                     return flat.reshape(shape, order=order)
                 else:
                     return _unpacked(member, shape, dtype, order)

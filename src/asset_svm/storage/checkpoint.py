@@ -21,6 +21,7 @@ from asset_svm.data.scan import Summary
 from asset_svm.engines.online import OnlineSession
 from asset_svm.exceptions import ModelFileError
 from asset_svm.storage import container
+from asset_svm.storage.atomic import check_writable, remove_left_over
 from asset_svm.storage.encoding import Decoder, Encoder
 
 logger = logging.getLogger("asset_svm")
@@ -91,8 +92,8 @@ class Checkpoint:
             raise ValueError(f"{self.folder} is a file, and a checkpoint is a folder; name another.")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.run_path, self.state_path = self.folder / "run.asset", self.folder / "state.asset"
-        for left_over in self.folder.glob(".*.asset.*.tmp"):  # of a process that was killed
-            left_over.unlink(missing_ok=True)
+        check_writable(self.run_path)
+        remove_left_over(self.state_path)
         if self.run_path.exists() and not resume:
             raise ValueError(
                 f"{self.folder} holds the checkpoint of a run; go on with it (resume=True, --resume), "
