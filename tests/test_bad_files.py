@@ -209,7 +209,7 @@ def archive(folder, name, *, packed=False, **arrays):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_any_bit_of_an_archive_that_is_flipped_is_found(tmp_path, kind, packed):
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 5)), rng.integers(0, 2, 40)
+    X, y = rng.normal(size=(2000, 5)), rng.integers(0, 2, 2000)
     arrays = {"X": X, "y": y}
     if kind == "sparse":
         S = sp.csr_matrix(X)

@@ -33,7 +33,7 @@ BLOCK_BYTES = 4 << 20
 SEGMENT_BYTES = 1 << 19
 """What other readers do, and what is taken in a random order: a window has many of them."""
 
-KEPT_PAGES = 8 << 20
+KEPT_PAGES = 2 << 20
 """Bytes of rows after which the pages of a mapped file are given back: they count as memory."""
 
 
