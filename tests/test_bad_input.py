@@ -6,6 +6,7 @@ validation refuses (NaN, shapes) keeps scikit-learn's words.
 
 import re
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -285,6 +286,106 @@ def spoilt(value):
     rows = OTHER_X.copy()
     rows[7, 2] = value
     return rows
+
+
+def damaged(make, part, value):
+    """A sparse matrix one of whose arrays was changed after it was made."""
+    rows = make(OTHER_X)
+    getattr(rows, part)[-1] = value
+    return rows
+
+
+def masked():
+    rows = np.ma.masked_array(OTHER_X.copy())
+    rows[4, 2] = np.ma.masked
+    return rows
+
+
+def frame(column):
+    import pandas as pd
+
+    rows = pd.DataFrame(OTHER_X)
+    rows[2] = column
+    return rows
+
+
+NUMBERS = (OTHER_X[:, 2] * 100).astype(int)
+SILENT_ROWS = {
+    "masked": masked(),
+    "timedelta": NUMBERS.astype("m8[s]")[:, None] + np.zeros((30, 5), dtype="m8[s]"),
+    "datetime": NUMBERS.astype("M8[s]")[:, None] + np.zeros((30, 5), dtype="m8[s]"),
+    "numeric strings": OTHER_X.astype(str),
+    "numeric bytes": OTHER_X.astype("S"),
+    "numeric strings in a list": OTHER_X.astype(str).tolist(),
+    "numeric strings among objects": np.where(np.eye(30, 5), OTHER_X.astype(str), OTHER_X.astype("O")),
+    "a column beyond the last": damaged(sp.csr_matrix, "indices", 5_000_000),
+    "a column before the first": damaged(sp.csr_array, "indices", -7),
+    "rows beyond the entries": damaged(sp.csr_matrix, "indptr", 10**6),
+    "rows that go back": damaged(sp.csr_matrix, "indptr", -5),
+    "a row beyond the last": damaged(sp.csc_matrix, "indices", 5_000_000),
+    "a column of pairs": damaged(sp.coo_matrix, "col", 5_000_000),
+}
+
+if find_spec("pandas") is not None:
+    SILENT_ROWS |= {
+        "timedelta in a frame": frame(NUMBERS.astype("m8[s]")),
+        "datetime in a frame": frame(NUMBERS.astype("M8[s]")),
+        "numeric strings in a frame": frame(NUMBERS.astype(str)),
+    }
+
+
+@pytest.mark.parametrize("rows", SILENT_ROWS.values(), ids=SILENT_ROWS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_numpy_makes_numbers_of_in_silence_is_refused(kind, rows):
+    estimator, _, (_, *targets) = kinds()[kind]
+    said = r"masked values|has times|has text|not a sound"
+    with pytest.raises(ValueError, match=said):
+        estimator.fit(rows, *targets)
+    if kind in ESTIMATORS:
+        classes = {"classes": [0, 1, 2]} if kind == "classifier" else {}
+        with pytest.raises(ValueError, match=said):
+            estimator.partial_fit(rows, *targets, **classes)
+    estimator.fit(OTHER_X, *targets)
+    with pytest.raises(ValueError, match=said):
+        outputs(estimator, rows)
+
+
+def test_a_mask_that_masks_nothing_is_none():
+    model = AssetRegressor(max_iter=3, random_state=0)
+    expected = model.fit(X, REALS).predict(X)
+    found = model.fit(np.ma.masked_array(X), np.ma.masked_array(REALS)).predict(np.ma.masked_array(X))
+    np.testing.assert_array_equal(found, expected)
+
+
+SILENT_TARGETS = {
+    "masked": np.ma.masked_array(OTHER_LABELS, OTHER_LABELS == 0),
+    "datetime": OTHER_LABELS.astype("M8[D]"),
+    "timedelta": OTHER_LABELS.astype("m8[D]"),
+    "dates": OTHER_LABELS.astype("M8[D]").astype(object),
+}
+
+
+@pytest.mark.parametrize("y", SILENT_TARGETS.values(), ids=SILENT_TARGETS)
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_masked_targets_and_times_are_refused(kind, y):
+    said = r"^y has (\d+ masked values|times)"
+    extra = {"classes": np.unique(y)} if kind == "classifier" else {}
+    for bad in (lambda e: e.fit(OTHER_X, y), lambda e: e.partial_fit(OTHER_X, y, **extra)):
+        assert re.search(said, refuses(kind, bad))
+
+
+def test_text_is_a_class_and_no_number():
+    assert AssetClassifier(max_iter=3).fit(X, LABELS.astype(str)).classes_.tolist() == ["0", "1"]
+    message = refuses("regressor", lambda e: e.fit(OTHER_X, OTHER_REALS.astype(str)))
+    assert message.startswith("y has text"), message
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_masked_weights_are_refused(kind):
+    weight = np.ma.masked_array(np.ones(30), np.eye(1, 30)[0])
+    _, _, other = kinds()[kind]
+    message = refuses(kind, lambda e: e.fit(*other, sample_weight=weight))
+    assert message.startswith("sample_weight has 1 masked"), message
 
 
 BAD_ROWS = {

@@ -567,3 +567,21 @@ def test_bins_keep_the_order_of_numbers():
     assert (np.diff(bins) > 0).all() and bins.min() >= 0 and bins.max() < 1 << 20
     back = centre_of(bins)[[1, 2, 6, 7]]
     assert np.allclose(back, values[[1, 2, 6, 7]], rtol=1e-3)
+
+
+def test_more_than_100_names_are_no_classes_unless_told(capsys):
+    Path("comma.tsv").write_text("a\ty\n" + "".join(f"{i}\t{i},5\n" for i in range(300)))
+    assert main(["train", "comma.tsv", "-o", "m.asset", *SMALL]) == 2
+    said = capsys.readouterr().err
+    assert "more than 100 different names (0,5, ...)" in said and "--task classification" in said
+    assert not os.path.exists("m.asset")
+    Path("many.csv").write_text("a,y\n" + "".join(f"{i},name{i % 110}\n" for i in range(330)))
+    assert main(["train", "many.csv", "-o", "m.asset", *SMALL]) == 2
+    assert main(["train", "many.csv", "-o", "m.asset", "--task", "classification", *SMALL]) == 0
+
+
+def test_a_target_that_is_missing_is_told_by_the_command(capsys):
+    text = Path("train.csv").read_text().replace("yes", "1").replace("no", "0")
+    Path("gap.csv").write_text(text[:-2] + "\n")
+    assert main(["train", "gap.csv", "-o", "m.asset", *SMALL]) == 2
+    assert "gap.csv, row 900, column 'label': the target is missing" in capsys.readouterr().err

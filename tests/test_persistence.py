@@ -209,6 +209,115 @@ def test_a_cut_a_foreign_and_a_newer_file_are_told(tmp_path, content, monkeypatc
         asset_svm.load(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def sparse_parts(tmp_path_factory):
+    """The header and the arrays of a model whose landmarks are sparse."""
+    path = tmp_path_factory.mktemp("sparse") / "model.asset"
+    asset_svm.save(AssetClassifier(**COMMON).fit(sp.csr_matrix(X), Y), path)
+    return container.read(path, "model")
+
+
+def set_indptr(header, tensors):
+    tensors["feature_map_.components.csr2"][1] = 10**6
+
+
+def set_index(header, tensors):
+    tensors["feature_map_.components.csr1"][0] = 10**6
+
+
+def shorten(name):
+    def edit(header, tensors):
+        tensors[name] = np.ascontiguousarray(tensors[name][..., :-1])
+
+    return edit
+
+
+def retype(name, dtype):
+    def edit(header, tensors):
+        tensors[name] = tensors[name].astype(dtype)
+
+    return edit
+
+
+def replace_by_text(name):
+    def edit(header, tensors):
+        header["fitted"][name] = "text"
+
+    return edit
+
+
+def set_width(header, tensors):
+    header["fitted"]["n_features_in_"] = 10**9
+
+
+EDITS = {
+    "indptr": set_indptr,
+    "index": set_index,
+    "short weights": shorten("_decision.weights"),
+    "short projection": shorten("feature_map_.projection"),
+    "short classes": shorten("classes_"),
+    "weights of truth values": retype("_decision.weights", bool),
+    "entries of int8": retype("feature_map_.components.csr0", np.int8),
+    "text for a matrix": replace_by_text("coef_"),
+    "text for classes": replace_by_text("classes_"),
+    "other width": set_width,
+}
+
+
+@pytest.mark.xfail(strict=True, reason="19.F6: arrays of a model file are not checked at load")
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_an_edited_file_with_a_digest_of_its_own_is_refused_at_load(tmp_path, sparse_parts, edit):
+    header, tensors = json.loads(json.dumps(sparse_parts[0])), dict(sparse_parts[1])
+    tensors = {name: array.copy() for name, array in tensors.items()}
+    edit(header, tensors)
+    container.write(tmp_path / "m.asset", "model", header, tensors)
+    with pytest.raises(ModelFileError):
+        asset_svm.load(tmp_path / "m.asset")
+
+
+def with_safetensors_header(content, edit):
+    """The file with the header of safetensors itself edited."""
+    length = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8 : 8 + length])
+    edit(header)
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + content[8 + length :]
+
+
+@pytest.mark.xfail(strict=True, reason="19.F7: safetensors' types that numpy has not")
+@pytest.mark.parametrize(("kind", "size"), [("F8_E4M3", 1), ("BF16", 2)])
+def test_a_type_that_numpy_has_not_is_refused(tmp_path, content, kind, size):
+    def edit(header):
+        entry = header["coef_"]
+        begin, end = entry["data_offsets"]
+        entry["dtype"], entry["shape"] = kind, [(end - begin) // size]
+
+    path = tmp_path / "m.asset"
+    path.write_bytes(with_safetensors_header(content, edit))
+    with pytest.raises(ModelFileError):
+        asset_svm.load(path)
+
+
+@pytest.mark.xfail(strict=True, reason="19.F7: a version of more digits than Python reads")
+def test_a_version_of_thousands_of_digits_is_refused(tmp_path, content):
+    def edit(header):
+        header["__metadata__"]["version"] = "9" * 5000
+
+    path = tmp_path / "m.asset"
+    path.write_bytes(with_safetensors_header(content, edit))
+    with pytest.raises(ModelFileError):
+        asset_svm.load(path)
+
+
+@pytest.mark.xfail(strict=True, reason="19.F7: a model without provenance")
+def test_a_file_without_provenance_is_refused(tmp_path, sparse_parts):
+    header, tensors = dict(sparse_parts[0]), sparse_parts[1]
+    del header["provenance"]
+    container.write(tmp_path / "m.asset", "model", header, tensors)
+    with pytest.raises(ModelFileError):
+        asset_svm.persistence.read_provenance(tmp_path / "m.asset")
+
+
 def test_a_file_cannot_name_a_class_of_its_choice(tmp_path):
     fitted = {"coef_": {"$class": "Popen", "fields": {"args": "true"}, "id": 0}}
     header = {

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import asset_svm.data.svmlight as svmlight_module
 from asset_svm import DataError, open_rows
+from asset_svm.data import compression
 from asset_svm.data.ahead import ahead
 from asset_svm.data.source import ArrayRows, Block
 from reference.text_rows import csv_rows, svmlight_rows
@@ -138,7 +139,7 @@ def test_the_line_of_an_error_counts_over_pieces(tmp_path, monkeypatch):
 
 def test_a_line_without_end_is_an_error_not_all_of_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(svmlight_module, "SEGMENT_BYTES", 1000)
-    monkeypatch.setattr(svmlight_module, "LONGEST_LINE", 10_000)
+    monkeypatch.setattr(compression, "LONGEST_LINE", 10_000)
     with pytest.raises(DataError, match="line of more than"):
         open_rows(write(tmp_path, "endless.svm", b"1 " * 50_000)).read()
 

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import os
 
 import numpy as np
 import pytest
@@ -9,13 +10,14 @@ import scipy.sparse as sp
 from sklearn.datasets import make_classification, make_moons
 from sklearn.exceptions import ConvergenceWarning
 
-from asset_svm import AssetClassifier, AssetRegressor, DataError, open_rows
+from asset_svm import AssetClassifier, AssetRegressor, DataError, ModelFileError, open_rows
+from asset_svm.data import fingerprint
 from asset_svm.data.scan import scan
 from asset_svm.data.source import ArrayRows
 from asset_svm.estimators import streaming, windows
 from asset_svm.estimators.mixing import Mixing
 from asset_svm.estimators.streaming import fit_rows
-from asset_svm.storage import atomic
+from asset_svm.storage import atomic, container
 from asset_svm.storage.checkpoint import Checkpoint
 
 pytest.importorskip("safetensors")
@@ -250,6 +252,90 @@ def test_a_checkpoint_is_not_overwritten_and_belongs_to_one_run(tmp_path):
         fit_rows(AssetClassifier(**COMMON), open_rows(path), checkpoint=Checkpoint(folder, resume=True))
     Checkpoint(folder, resume=True).remove()
     Checkpoint(folder)
+
+
+def started(path, folder):
+    """A run that was stopped after its first window, and how to go on with it."""
+    common = {**COMMON, "n_components": 20}
+    fit_rows(
+        AssetClassifier(**common), open_rows(path), checkpoint=Checkpoint(folder), watch=lambda r: True
+    )
+    return lambda: fit_rows(
+        AssetClassifier(**common), open_rows(path), checkpoint=Checkpoint(folder, resume=True)
+    )
+
+
+@pytest.mark.parametrize("kind", ["svm", "csv", "npy", "labels"])
+def test_a_label_that_changes_in_the_middle_of_a_file_is_found(tmp_path, kind):
+    many = np.tile(X, (10, 1))  # more than what both ends tell
+    path = tmp_path / f"rows.{kind.replace('labels', 'npz')}"
+    options, changed = {}, path
+    if kind == "svm":
+        write_svm(path, many, np.tile(Y, 10))
+    elif kind == "csv":
+        pytest.importorskip("pyarrow")
+        rows = zip(np.tile(Y, 10).tolist(), many.tolist(), strict=True)
+        path.write_text(
+            "y,a,b\n" + "".join(f"{label},{row[0]:.6f},{row[1]:.6f}\n" for label, row in rows)
+        )
+    elif kind == "npy":
+        np.save(path, np.column_stack([many, np.tile(Y, 10)]))
+    else:
+        changed = tmp_path / "labels.npy"
+        np.save(changed, np.tile(Y, 50))
+        np.savez(path, X=np.tile(X, (50, 1))[:, :2])
+        options["target"] = str(changed)
+
+    def fit(**more):
+        return fit_rows(AssetClassifier(**COMMON), open_rows(path, **options), **more)
+
+    fit(checkpoint=Checkpoint(tmp_path / "run"), watch=lambda record: True)
+    content = bytearray(changed.read_bytes())
+    if kind in ("svm", "csv"):
+        place = content.index(b"\n", len(content) // 2) + 1
+        content[place] = ord("1") if content[place] != ord("1") else ord("2")
+    else:
+        content[len(content) // 2] ^= 1
+    changed.write_bytes(bytes(content))
+    with pytest.raises(ValueError, match="another run: the data have changed"):
+        fit(checkpoint=Checkpoint(tmp_path / "run", resume=True))
+
+
+def test_a_file_that_did_not_change_is_not_read_to_find_that_out(tmp_path, monkeypatch):
+    path = write_svm(tmp_path / "a.svm", X, Y)
+    go_on = started(path, tmp_path / "run")
+    made = []
+    monkeypatch.setattr(fingerprint.hashlib, "blake2b", lambda **options: made.append(options))
+    go_on()
+    assert not made
+    monkeypatch.undo()
+    monkeypatch.setattr(windows, "WINDOW_ROWS", 700)
+    monkeypatch.setattr(streaming, "SAMPLE_ROWS", 500)
+    path.write_bytes(path.read_bytes())  # another time, the same bytes
+    os.utime(path, ns=(1, 1))
+    go_on()
+
+
+def test_a_file_that_changes_while_it_is_read_is_told(tmp_path):
+    path = write_svm(tmp_path / "a.svm", X, Y)
+
+    def change():
+        os.utime(path, ns=(1, 1))
+        return False
+
+    with pytest.raises(DataError, match="changed while it was read"):
+        fingerprint.Fingerprint.of([path], change)
+
+
+def test_a_checkpoint_of_an_older_version_is_told(tmp_path):
+    path = write_svm(tmp_path / "a.svm", X, Y)
+    started(path, tmp_path / "run")
+    run = tmp_path / "run" / "run.asset"
+    header, tensors = container.read(run, "run")
+    del header["files"]
+    container.write(run, "run", header, tensors)
+    with pytest.raises(ModelFileError, match=r"of an older asset-svm.*; remove the folder"):
+        Checkpoint(tmp_path / "run", resume=True).read_run()
 
 
 def test_a_full_disk_costs_a_checkpoint_and_nothing_that_was_saved(tmp_path, monkeypatch, caplog):

@@ -43,7 +43,7 @@ def svmlight_rows(text: bytes) -> list[tuple[float, dict[int, float]]] | None:
             number = _number(value)
             if not colon or not re.fullmatch(rb"[0-9]+", index) or number is None:
                 return None
-            if int(index) <= last or int(index) > 2**31 - 2:
+            if int(index) <= last or int(index) > 2**27:
                 return None
             last = int(index)
             row[last - 1] = number

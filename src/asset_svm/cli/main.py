@@ -7,6 +7,7 @@ sentence on standard error; 130 after Ctrl-C.
 from __future__ import annotations
 
 import inspect
+import os
 import subprocess
 import sys
 import warnings
@@ -309,8 +310,20 @@ def _fail(code: int, message: str) -> int:
 
 
 def run() -> None:
-    """The entry point."""
-    sys.exit(main())
+    """The entry point.
+
+    All is written when a command has ended. Python's own way out takes up to a second, in which it
+    catches no signal any more: Ctrl-C there would look like a run that was killed.
+    """
+    try:
+        code = main()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except OSError as error:
+        code = _fail(1, f"standard output: {error.strerror}.")
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from asset_svm.cli.options import UsageError
+from asset_svm.storage.atomic import check_writable
 
 
 def check_output(option: str, path: str | None, others: dict[str, str | None]) -> None:
-    """Raise where a file cannot be written, or is one of ``others``, by their options."""
+    """Raise where a file cannot be written, or is one of ``others``, by their options.
+
+    It is tried, since rights, quotas and disks that are read only have many reasons.
+    """
     if path is None:
         return
     if Path(path).is_dir():
@@ -20,3 +24,4 @@ def check_output(option: str, path: str | None, others: dict[str, str | None]) -
             raise UsageError(
                 f"{option} {path}: is also {name}, which it would overwrite; name another."
             )
+    check_writable(path)

@@ -20,7 +20,7 @@ from asset_svm.cli.scores import Scores
 from asset_svm.cli.scoring import rows_for, same_target, score_rows
 from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.opening import find_format, open_rows
-from asset_svm.data.scan import Scanned, Summary
+from asset_svm.data.scan import MOST_CLASSES, Scanned, Summary
 from asset_svm.data.source import Block, RowSource
 from asset_svm.estimators.calibration import CalibratedClassifier, check_counts
 from asset_svm.estimators.labels import labelled
@@ -149,6 +149,12 @@ class Run:
         targets = self.summary.targets
         task = self.task
         if task == "auto":
+            if targets.kind == "names" and not targets.classifies:
+                shown = "" if targets.classes is None else f" ({targets.classes[0]!s}, ...)"
+                raise UsageError(
+                    f"The targets are more than {MOST_CLASSES} different names{shown}; if they are "
+                    "classes, say --task classification; if they are numbers, write them as such."
+                )
             task = "classification" if targets.classifies else "regression"
         if self.probability and task == "regression":
             raise UsageError("--probability is for classification, and these targets are numbers.")

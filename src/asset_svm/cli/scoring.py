@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import sys
 from collections.abc import Iterator
@@ -167,8 +168,13 @@ def _score_names(estimator: Any) -> list[str]:
 @contextmanager
 def _opened(output: str | None) -> Iterator[TextIO]:
     if output is None:
-        yield sys.stdout
-        sys.stdout.flush()
+        try:
+            yield sys.stdout
+            sys.stdout.flush()
+        except OSError as error:
+            if error.errno == errno.ENOSPC and error.filename is None:
+                error.filename = "standard output"
+            raise
         return
     with replacing(output) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")

@@ -1,13 +1,18 @@
-"""Reading ahead: an iterator run by a thread of its own, a few items before they are asked for."""
+"""Reading ahead: an iterator run by a thread of its own, and items worked on by several, in order."""
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
+MOST_THREADS = 4
 POLL_SECONDS = 0.1
 """How soon a reader notices that nobody listens any more."""
 
@@ -57,3 +62,20 @@ def ahead(items: Iterator[T], depth: int = 2) -> Iterator[T]:
     finally:
         stop.set()
         thread.join()
+
+
+def in_order(items: Iterator[T], work: Callable[[T], R]) -> Iterator[R]:
+    """``work`` of every item, done by a few threads, in the order of the items."""
+    threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -4,24 +4,28 @@
 .npz with X, y   a matrix and its targets
 .npz of scipy    data, indices, indptr, shape of a CSR matrix, and y beside them
 
-Large compressed arrays are unpacked to disk first.
+Large compressed arrays are unpacked to disk first. The checksum of every array that is read from a .npz
+file is compared, once in a process: a map reads the bytes without it. An .npy file has none.
 """
 
 from __future__ import annotations
 
 import errno
+import math
 import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.data.compression import filled
 from asset_svm.data.source import ArrayRows, Block, RowSource
+from asset_svm.data.sparse import fault_of
 from asset_svm.data.tables import listed
 from asset_svm.exceptions import DataError
 
@@ -29,6 +33,8 @@ Array = npt.NDArray[Any]
 SMALL_MEMBER = 16 << 20
 """Bytes of a compressed array that are read into memory."""
 CSR = ("data", "indices", "indptr", "shape")
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""What numpy writes; Python unpacks others without a limit of memory."""
 
 
 def npy_rows(
@@ -52,7 +58,8 @@ def npy_rows(
     if n_features == width and not (target or "").endswith(".npy"):
         return ArrayRows(X, None, name=name, dtype=dtype, files=files)
     if target is not None and target.endswith(".npy"):
-        return ArrayRows(X, _load_npy(Path(target)), name=name, dtype=dtype, files=files)
+        y = _load_npy(Path(target))
+        return ArrayRows(X, y, name=name, dtype=dtype, files=(*files, Path(target)))
     try:
         column = int(target) if target is not None else -1
     except ValueError:
@@ -101,9 +108,10 @@ def npz_rows(
             "and shape of a CSR matrix."
         )
     _check_numeric(X.data if sp.issparse(X) else X, name)
-    y = None
+    y, files = None, [path]
     if target is not None and target.endswith(".npy"):
         y = _load_npy(Path(target))
+        files.append(Path(target))
     elif target is not None and target not in arrays:
         raise DataError(f"{name} has no array {target!r}; it has {listed(arrays.names)}.")
     elif target is not None or "y" in arrays:
@@ -117,7 +125,7 @@ def npz_rows(
     names = None
     if "feature_names" in arrays and arrays["feature_names"].shape == (X.shape[1],):
         names = tuple(str(each) for each in arrays["feature_names"])
-    return ArrayRows(X, y, name=name, dtype=dtype, feature_names=names, files=(path,))
+    return ArrayRows(X, y, name=name, dtype=dtype, feature_names=names, files=tuple(files))
 
 
 def _csr(parts: list[Array], name: str) -> Any:
@@ -126,9 +134,11 @@ def _csr(parts: list[Array], name: str) -> Any:
     try:
         m, n = (int(each) for each in shape)
         X = sp.csr_matrix((data, indices, indptr), shape=(m, n), copy=False)
-        X.check_format(full_check=True)
     except (ValueError, TypeError, OverflowError) as error:
         raise DataError(f"{name} is not a CSR matrix ({error}).") from None
+    fault = fault_of(X)
+    if fault is not None:
+        raise DataError(f"{name} is not a CSR matrix ({fault}).")
     return X
 
 
@@ -171,22 +181,32 @@ class _Members:
     def __getitem__(self, name: str) -> Array:
         info = self.infos[name]
         try:
+            if info.compress_type not in METHODS:
+                raise ValueError("only stored and deflated arrays are read")
             with zipfile.ZipFile(self.path) as archive, archive.open(info) as member:
-                stored = info.compress_type == zipfile.ZIP_STORED
-                if not stored and info.file_size <= SMALL_MEMBER:
-                    return np.asarray(np.lib.format.read_array(member, allow_pickle=False))
                 shape, fortran, dtype, offset = _npy_header(member)
                 if dtype.hasobject:
                     raise ValueError("pickled objects are not read")
-                if not stored:
-                    return _unpacked(member, shape, dtype, fortran=fortran)
+                length = math.prod(shape) * dtype.itemsize
+                if offset + length != info.file_size:
+                    raise ValueError(
+                        f"its shape {shape} of {dtype} takes {length} bytes, and there are "
+                        f"{info.file_size - offset}"
+                    )
+                order: Any = "F" if fortran else "C"
+                if info.compress_type == zipfile.ZIP_STORED:
+                    _check_once(self.path, info.header_offset, _state(self.path), member)
+                elif info.file_size <= SMALL_MEMBER:
+                    flat = np.frombuffer(filled(cast(BinaryIO, member), length), dtype)
+                    return flat.reshape(shape, order=order)
+                else:
+                    return _unpacked(member, shape, dtype, order)
             with self.path.open("rb") as raw:
                 raw.seek(info.header_offset + 26)
                 lengths = np.frombuffer(raw.read(4), dtype="<u2")
             start = info.header_offset + 30 + int(lengths.sum()) + offset
             if not shape or 0 in shape:
                 return np.zeros(shape, dtype)
-            order: Any = "F" if fortran else "C"
             return np.memmap(self.path, dtype, "r", start, shape, order)
         except Exception as error:  # as above
             if _of_the_disk(error):
@@ -194,13 +214,35 @@ class _Members:
             raise DataError(f"{self.path}: the array {name!r} cannot be read ({error}).") from None
 
 
-def _unpacked(member: Any, shape: tuple[int, ...], dtype: np.dtype[Any], *, fortran: bool) -> Array:
+def _state(path: Path) -> tuple[int, ...]:
+    """What changes with the contents of a file."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+_CHECKED: set[tuple[Any, ...]] = set()
+
+
+def _check_once(path: Path, place: int, state: tuple[int, ...], member: Any) -> None:
+    """Read a stored array to its end, where zipfile compares the checksum."""
+    key = (path, place, state)
+    if key not in _CHECKED:
+        while member.read(1 << 20):
+            pass
+        _CHECKED.add(key)
+
+
+def _unpacked(member: Any, shape: tuple[int, ...], dtype: np.dtype[Any], order: Any) -> Array:
     """The numbers that follow in a compressed member, through a file that is gone when they are."""
-    order: Any = "F" if fortran else "C"
-    with tempfile.TemporaryFile() as file:
-        shutil.copyfileobj(member, file, 1 << 20)
-        file.flush()
-        return np.memmap(file, dtype, "r", 0, shape, order)
+    try:
+        with tempfile.TemporaryFile() as file:
+            shutil.copyfileobj(member, file, 1 << 20)
+            file.flush()
+            return np.memmap(file, dtype, "r", 0, shape, order)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            error.filename = tempfile.gettempdir()
+        raise
 
 
 def _npy_header(member: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:

@@ -10,12 +10,16 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from asset_svm.exceptions import DataError
 
 STANDARD_INPUT = "-"
+LONGEST_LINE = 1 << 26
+"""Bytes; a longer line is no row, but a file of another kind or an archive made to fill the memory."""
+TOO_LONG = f"a line of more than {LONGEST_LINE >> 20} MiB"
 _OPENERS: dict[str, Callable[[Path, str], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
@@ -64,3 +68,42 @@ def filled(stream: BinaryIO, size: int) -> bytes:
         parts.write(part)
         left -= len(part)
     return parts.getvalue()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Whole lines of a text; ``cut``: the beginning of one that is too long, or has no end."""
+
+    text: bytes
+    cut: bool = False
+
+
+def last_newline(part: bytes) -> int:
+    """Where the last line ends that ends in a part of a text, -1 where none does."""
+    return part.rfind(b"\n") + 1 or -1
+
+
+def pieces(
+    stream: BinaryIO, size: int, last_end: Callable[[bytes], int] = last_newline
+) -> Iterator[Piece]:
+    """A text read ``size`` bytes at a time and cut where lines end.
+
+    Parameters
+    ----------
+    last_end : callable
+        Called with each part of the text in turn; the place behind the last line that ends in it,
+        -1 where none does.
+    """
+    held, length = list[bytes](), 0
+    while part := filled(stream, size):
+        end = last_end(part)
+        if end >= 0:
+            yield Piece(b"".join([*held, part[:end]]))
+            held, length, part = [], 0, part[end:]
+        held.append(part)
+        length += len(part)
+        if length > LONGEST_LINE:
+            yield Piece(b"".join(held), cut=True)
+            return
+    if length:
+        yield Piece(b"".join(held))

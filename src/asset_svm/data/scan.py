@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.data.fingerprint import Fingerprint, fingerprinted
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
 Matrix = Any
+MOST_CLASSES = 100
+"""More different targets are no classes, unless the user says so."""
 MOST_LABELS = 1000
 """Beyond so many different targets they are not counted one by one."""
 
@@ -86,10 +89,9 @@ class TargetSummary:
 
     @property
     def classifies(self) -> bool:
-        """Whether these look like classes: names, or at most 100 different integers."""
-        if self.kind == "names":
-            return True
-        return self.whole and self.counts is not None and len(self.counts) <= 100
+        """Whether these look like classes: at most 100 different names or integers."""
+        few = self.counts is not None and len(self.counts) <= MOST_CLASSES
+        return few and (self.kind == "names" or self.whole)
 
 
 @dataclass
@@ -119,18 +121,19 @@ class Summary:
 
 @dataclass(frozen=True, eq=False)
 class Scanned:
-    """A source, its summary, and all of its rows where they fit in memory."""
+    """A source, its summary, all of its rows where they fit in memory, and what its files were."""
 
     source: RowSource
     summary: Summary
     held: Block | None = None
+    files: Fingerprint | None = None
 
     def transformed(self, function: Callable[[Matrix], Matrix]) -> Scanned:
         """With ``function`` applied to the X of every block."""
         sample = self.summary.sample
         summary = replace(self.summary, sample=Block(function(sample.X), sample.y))
         held = None if self.held is None else Block(function(self.held.X), self.held.y)
-        return Scanned(self.source.transformed(function), summary, held)
+        return Scanned(self.source.transformed(function), summary, held, self.files)
 
 
 class _Sample:
@@ -170,6 +173,7 @@ def scan(
     observe: Callable[[Matrix], Any] | None = None,
     too_large: Callable[[], Any] | None = None,
     free: Callable[[], int] | None = None,
+    fingerprint: bool = False,
 ) -> Scanned:
     """Read the source once.
 
@@ -185,7 +189,21 @@ def scan(
         Called once it is known that the rows take more than ``hold_bytes``.
     free : callable, optional
         The bytes of memory that can still be taken: rows that are held are copied once more.
+    fingerprint : bool
+        Whether to tell what the files were.
     """
+    if fingerprint:
+        with fingerprinted(source.files) as files:
+            scanned = scan(
+                source,
+                sample_rows=sample_rows,
+                hold_bytes=hold_bytes,
+                seed=seed,
+                observe=observe,
+                too_large=too_large,
+                free=free,
+            )
+            return replace(scanned, files=files())
     targets, sample = TargetSummary(), _Sample(sample_rows, seed)
     n_rows = n_features = n_bytes = 0
     held: list[Block] | None = []

@@ -10,7 +10,6 @@ window then holds rows from all over the file, sorted or not.
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -24,6 +23,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from asset_svm.data.ahead import ahead
+from asset_svm.data.pages import give_back
 from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
@@ -32,6 +32,9 @@ BLOCK_BYTES = 4 << 20
 """What the readers of tables read at a time."""
 SEGMENT_BYTES = 1 << 19
 """What other readers do, and what is taken in a random order: a window has many of them."""
+
+KEPT_PAGES = 2 << 20
+"""Bytes of rows after which the pages of a mapped file are given back: they count as memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,17 +175,6 @@ class RowSource(ABC):
         if count:
             yield from finished(held)
 
-    def fingerprint(self) -> str:
-        """Sizes, beginnings and ends of the files: another string where the rows have changed."""
-        digest = hashlib.sha256()
-        for path in self.files:
-            size = path.stat().st_size
-            with path.open("rb") as file:
-                digest.update(f"{size}\n".encode() + file.read(1 << 16))
-                file.seek(max(size - (1 << 16), 0))
-                digest.update(file.read())
-        return digest.hexdigest()
-
     def read(self) -> Block:
         """All rows at once."""
         return Block.joined(list(self.blocks()))
@@ -258,9 +250,12 @@ class ArrayRows(RowSource):
         self.n_segments = -(-m // self.step)
 
     def _read(self, order: Array | None) -> Iterator[Block]:
-        step = self.step
+        step, passed = self.step, 0
         segments = range(self.n_segments or 0) if order is None else order.tolist()
         for start in (segment * step for segment in segments):
+            if passed > KEPT_PAGES:
+                passed = 0
+                give_back(*self._arrays())
             part = self.X[start : start + step]
             if sp.issparse(part):
                 X: Matrix = part.astype(self.dtype)
@@ -274,7 +269,15 @@ class ArrayRows(RowSource):
             if self.y is not None:
                 y = np.asarray(self.y[start : start + step])
                 check_targets(y, partial(self._target_place, start))
-            yield Block(X, y)
+            block = Block(X, y)
+            passed += block.n_bytes
+            yield block
+        give_back(*self._arrays())
+
+    def _arrays(self) -> list[Any]:
+        """What the rows are made of."""
+        X = self.X
+        return [*((X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)), self.y]
 
     def _target_place(self, start: int, i: int) -> str:
         return f"{self.name}, row {start + i} (counted from 0), target"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,16 +12,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.data import compression
 from asset_svm.data import svmlight_parser as parser
-from asset_svm.data.compression import STANDARD_INPUT, filled, opened, stripped
+from asset_svm.data.ahead import in_order
+from asset_svm.data.compression import STANDARD_INPUT, TOO_LONG, Piece, opened, pieces, stripped
 from asset_svm.data.source import SEGMENT_BYTES, Block, RowSource
 from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
-LONGEST_LINE = 1 << 26
+LARGEST_INDEX = 1 << 27
+"""Where nobody says how many features there are: beyond it a number for every column is a gigabyte."""
 SHOWN = 40
 """Characters of an offending token that a message shows."""
-MOST_THREADS = 4
 
 REASONS = {
     parser.BAD_LABEL: "the label {token} is not a number",
@@ -34,7 +34,8 @@ REASONS = {
     parser.ORDER: "the index of {token} does not follow the one before it; indices must increase "
     "within a row",
     parser.BAD_VALUE: "the value of {token} is not a number",
-    parser.LARGE_INDEX: "the index of {token} is too large",
+    parser.LARGE_INDEX: "the index of {token} is too large: a map of so many columns takes gigabytes; "
+    "if there are so many, say so with n_features= (--n-features)",
 }
 
 
@@ -45,7 +46,7 @@ class SvmlightRows(RowSource):
     ----------
     path : path, or "-" for standard input
     n_features : int, optional
-        A larger index is an error; None: the file tells.
+        A larger index is an error; None: the file tells, up to ``LARGEST_INDEX``.
     zero_based : bool
         Whether indices count from 0 instead of 1.
     dtype : dtype
@@ -61,6 +62,7 @@ class SvmlightRows(RowSource):
     ):
         self.path, self.n_features = path, n_features
         self.base, self.dtype = 0 if zero_based else 1, np.dtype(dtype)
+        self.largest = LARGEST_INDEX if n_features is None else parser.LARGEST_INDEX
         self.rereadable = str(path) != STANDARD_INPUT
         self.files = (Path(path),) if self.rereadable else ()
         self.name = str(path) if self.rereadable else "standard input"
@@ -70,8 +72,9 @@ class SvmlightRows(RowSource):
     def _read(self, order: Array | None) -> Iterator[Block]:
         line: int | None = 1 if order is None else None
         with opened(self.path) as stream:
-            pieces = _pieces(stream, self.name) if order is None else _pieces_at(stream, order)
-            for parsed in _parsed(pieces, self.base, self.dtype):
+            parts = pieces(stream, SEGMENT_BYTES) if order is None else _pieces_at(stream, order)
+            parse = partial(_parse, base=self.base, largest=self.largest, dtype=self.dtype)
+            for parsed in in_order(parts, parse):
                 yield from self._finished(parsed, line)
                 line = None if line is None else line + parsed.lines
 
@@ -117,58 +120,33 @@ def _ended(X: Any) -> tuple[Array, Array]:
     return last, np.arange(X.shape[0])
 
 
-def _pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """The bytes cut at ends of lines."""
-    rest = b""
-    while True:
-        part = filled(stream, SEGMENT_BYTES)
-        if not part:
-            break
-        cut = part.rfind(b"\n")
-        if cut < 0:
-            rest += part
-            if len(rest) > LONGEST_LINE:
-                raise DataError(f"{name} has a line of more than {LONGEST_LINE} bytes.")
-            continue
-        yield rest + part[: cut + 1]
-        rest = part[cut + 1 :]
-    if rest:
-        yield rest
-
-
-def _pieces_at(stream: BinaryIO, order: Array) -> Iterator[bytes]:
+def _pieces_at(stream: BinaryIO, order: Array) -> Iterator[Piece]:
     """The segments of these numbers: segment i has the lines that begin in its SEGMENT_BYTES."""
+    longest = compression.LONGEST_LINE
     for number in order.tolist():
         start, end = number * SEGMENT_BYTES, (number + 1) * SEGMENT_BYTES
         if start:
             stream.seek(start - 1)
-            start += len(stream.readline()) - 1
+            before = stream.readline(longest + 1)
+            if len(before) > longest:
+                yield Piece(before, cut=True)
+            start += len(before) - 1
         else:
             stream.seek(0)
         piece = stream.read(max(end - start, 0))
         if piece and not piece.endswith(b"\n"):
-            piece += stream.readline()
-        yield piece
+            rest = stream.readline(longest + 1)
+            if len(rest) > longest:
+                yield Piece(rest, cut=True)
+            piece += rest
+        yield Piece(piece)
 
 
-def _parsed(pieces: Iterator[bytes], base: int, dtype: np.dtype[Any]) -> Iterator[_Parsed]:
-    """The pieces parsed by a few threads, in their order."""
-    threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
-    waiting: deque[Future[_Parsed]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for piece in pieces:
-                waiting.append(pool.submit(_parse, piece, base, dtype))
-                if len(waiting) > threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
-def _parse(piece: bytes, base: int, dtype: np.dtype[Any]) -> _Parsed:
+def _parse(part: Piece, base: int, largest: int, dtype: np.dtype[Any]) -> _Parsed:
+    piece = part.text
+    if part.cut:
+        nothing = np.empty(0, dtype=np.int32)
+        return _Parsed(sp.csr_matrix((0, 0), dtype=dtype), np.empty(0), nothing, 0, TOO_LONG)
     text = np.frombuffer(piece, dtype=np.uint8)
     most_rows, most_entries = piece.count(b"\n") + 1, piece.count(b":") + 1
     labels, indptr = np.zeros(most_rows), np.empty(most_rows + 1, dtype=np.int32)
@@ -176,7 +154,7 @@ def _parse(piece: bytes, base: int, dtype: np.dtype[Any]) -> _Parsed:
     line_of = np.empty(most_rows, dtype=np.int32)
     hard = np.empty((most_rows + most_entries, 4), dtype=np.int64)
     status, line, start, stop, rows, entries, n_hard = parser.parse(
-        text, base, parser.POWERS, labels, indptr, indices, values, line_of, hard
+        text, base, largest, parser.POWERS, labels, indptr, indices, values, line_of, hard
     )
     # On an error the rows before its line are whole; entries of its own line are dropped.
     entries = int(indptr[rows])

@@ -21,6 +21,7 @@ Array = npt.NDArray[Any]
 
 OK, BAD_LABEL, BAD_INDEX, ZERO_INDEX, ORDER, BAD_VALUE, NO_COLON, LARGE_INDEX = range(8)
 LARGEST_INDEX = 2**31 - 2
+"""That a CSR matrix can have here."""
 EXACT = 2**53
 POWERS = 10.0 ** np.arange(23)
 LABEL = -1
@@ -80,6 +81,7 @@ def _number(text: Array, start: int, stop: int, powers: Array) -> tuple[float, i
 def parse(
     text: Array,
     base: int,
+    largest: int,
     powers: Array,
     labels: Array,
     indptr: Array,
@@ -95,6 +97,8 @@ def parse(
     text : uint8 array
     base : int
         The index of the first feature, 0 or 1.
+    largest : int
+        A larger index is an error.
     powers : array
         10^0, ..., 10^22.
     labels, indptr, indices, values, line_of : arrays, large enough
@@ -158,7 +162,7 @@ def parse(
                     if text[k] < 48 or text[k] > 57:
                         return BAD_INDEX, line, begin, i, rows, entries, n_hard
                     index = index * 10 + (text[k] - 48)
-                    if index > LARGEST_INDEX:
+                    if index > largest:
                         return LARGE_INDEX, line, begin, i, rows, entries, n_hard
                 if index < base:
                     return ZERO_INDEX, line, begin, i, rows, entries, n_hard

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,17 @@ from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
 USUAL_TARGETS = ("target", "label", "y", "class")
+NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+MISSING = frozenset(
+    (
+        "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+        "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
+    )
+)  # fmt: skip
+"""As pyarrow has it for columns of numbers."""
+LONGEST_NAME = 1000
+SHOWN = 40
+"""Characters of a target that a message shows."""
 
 
 def need_pyarrow(what: str) -> None:
@@ -107,9 +119,11 @@ def as_matrix(batch: Any, columns: Columns, dtype: np.dtype[Any], place: Callabl
 
 
 class TextTargets:
-    """Targets that stand as text: numbers if all of the first block's are, else names.
+    """Targets that stand as text: numbers if the first of all is one, else names.
 
-    What the first block has settled holds for all that follow.
+    What the first one has settled holds for all that follow: a column with both is a column of numbers
+    with a slip in it. What pyarrow takes for a missing value in a column of numbers (an empty cell, NA,
+    null, ...) is one here too.
     """
 
     def __init__(self, column: str):
@@ -120,43 +134,73 @@ class TextTargets:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        numbers: Array | None
+        def where(i: int) -> str:
+            return f"{place(i)}, column {self.column!r}"
+
         try:
             trimmed = pc.utf8_trim_whitespace(cells)
-            numbers = pc.cast(trimmed, pa.float64()).to_numpy(zero_copy_only=False)
+            numbers: Array = pc.cast(trimmed, pa.float64()).to_numpy(zero_copy_only=False)
         except pa.ArrowInvalid:
-            numbers = None
+            numbers = np.empty(0)
+        if self.kind != "names" and len(numbers) and np.isfinite(numbers).all():
+            self.kind = "numbers"
+            return numbers
+        return self._looked_at(cells, where)
+
+    def _looked_at(self, cells: Any, where: Callable[[int], str]) -> Array:
+        """The same by every different text: names, or whatever is wrong with them."""
+        texts = names_of(cells, where)
+        distinct, first, codes = np.unique(texts, return_index=True, return_inverse=True)
+        stripped = [text.strip() for text in distinct.tolist()]
+        numeric = np.array([NUMBER.fullmatch(text) is not None for text in stripped])
         if not self.kind:
-            self.kind = "names" if numbers is None else "numbers"
+            self.kind = "numbers" if numeric[codes[0]] else "names"
+        for i, text, number in sorted(zip(first.tolist(), stripped, numeric.tolist(), strict=True)):
+            if text in MISSING:
+                raise DataError(
+                    f"{where(i)}: the target is missing ({text!r}); drop the row, or fill it in."
+                )
+            if number != (self.kind == "numbers"):
+                kind, others = ("a number", "are not") if number else ("no number", "are")
+                raise DataError(
+                    f"{where(i)}: the target {_shown(text)} is {kind}, and those before it {others}; "
+                    "mend it, or name all classes by words."
+                )
+            if "\n" in text or "\r" in text:
+                raise DataError(
+                    f"{where(i)}: the target {_shown(text)} has a line break; is a quote missing?"
+                )
         if self.kind == "names":
-            return names_of(cells, lambda i: f"{place(i)}, column {self.column!r}")
-        if numbers is None:
-            i, text = _first_odd(cells.to_pylist())
-            raise DataError(
-                f"{place(i)}, column {self.column!r}: the target {text!r} is no number, and those "
-                "before it are."
-            )
-        check_targets(numbers, lambda i: f"{place(i)}, column {self.column!r}")
+            return texts
+        numbers = np.array([float(text) for text in stripped])[codes]
+        check_targets(numbers, where)
         return numbers
 
 
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")
+
+
 def names_of(cells: Any, place: Callable[[int], str]) -> Array:
-    """An arrow array of text as numpy's; NUL, which numpy drops at the end of a text, is refused."""
+    """An arrow array of text as numpy's.
+
+    Empty ones are refused, and so is NUL, which numpy drops at the end of a text, and a text so long
+    that numpy's array, as wide as the longest of them, would fill the memory.
+    """
     try:
         names = cells.to_pylist()
     except UnicodeDecodeError:
         raise DataError(f"{place(0)} or below: the target is not UTF-8 text.") from None
     for i, text in enumerate(names):
+        if not text.strip():
+            raise DataError(
+                f"{place(i)}: the target is missing ({text!r}); drop the row, or fill it in."
+            )
+        if len(text) > LONGEST_NAME:
+            raise DataError(
+                f"{place(i)}: the target {_shown(text)} has {len(text)} characters, which no class "
+                "has; name the right column, or close the quotes."
+            )
         if "\0" in text:
             raise DataError(f"{place(i)}: the target {text!r} has a NUL character; remove it.")
     return np.asarray(names, dtype=np.str_)
-
-
-def _first_odd(cells: list[str]) -> tuple[int, str]:
-    """The first cell that is no number."""
-    for i, text in enumerate(cells):
-        try:
-            float(text)
-        except ValueError:
-            return i, text
-    return 0, cells[0]

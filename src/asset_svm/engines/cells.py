@@ -19,8 +19,8 @@ from asset_svm.engines.memory import planned_memory, require_memory
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import BlockFunction, Kernel
-from asset_svm.numerics.definite import is_semidefinite
 from asset_svm.losses import Hinge, Loss
+from asset_svm.numerics.definite import is_semidefinite
 from asset_svm.numerics.rows import transpose_into
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.interior_form import solve_interior
@@ -187,9 +187,7 @@ class CellProblem:
 
         With an intercept they do, but for a kernel that makes no SVM.
         """
-        return self.intercept and (
-            self.kernel.positive_definite or is_semidefinite(K, centred=True)
-        )
+        return self.intercept and (self.kernel.positive_definite or is_semidefinite(K, centred=True))
 
     def is_trivial(self, y: Array) -> Array:
         """Whether a constant stands for each model of a cell, one a row of y: y[:, 0] is it.

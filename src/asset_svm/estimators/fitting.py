@@ -12,6 +12,7 @@ from sklearn import config_context, get_config
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from asset_svm.estimators.kinds import check_kind
 from asset_svm.threads.blas import blas_threads
 
 FLOATS = [np.float64, np.float32]
@@ -60,8 +61,13 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-    """``validate_data`` for rows, with threads that look for NaN and infinity in large arrays."""
+    """``validate_data`` for rows, with threads that look for NaN and infinity in large arrays.
+
+    What numpy would make numbers of in silence is refused (``kinds``).
+    """
     options = dict(accept_sparse="csr", dtype=FLOATS) | options
+    check_kind(X, "X")
+    check_kind(y, "y", numeric=bool(options.get("y_numeric")))
     large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.nbytes >= LARGE
     if not large or get_config()["assume_finite"]:
         return validate_data(estimator, X, y, **options)
@@ -88,6 +94,7 @@ def check_weight(sample_weight: Any, X: Any, *, part: bool = False) -> np.ndarra
 
     All of them may be 0 where the rows are a ``part`` of others: there is nothing new in it.
     """
+    check_kind(sample_weight, "sample_weight")
     none = part and sample_weight is not None and not np.any(np.asarray(sample_weight))
     weight = _check_sample_weight(
         np.ones_like(sample_weight, dtype=np.float64) if none else sample_weight, X, dtype=np.float64

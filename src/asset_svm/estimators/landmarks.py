@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from asset_svm.estimators.kinds import check_kind
 from asset_svm.estimators.parameters import check_choice
 from asset_svm.features.landmarks import SAMPLERS, Landmarks, Sampler
 from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel
@@ -29,6 +30,7 @@ class GivenPoints:
         self, X: Any, kernel: Kernel, count: int, rng: np.random.Generator, weight: Any = None
     ) -> Landmarks:
         """All of them, in the type of X."""
+        check_kind(self.points, "landmarks")
         points = check_array(
             self.points, accept_sparse="csr", dtype=X.dtype, input_name="landmarks", copy=True
         )

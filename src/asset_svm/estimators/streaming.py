@@ -123,7 +123,8 @@ def scan_for(
     """Scan a source for an estimator with these parameters; ``hold`` keeps rows that fit in memory.
 
     They do where they take at most a quarter of ``memory_limit`` (2 GiB without one); ``too_large``
-    is called as soon as they do not.
+    is called as soon as they do not. Where nothing is held, for a run with a checkpoint, what the
+    files were is told.
     """
     return scan(
         source,
@@ -133,4 +134,5 @@ def scan_for(
         seed=int(random_state) if is_integer(random_state) else 0,
         observe=observe,
         too_large=too_large,
+        fingerprint=not hold,
     )

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from asset_svm.estimators.fitting import FLOATS, all_or_nothing, check_weight
+from asset_svm.estimators.fitting import all_or_nothing, check_weight, validate_rows
 from asset_svm.estimators.landmarks import check_landmarks, sampler_of
 from asset_svm.estimators.maps import (
     FOURIER_KINDS,
@@ -54,7 +54,7 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         with all_or_nothing(self):
             self._check_parameters()
-            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+            X = validate_rows(self, X)
             weight = None if sample_weight is None else check_weight(sample_weight, X)
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             self.features_ = self._draw(X, weight, np.random.default_rng(seed))
@@ -73,7 +73,7 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             In the type of X (float32 or float64).
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        X = validate_rows(self, X, reset=False)
         return self.features_(X)
 
     @property

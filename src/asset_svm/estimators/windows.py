@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm import clock
 from asset_svm.data.ahead import ahead
+from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Scanned
 from asset_svm.data.source import Block
 from asset_svm.engines.local import LocalEngine
@@ -91,10 +92,9 @@ class WindowFit:
         self.epochs = STREAM_EPOCHS.over(m, model.max_iter)
         self.total = m * self.epochs
         model.n_features_in_ = summary.n_features
-        settings = self._settings()
         state = None
         if self.resumed is not None:
-            _check_same(self.resumed.settings, settings)
+            self._check_same(self.resumed.settings)
             self.seed = self.resumed.seed
             assert self.checkpoint is not None
             state = self.checkpoint.read_state(self.resumed.phi)
@@ -107,7 +107,7 @@ class WindowFit:
         else:
             phi = model._draw_map(self.engine, self.sample.X, None, self.seed)
             if self.checkpoint is not None:
-                run = SavedRun(settings, summary, phi, self.seed, {})
+                run = SavedRun(self._settings(), summary, phi, self.seed, {}, self._files())
                 self.checkpoint.write_run(run)
         if state is None:
             state = SavedState(self._new_session(phi), 0, 0, [], 0.0)
@@ -122,7 +122,24 @@ class WindowFit:
         }
         del plain["verbose"]
         dtype = str(self.scanned.summary.sample.X.dtype)
-        return {**plain, "data": self.scanned.source.fingerprint(), "dtype": dtype}
+        return {**plain, "dtype": dtype}
+
+    def _files(self) -> Fingerprint:
+        """What the files of the rows were."""
+        return self.scanned.files or Fingerprint.of(self.scanned.source.files)
+
+    def _check_same(self, before: dict[str, Any]) -> None:
+        """Raise unless a resumed run is that of the checkpoint."""
+        now, advice = self._settings(), "resume with the same data and parameters"
+        for name in sorted({*before, *now}):
+            if before.get(name) != now.get(name):
+                raise ValueError(
+                    f"The checkpoint belongs to another run: {name} was {before.get(name)!r} and is "
+                    f"now {now.get(name)!r}; {advice}."
+                )
+        assert self.resumed is not None
+        if not self.resumed.files.fits(self.scanned.source.files):
+            raise ValueError(f"The checkpoint belongs to another run: the data have changed; {advice}.")
 
     def _encode(self, block: Block, *, first: bool = False) -> tuple[Encoded, np.ndarray]:
         """Targets and weights of a block, by what the summary says of all rows."""
@@ -284,16 +301,3 @@ class WindowFit:
         model.history_, model.step_scale_ = self.state.history, session.scale
         model.objective_ = float(certificate.objective.sum())
         model.dual_gap_ = float(certificate.dual_gap.sum())
-
-
-def _check_same(before: dict[str, Any], now: dict[str, Any]) -> None:
-    """Raise unless a resumed run is that of the checkpoint."""
-    for name in sorted({*before, *now}):
-        if before.get(name) != now.get(name):
-            what = "the data have changed" if name == "data" else (
-                f"{name} was {before.get(name)!r} and is now {now.get(name)!r}"
-            )  # fmt: skip
-            raise ValueError(
-                f"The checkpoint belongs to another run: {what}; resume with the same data and "
-                "parameters."
-            )

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
 
-
 SLACK = 1e-12
 """Of a kernel value in float64: functions of the user's own may round more than once."""
 

@@ -98,8 +98,9 @@ class Page:
         try:
             partial.write_text(self.html(), encoding="utf-8")
             partial.replace(path)
-        except OSError:  # a full disk
+        except OSError as error:  # a full disk
             partial.unlink(missing_ok=True)
+            error.filename = str(path)
             raise
         return path
 

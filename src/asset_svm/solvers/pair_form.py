@@ -9,8 +9,8 @@ and, at the optimum, max up <= b <= min down. A step takes i = argmax up, and of
 down_j < up_i the one with the largest gain (up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij) (Fan, Chen and
 Lin 2005), to the maximum along t, the end of the box or the kink at 0. Two rows of K are all that it
 reads: where few rows are support vectors, as with many classes, few steps end it. They are many where
-K is ill-conditioned: see ``interior_form``. Where D is not concave (``numerics.definite``), P = D at any
-of its stationary points, and steps that end say nothing.
+K is ill-conditioned: see ``interior_form``. Where D is not concave (``numerics.definite``), P = D at
+any of its stationary points, and steps that end say nothing.
 """
 
 from __future__ import annotations

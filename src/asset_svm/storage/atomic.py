@@ -1,12 +1,19 @@
-"""Files that are whole or absent, whatever happens while they are written."""
+"""Files that are whole or absent, whatever happens while they are written.
+
+A file is written under a name of its own, ``.NAME.TOKEN.tmp``, and locked until it has its place. One
+that nobody holds a lock of was left by a process that was killed: whoever writes NAME next removes it.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import io
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 
 @contextmanager
@@ -14,29 +21,91 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """A file to write to that takes the place of ``path`` when all is on the disk.
 
     Temporary file in the same folder, fsync, rename, fsync of the folder. Where anything fails, a
-    full disk included, the temporary file is removed and ``path`` stays as it was. A link stays, and
-    what it leads to is replaced. A pipe or a device is no file to be replaced: it is written to.
+    full disk included, the temporary file is removed and ``path`` stays as it was; an error of the
+    system names ``path``. A link stays, and what it leads to is replaced. A pipe or a device is no
+    file to be replaced: it is written to.
     """
     path = Path(path)
-    if path.exists() and not path.is_file():
+    if _is_other(path):
         with path.open("wb") as stream:
             yield stream
         return
     path = path.resolve()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            yield file
+    remove_left_over(path)
+    with _temporary(path) as (file, temporary):
+        yield file
+        with _named(path):
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException as error:
+            temporary.replace(path)
+    _sync_folder(path.parent)
+
+
+def check_writable(path: str | Path) -> None:
+    """Raise the system's error where ``path`` could not be written by ``replacing``."""
+    if not _is_other(Path(path)):
+        path = Path(path).resolve()
+        remove_left_over(path)
+        with _temporary(path) as (_, temporary):
+            temporary.unlink()
+
+
+def remove_left_over(path: Path) -> None:
+    """Remove what a process that was killed while it wrote ``path`` has left."""
+    with suppress(OSError):  # of a folder that cannot be read
+        for name in os.listdir(path.parent):
+            if name.startswith(f".{path.name}.") and name.endswith(".tmp"):
+                with suppress(OSError), path.with_name(name).open("ab") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an error: somebody writes it
+                    path.with_name(name).unlink()
+
+
+def _is_other(path: Path) -> bool:
+    return path.exists() and not path.is_file()
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
+    """A locked file beside ``path``, removed where it has not taken another name."""
+    while True:
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        file: Any = io.BufferedWriter(_Output(temporary, path))
+        with suppress(OSError):  # a disk without locks, where nobody can remove it either
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if temporary.exists():  # and was not removed before it was locked
+            break
+        file.close()
+    try:
+        yield file, temporary
+    finally:
+        with suppress(OSError):  # told already: of bytes that the disk has no room for
+            file.close()
         with suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError) and error.filename == str(temporary):
-            error.filename = str(path)
+
+
+class _Output(io.FileIO):
+    """A file whose errors name what it is to become."""
+
+    def __init__(self, temporary: Path, path: Path):
+        self.path = path
+        with _named(path):
+            super().__init__(temporary, "xb")
+
+    def write(self, content: Any) -> int:
+        """As of any file."""
+        with _named(self.path):
+            return super().write(content)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors of the system inside are about ``path``."""
+    try:
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
         raise
-    _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from asset_svm import clock
+from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Summary
 from asset_svm.engines.online import OnlineSession
+from asset_svm.exceptions import ModelFileError
 from asset_svm.storage import container
+from asset_svm.storage.atomic import check_writable, remove_left_over
 from asset_svm.storage.encoding import Decoder, Encoder
 
 logger = logging.getLogger("asset_svm")
@@ -31,12 +34,14 @@ class SavedRun:
     Parameters
     ----------
     settings : dict
-        Parameters of the estimator and the fingerprint of the file: a resumed run must have the same.
+        Parameters of the estimator: a resumed run must have the same.
     summary : Summary
     phi : FeatureMap
     seed : int
     notes : dict
         Whatever the caller wants to find again.
+    files : Fingerprint
+        What the files of the rows were.
     """
 
     settings: dict[str, Any]
@@ -44,6 +49,7 @@ class SavedRun:
     phi: Any
     seed: int
     notes: dict[str, Any]
+    files: Fingerprint
     name: str = ""
 
 
@@ -86,8 +92,8 @@ class Checkpoint:
             raise ValueError(f"{self.folder} is a file, and a checkpoint is a folder; name another.")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.run_path, self.state_path = self.folder / "run.asset", self.folder / "state.asset"
-        for left_over in self.folder.glob(".*.asset.*.tmp"):  # of a process that was killed
-            left_over.unlink(missing_ok=True)
+        check_writable(self.run_path)
+        remove_left_over(self.state_path)
         if self.run_path.exists() and not resume:
             raise ValueError(
                 f"{self.folder} holds the checkpoint of a run; go on with it (resume=True, --resume), "
@@ -101,7 +107,13 @@ class Checkpoint:
         if not self.run_path.exists():
             return None
         header, tensors = container.read(self.run_path, "run")
-        run = SavedRun(**Decoder(tensors, self.run_path)(header))
+        parts = Decoder(tensors, self.run_path)(header)
+        if "files" not in parts:
+            raise ModelFileError(
+                f"{self.run_path} is of an older asset-svm, which did not keep what the data were; "
+                "remove the folder and begin the run again."
+            )
+        run = SavedRun(**parts)
         self._name, self.notes = run.name, run.notes
         return run
 

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Summary, TargetSummary
 from asset_svm.data.source import Block
 from asset_svm.engines.online import OnlineSession, Recent
@@ -48,10 +49,10 @@ Array = npt.NDArray[Any]
 CLASSES: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
-        Average, Block, CountWindow, EpsilonInsensitive, FinalWindow, FourierFeatures, FractionWindow,
-        HadamardFeatures, Hinge, Kernel, KernelBasis, Metric, Node, NoWindow, NystroemFeatures,
-        OnlineSession, Partition, Progress, Recent, Recipe, Segment, SolverState, Summary,
-        TargetSummary,
+        Average, Block, CountWindow, EpsilonInsensitive, FinalWindow, Fingerprint, FourierFeatures,
+        FractionWindow, HadamardFeatures, Hinge, Kernel, KernelBasis, Metric, Node, NoWindow,
+        NystroemFeatures, OnlineSession, Partition, Progress, Recent, Recipe, Segment, SolverState,
+        Summary, TargetSummary,
     )
 }  # fmt: skip
 
