@@ -617,6 +617,8 @@ def test_huge_columns_give_finite_decisions_or_a_clear_error(approximation, kern
     )
 
 
+@pytest.mark.filterwarnings("ignore:The duality gap")
+@pytest.mark.filterwarnings("ignore:The kernel matrix of the landmarks has negative")
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

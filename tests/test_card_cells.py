@@ -180,6 +180,7 @@ def test_models_of_cells_are_stored_and_go_on_learning_as_those_of_the_host(on_c
     assert model.score(X, y) > 0.7
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 @BOTH
 def test_rows_that_are_all_alike_stay_in_one_cell(on_card):
     X, y = np.ones((600, 3)), np.arange(600) % 2

@@ -546,6 +546,7 @@ def test_a_kernel_that_is_not_definite_ends_in_a_finite_model_and_a_warning(
         assert np.isfinite(model.predict(X)).all() and np.isfinite(model.objective_)
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("kernel", ["sigmoid", sigmoid])
 def test_no_gap_is_claimed_where_no_svm_is_solved(kernel, fit_intercept):
@@ -594,6 +595,7 @@ def test_cells_that_are_approximated_are_told_of_once(monkeypatch):
     assert [warning.filename for warning in told] == [__file__]
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
 def test_definite_kernels_are_not_taken_for_others(kernel, C):

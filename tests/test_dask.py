@@ -212,6 +212,7 @@ def test_partitions_of_one_class_and_of_very_different_size(client, blobs):
     assert model.objective_ < 1.02 * plain.objective_
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 def test_models_of_shards_that_differ_are_averaged_more_often(client, slow_problem, caplog):
     """Partitions of sorted rows need it; for shuffled ones a round an epoch, ten in all, will do."""
     X, y = (part[:12_000] for part in slow_problem)

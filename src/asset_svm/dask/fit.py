@@ -61,6 +61,7 @@ class ClusterFit:
     recipe: Recipe
     monitor: Monitor
     sizes: list[int]
+    lead: bool
 
     def __init__(self, estimator: Any, watch: Watch, data: Loaded, X: Any, y: Any, look: Any = None):
         self.estimator, self.watch, self.data = estimator, watch, data
@@ -91,9 +92,9 @@ class ClusterFit:
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         largest = max(self.sizes)
         order = ShuffledOrder(largest, 0) if sampling == "shuffle" else GivenOrder(largest)
-        lead = recipe.leads(order, epochs, self.metric)
+        self.lead = recipe.leads(order, epochs, self.metric)
         slopes = None if mean_weight is None or sampling == "uniform" else rows.weight / mean_weight
-        sample = self._sample(engine, phi, slopes, lead=lead)
+        sample = self._sample(engine, phi, slopes)
         steps = total * epochs // len(groups)
         found = find_step_sizes(engine, recipe, sample, encoded.y_max, steps)
         self.monitor = Monitor(
@@ -128,13 +129,11 @@ class ClusterFit:
         data.loaded.clear()  # the shards have them
         return self._solve(cluster, shares, engine)
 
-    def _sample(
-        self, engine: LocalEngine, phi: Evaluable, slopes: np.ndarray | None, *, lead: bool
-    ) -> TrainingRows:
+    def _sample(self, engine: LocalEngine, phi: Evaluable, slopes: np.ndarray | None) -> TrainingRows:
         """The rows that the client has, mapped."""
         rows, encoded = self.data.rows, self.data.encoded
         return TrainingRows(
-            engine.rows(phi, rows.X, lead=lead),
+            engine.rows(phi, rows.X, lead=self.lead),
             encoded.targets,
             GivenOrder(len(rows.y)),
             rows.weight,
@@ -152,7 +151,7 @@ class ClusterFit:
             return ended and self.monitor(epochs, model, record)
 
         model, history = run_rounds(plan, shares, cluster.round, after_round)
-        sample = self._sample(engine, plan.phi, None, lead=True)
+        sample = self._sample(engine, plan.phi, None)
         model = settle_intercept(sample, self.recipe, model)
         if len(self.data.rows.y) == self.data.n_rows:  # the client has them all
             model, _ = finish(sample, self.recipe, model)
