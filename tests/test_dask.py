@@ -289,6 +289,7 @@ def test_rows_of_weight_zero_are_as_good_as_absent(client, two_shards, blobs):
     np.testing.assert_array_equal(two_shards.components_, blobs[0][two_shards.component_indices_])
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 def test_regression_on_dataframes(client, waves):
     X, y = waves
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y + 5.0})

@@ -93,7 +93,7 @@ class Kernel:
 
     def definite_on(self, X: Matrix, *, centred: bool) -> bool:
         """Whether the (centred) kernel matrix of these rows is positive semi-definite, to rounding."""
-        return is_semidefinite(self(X, X), centred=centred)
+        return is_semidefinite(self(X, X).astype(X.dtype), centred=centred)
 
     def against(self, Z: Matrix, dtype: npt.DTypeLike) -> BlockFunction:
         """Prepare the landmarks ``Z``; the result maps a block X to k(X, Z) in ``dtype``."""
