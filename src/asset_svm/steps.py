@@ -183,12 +183,17 @@ def estimate_gradient_bound(
     weight : array of shape (M,), optional
         Multipliers of the slopes, where rows are weighted by their slope.
     """
+    V = V.astype(np.float64, copy=False)
+    norms = np.einsum("ij,ij->i", V, V) + (1.0 if intercept else 0.0)
+    return gradient_bound(loss, norms, y, weight)
+
+
+def gradient_bound(loss: Loss, norms: Array, y: Array, weight: Array | None) -> float:
+    """The same from |v_l|^2 (+ 1) of the sampled rows, which models have in common."""
     slope = loss.slope(y, np.zeros(len(y)))
     if weight is not None:
         slope = slope * weight
     if not slope.any():
         slope = np.ones(len(y)) if weight is None else weight
-    V = V.astype(np.float64, copy=False)
-    norms = np.einsum("ij,ij->i", V, V) + (1.0 if intercept else 0.0)
     bound = float(np.sqrt(np.mean(slope**2 * norms)))
     return bound if bound > 0.0 else 1.0

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from asset_svm.engines.task import BLOCK, Recipe
 from asset_svm.features import Metric
 from asset_svm.solvers import BlockRows
-from asset_svm.steps import estimate_gradient_bound
+from asset_svm.steps import gradient_bound
 
 Array = npt.NDArray[Any]
 
@@ -57,11 +57,10 @@ class GradientSample:
         seen = np.ones(len(self.V), dtype=bool) if weight is None else weight >= 0.0
         if not seen.any():
             seen, weight = ~seen, None
-        V, y, free = self.V[seen], y[:, seen], recipe.free_intercept
+        V, y = self.V[seen], y[:, seen]
         weight = None if weight is None else weight[seen]
-        return np.array(
-            [estimate_gradient_bound(recipe.loss, V, own, intercept=free, weight=weight) for own in y]
-        )
+        norms = np.einsum("ij,ij->i", V, V) + (1.0 if recipe.free_intercept else 0.0)
+        return np.array([gradient_bound(recipe.loss, norms, own, weight) for own in y])
 
 
 BULK = 0.75

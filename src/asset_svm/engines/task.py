@@ -268,7 +268,7 @@ class Solution:
     intercept: Array
     certificate: Certificate
     epochs: int
-    step_scale: float
+    step_scale: float | None
     state: SolverState
     gradient_bounds: Array
     kappa: float

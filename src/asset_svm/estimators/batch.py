@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm.engines.certification import tight_work
+from asset_svm.engines.pairs import suits_pairs, train_by_pairs
 from asset_svm.engines.task import Stopping, TrainingRows
 from asset_svm.engines.training import train
 from asset_svm.estimators.base import Encoded
@@ -84,7 +85,15 @@ def fit_batch(
         early=learner.early_stopping,
         watched=monitor.watched,
     )
-    solution = train(engine, recipe, training, stopping, start=start)
+    solution = None
+    if (
+        start is None
+        and _leaves_steps_open(learner, stopping)
+        and suits_pairs(engine, recipe, training)
+    ):
+        solution = train_by_pairs(engine, recipe, training)
+    if solution is None:
+        solution = train(engine, recipe, training, stopping, start=start)
     steps = solution.steps + (learner.t_ if start is not None else 0)
     forget(learner, keep=FROM_VALIDATION)
     learner._store(solution.coef, solution.intercept, phi, encoded)
@@ -98,6 +107,14 @@ def fit_batch(
     learner.dual_gap_ = float(solution.certificate.dual_gap.sum())
     monitor.finish(solution.coef, solution.intercept)
     return rows, encoded
+
+
+def _leaves_steps_open(learner: Any, stopping: Stopping) -> bool:
+    """Whether nobody asks for stochastic steps, or looks at them."""
+    asked = (learner.max_iter, learner.step_scale, learner.average, learner.sampling)
+    if asked != (None, "auto", "auto", "auto"):
+        return False
+    return stopping.tol is None and stopping.end_is_known and not stopping.watched
 
 
 def objective_at_zero(rows: Rows, encoded: Encoded) -> float:

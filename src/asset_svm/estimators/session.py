@@ -35,6 +35,8 @@ def keep_session(
     session.scale_size = np.inf if recipe.step_scale is not None else session.size
     if solution.epochs == 0:  # nothing was learnt, and nothing is known of the steps
         session.scale = session.gradient_bounds = None
+    if session.scale is None:
+        session.scale_size = 0.0
     keep(learner, session, encoded)
 
 
