@@ -473,6 +473,7 @@ def test_columns_of_1e30_are_learnt_from():
         assert model.score(huge(dtype, 1e30, ...), LABELS) >= 0.9
 
 
+@pytest.mark.filterwarnings("ignore:The kernel matrix of the landmarks")
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("size", [1e30, 1e200, 1e307])
@@ -493,6 +494,7 @@ def test_huge_columns_give_finite_decisions_or_a_clear_error(approximation, kern
     )
 
 
+@pytest.mark.filterwarnings("ignore:The kernel matrix of the landmarks")
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -476,6 +476,7 @@ def test_cells_that_are_approximated_are_told_of_once(monkeypatch):
     assert [warning.filename for warning in told] == [__file__]
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
 def test_definite_kernels_are_not_taken_for_others(kernel, C):

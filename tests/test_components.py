@@ -44,6 +44,7 @@ def test_a_straight_boundary_needs_no_more_than_the_first(blobs, monkeypatch):
     assert counts(model) == [16, 32, 64]  # one failure is forgiven
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 def test_the_search_is_deterministic(rings, monkeypatch):
     monkeypatch.setattr(components, "FIRST", 16)
     X, y = rings
@@ -71,6 +72,7 @@ def test_the_memory_limit_bounds_the_components(rings, monkeypatch):
     assert counts(AssetClassifier(**SHORT, memory_limit=0).fit(X, y)) == []
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 def test_the_time_limit_bounds_the_components(rings, monkeypatch):
     """A thousandth of a second is over after the first trial."""
     monkeypatch.setattr(components, "FIRST", 16)
