@@ -225,6 +225,7 @@ def test_partitions_of_one_class_and_of_very_different_size(client, blobs):
     assert model.objective_ < 1.02 * plain.objective_
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 def test_models_of_shards_that_differ_are_averaged_more_often(client, slow_problem, caplog):
     """Partitions of sorted rows need it; for shuffled ones a round an epoch, ten in all, will do."""
     X, y = (part[:12_000] for part in slow_problem)
@@ -301,6 +302,7 @@ def test_rows_of_weight_zero_are_as_good_as_absent(client, two_shards, blobs):
     np.testing.assert_array_equal(two_shards.components_, blobs[0][two_shards.component_indices_])
 
 
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 def test_regression_on_dataframes(client, waves):
     X, y = waves
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y + 5.0})
