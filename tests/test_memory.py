@@ -45,6 +45,7 @@ def peak(path):
     return int(done.stdout.split("peak ")[1])
 
 
+@pytest.mark.slow
 def test_ten_times_the_rows_take_no_more_memory(tmp_path):
     large_file = write(tmp_path / "large.svm", 200_000)
     peak(large_file)  # what is compiled on the way takes memory too, once
