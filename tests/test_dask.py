@@ -215,7 +215,7 @@ def test_partitions_of_one_class_and_of_very_different_size(client, blobs):
 @pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 def test_models_of_shards_that_differ_are_averaged_more_often(client, slow_problem, caplog):
     """Partitions of sorted rows need it; for shuffled ones a round an epoch, ten in all, will do."""
-    X, y = (part[:12_000] for part in slow_problem)
+    X, y = slow_problem
     settings = SETTINGS | dict(max_iter=12)
     plain = AssetClassifier(**settings).fit(X, y)
     shuffled = DaskAssetClassifier(**settings).fit(*chunked(X, y, 6000))
@@ -512,20 +512,20 @@ def test_without_a_client_it_says_how_to_get_one(monkeypatch):
 
 @pytest.fixture(scope="module")
 def slow_problem():
-    """Rounds of some tenths of a second."""
-    X, y = make_classification(30_000, 20, n_informative=10, random_state=0)
+    """Of which a round, or a cell, is not over at once."""
+    X, y = make_classification(12_000, 20, n_informative=10, random_state=0)
     return X.astype(np.float32), y
 
 
-SLOW = dict(n_components=300, max_iter=4, random_state=0, rounds_per_epoch=5)
+SLOW = dict(n_components=100, max_iter=4, random_state=0, rounds_per_epoch=5)
 
 
 def test_a_worker_killed_in_a_round_changes_nothing(client, slow_problem):
-    expected = DaskAssetClassifier(**SLOW).fit(*chunked(*slow_problem, 15_000))
+    expected = DaskAssetClassifier(**SLOW).fit(*chunked(*slow_problem, 6000))
     pids = client.run(os.getpid)
     victim = pids[sorted(pids)[0]]
     with when_round(7, lambda: os.kill(victim, signal.SIGKILL)):
-        model = DaskAssetClassifier(**SLOW).fit(*chunked(*slow_problem, 15_000))
+        model = DaskAssetClassifier(**SLOW).fit(*chunked(*slow_problem, 6000))
     assert victim not in client.run(os.getpid).values()
     assert same_model(model, expected)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
@@ -535,12 +535,12 @@ def test_a_worker_killed_in_a_round_changes_nothing(client, slow_problem):
 def test_a_worker_killed_while_it_solves_cells_changes_nothing(client, slow_problem):
     settings = dict(n_cells=16, C=10.0, random_state=0)
     X, y = slow_problem
-    expected = DaskAssetClassifier(**settings).fit(*chunked(X, y, 6000))
+    expected = DaskAssetClassifier(**settings).fit(*chunked(X, y, 3000))
     pids = client.run(os.getpid)
     victim = pids[sorted(pids)[0]]
     kill = lambda: os.kill(victim, signal.SIGKILL)  # noqa: E731
     with when_waiting(lambda key: key.startswith("solve_cells"), kill):
-        model = DaskAssetClassifier(**settings).fit(*chunked(X, y, 6000))
+        model = DaskAssetClassifier(**settings).fit(*chunked(X, y, 3000))
     assert victim not in client.run(os.getpid).values()
     np.testing.assert_array_equal(
         model.decision_function(X[:1000]), expected.decision_function(X[:1000])
@@ -561,7 +561,7 @@ def test_a_restart_of_the_cluster_is_told(slow_problem, when):
         told = pytest.raises(ClusterError, match=r"was restarted \(client.restart\)")
         restart = partial(connected.restart, wait_for_workers=False)
         with told, when_waiting(lambda key: key.startswith(when), restart):
-            model.fit(*chunked(*slow_problem, 15_000))
+            model.fit(*chunked(*slow_problem, 6000))
         assert not hasattr(model, "coef_")
 
 
@@ -569,13 +569,13 @@ def test_scattered_rows_cannot_be_computed_again_and_it_says_so(client, slow_pro
     X, y = slow_problem
     pids = client.run(os.getpid)
     worker = sorted(pids)[0]
-    lost = client.scatter(X[:15_000], workers=[worker], hash=False)
+    lost = client.scatter(X[:6000], workers=[worker], hash=False)
     rows = da.concatenate(
-        [da.from_delayed(lost, (15_000, 20), X.dtype), da.from_array(X[15_000:], chunks=(15_000, -1))]
+        [da.from_delayed(lost, (6000, 20), X.dtype), da.from_array(X[6000:], chunks=(6000, -1))]
     )
     told = pytest.raises(ClusterError, match=r"not by client.scatter|Rows that were scattered")
     with told, when_round(2, lambda: os.kill(pids[worker], signal.SIGKILL)):
-        DaskAssetClassifier(**SLOW).fit(rows, da.from_array(y, chunks=15_000))
+        DaskAssetClassifier(**SLOW).fit(rows, da.from_array(y, chunks=6000))
     refill(client)
 
 
@@ -588,11 +588,13 @@ def test_a_cluster_without_workers_is_told(blobs, monkeypatch):
             model.fit(*chunked(*blobs, 2000))
 
 
-def test_rows_that_no_worker_can_hold_are_told_before_it_is_stopped(client):
-    wide = da.zeros((300_000, 700), chunks=(15_000, -1), dtype=np.float32)
-    y = da.arange(300_000, chunks=15_000) % 2
+def test_rows_that_no_worker_can_hold_are_told_before_it_is_stopped(client, monkeypatch):
+    assert cluster.PAUSE == 0.8, "where Dask stops a worker of its own accord"
+    monkeypatch.setattr(cluster, "PAUSE", 0.4)
+    wide = da.zeros((110_000, 700), chunks=(10_000, -1), dtype=np.float32)
+    y = da.arange(110_000, chunks=10_000) % 2
     with pytest.raises(
-        ClusterError, match=r"have to hold 8\d\d MB of rows, and Dask stops it at 859 MB"
+        ClusterError, match=r"have to hold 3\d\d MB of rows, and Dask stops it at 429 MB"
     ):
         DaskAssetClassifier(**SETTINGS, n_shards=1).fit(wide, y)
 

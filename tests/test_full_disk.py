@@ -12,7 +12,7 @@ pytest.importorskip("safetensors")
 import full_disk
 
 
-@pytest.mark.parametrize("kind", ["tmpfs", "quota"])
+@pytest.mark.parametrize("kind", [pytest.param("tmpfs", marks=pytest.mark.slow), "quota"])
 def test_a_full_disk_loses_nothing_that_was_saved(tmp_path, kind):
     command = [sys.executable, full_disk.__file__, kind, str(tmp_path)]
     if kind == "tmpfs":

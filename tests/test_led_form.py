@@ -231,7 +231,7 @@ def blobs(rng, m=6000):
     return X, np.sin(2 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=m), 0.125
 
 
-@pytest.mark.parametrize("max_iter", [3, 6])
+@pytest.mark.parametrize("max_iter", [3, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("C", [10.0, 1000.0, 1e5])
 @pytest.mark.parametrize("problem", [waves, clusters, blobs])
 @pytest.mark.parametrize("kind", [AssetClassifier, AssetRegressor])

@@ -59,13 +59,14 @@ def peak(path):
     return int(done.stdout.split("peak ")[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "count", "more"),
     [
         ("svm", 200_000, 20),
         ("npy", 200_000, 20),
         # Threads and pyarrow keep memory of their own, up to some 40 MB, by chance.
-        pytest.param("csv", 1_000_000, 60, marks=pytest.mark.slow),
+        ("csv", 1_000_000, 60),
     ],
 )
 def test_ten_times_the_rows_take_no_more_memory(tmp_path, kind, count, more):

@@ -1,5 +1,7 @@
 """Steps in the metric of the data: the metric itself, the loops in it, what it is for."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.linalg as la
@@ -70,14 +72,21 @@ def test_columns_without_mass_do_no_harm():
     assert np.isfinite(Metric.of_columns(V).scale).all()
 
 
+CHOICES = [
+    ("classification", "regression"),  # task
+    (None, 0.05, 3.0),  # bound
+    (None, 0.3),  # radius
+    (None, 200),  # horizon
+    ("diagonal", "low rank"),  # kind
+    (np.inf, 1.5),  # reach
+]
+# Half of all cases hold every combination of five of the six; the other half is slow.
 CASES = [
-    (task, bound, radius, horizon, kind, reach)
-    for task in ("classification", "regression")
-    for bound in (None, 0.05, 3.0)
-    for radius in (None, 0.3)
-    for horizon in (None, 200)
-    for kind in ("diagonal", "low rank")
-    for reach in (np.inf, 1.5)
+    pytest.param(
+        *(values[i] for values, i in zip(CHOICES, chosen, strict=True)),
+        marks=[pytest.mark.slow] if sum(chosen) % 2 else [],
+    )
+    for chosen in product(*(range(len(values)) for values in CHOICES))
 ]
 
 
