@@ -20,7 +20,6 @@ from asset_svm.storage import atomic, container
 from killed_runs import assert_same_model, begin, command, kill, small_windows, write_rows
 
 
-
 @pytest.fixture(scope="module", autouse=True)
 def seconds(tmp_path_factory):
     """A file of nine windows, and the model of a run that nobody killed."""

@@ -9,6 +9,8 @@ for every few seconds of cases, with the source they ran against: an attack goes
 of this source and seed, and a changed source begins anew. Ends with 0 if nothing was found.
 """
 
+# ruff: noqa: E402
+
 from __future__ import annotations
 
 import os
@@ -21,7 +23,6 @@ import argparse
 import hashlib
 import json
 import sys
-import time
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
@@ -66,7 +67,7 @@ def soak(attack: Attack, count: int, seed: int, seconds: float, path: Path) -> l
     """Go on to this count, or until the time is over; returns all lines of the tally."""
     asked = {"attack": attack.name, "seed": seed, "source": source_digest()}
     begin = max((line["end"] for line in read_tally(path, **asked)), default=0)
-    for tally in run_cases(attack, seed, begin, count, time.monotonic() + seconds):
+    for tally in run_cases(attack, seed, begin, count, seconds):
         if tally.end > tally.begin:
             with path.open("a") as file:
                 file.write(json.dumps({**asked, **vars(tally)}) + "\n")
@@ -74,7 +75,7 @@ def soak(attack: Attack, count: int, seed: int, seconds: float, path: Path) -> l
 
 
 def print_tally(name: str, lines: list[dict[str, Any]]) -> bool:
-    """How the cases of an attack ended; True if nothing was found."""
+    """How the cases of an attack ended; True if there were some, and nothing was found."""
     outcomes: Counter[str] = Counter()
     for line in lines:
         outcomes.update(line["outcomes"])
@@ -84,7 +85,7 @@ def print_tally(name: str, lines: list[dict[str, Any]]) -> bool:
     for finding in findings[:10]:
         last = finding["detail"].strip().splitlines()[-1:] or [""]
         print(f"  case {finding['case']}, {finding['outcome']}: {last[0][:200]}")
-    return not findings
+    return not findings and outcomes.total() > 0
 
 
 def run_again(attack: Attack, seed: int, number: int) -> int:

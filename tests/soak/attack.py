@@ -87,7 +87,7 @@ class Tally:
             self.findings.append({"case": number, "outcome": outcome, "detail": detail})
 
 
-def run_cases(attack: Attack, seed: int, begin: int, end: int, until: float) -> Iterator[Tally]:
+def run_cases(attack: Attack, seed: int, begin: int, end: int, seconds: float) -> Iterator[Tally]:
     """Run these cases, or as many as there is time for; a tally every few seconds."""
     with tempfile.TemporaryDirectory(prefix=f"soak-{attack.name}-") as folder:
         home = os.getcwd()
@@ -95,6 +95,7 @@ def run_cases(attack: Attack, seed: int, begin: int, end: int, until: float) -> 
         try:
             with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
                 attack.prepare()
+            until = time.monotonic() + seconds
             while begin < end and time.monotonic() < until:
                 for tally in _watch(attack, seed, begin, end, until, Path(folder) / "stderr"):
                     begin = tally.end
@@ -103,9 +104,7 @@ def run_cases(attack: Attack, seed: int, begin: int, end: int, until: float) -> 
             os.chdir(home)
 
 
-def _watch(
-    attack: Attack, seed: int, begin: int, end: int, until: float, log: Path
-) -> Iterator[Tally]:
+def _watch(attack: Attack, seed: int, begin: int, end: int, until: float, log: Path) -> Iterator[Tally]:
     """The tallies of one child, until it has run all cases or died."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -140,7 +139,8 @@ def _watch(
         if known is not None:
             end_of_child = end_of_child.replace("finding", f"known {known}")
         ended = f"signal {status & 127}, exit {status >> 8}"
-        tally.add(tally.end, end_of_child, f"{ended}\n{log.read_text(errors='replace')[-3000:]}")
+        said = log.read_text(errors="replace").partition("Extension modules")[0]
+        tally.add(tally.end, end_of_child, f"{_shortened(said)}\n{ended}")
     yield tally
 
 
@@ -167,6 +167,7 @@ def _run_child(
         target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(target, 1)
         os.dup2(target, 2)
+        sys.stdout = sys.stderr = os.fdopen(2, "w")
         faulthandler.enable()
 
         def tell(message: Any) -> None:
@@ -178,7 +179,7 @@ def _run_child(
                 limit = pages * resource.getpagesize() + attack.memory
                 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
             for number in numbers:
-                if time.monotonic() > until:
+                if time.monotonic() > until and number > numbers.start:
                     break
                 os.truncate(log, 0)
                 case = Case(attack.name, seed, number, tell)
@@ -192,9 +193,13 @@ def _run_child(
         os._exit(0)
 
 
+def _shortened(said: str) -> str:
+    return said if len(said) <= 3000 else f"{said[:1500]}\n...\n{said[-1500:]}"
+
+
 def _ended(attack: Attack, case: Case) -> tuple[str, str]:
     try:
         return attack.run(case), ""
     except Exception as error:
         begun = FINDING if case.known is None else f"known {case.known}"
-        return f"{begun}: {type(error).__name__}", traceback.format_exc()[-3000:]
+        return f"{begun}: {type(error).__name__}", _shortened(traceback.format_exc())

@@ -1,4 +1,4 @@
-"""Fits on a Dask cluster of two workers, one of which is killed or frozen on the way: the same model."""
+"""Fits on a Dask cluster one of whose two workers is killed or frozen on the way: the same model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kills: ``asset train --checkpoint`` is killed at a random moment and resumed; one model comes of it."""
+"""``asset train --checkpoint``, killed at random moments and resumed: the model is always the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from soak.attack import Attack, Case
 
 
 class Kills(Attack):
-    """A case is one kill; a run that comes to its end in spite of them is compared, and another begun."""
+    """A case is one kill; what comes to its end in spite of them is compared, and run again."""
 
     name, count = "kills", 1000
 

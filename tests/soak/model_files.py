@@ -1,7 +1,7 @@
 """Model files: damaged ones, and edited ones whose digest was made anew.
 
-A damaged file is refused with a ``ModelFileError``, or is the same model to the last bit. A resealed one
-is refused, or is some model, which predicts.
+A damaged file is refused with a ``ModelFileError``, or is the same model to the last bit. A resealed
+one is refused, or is some model, which predicts. Refusals are of one line, whatever the file holds.
 """
 
 from __future__ import annotations
@@ -63,8 +63,7 @@ class Damaged(ModelFiles):
         try:
             model = asset_svm.load(path)
         except ModelFileError as error:
-            assert "\n" not in str(error), error
-            return "refused"
+            return refusal(error)
         except (AttributeError, TypeError, ValueError):
             # Types that numpy has not, in a header that is damaged just so.
             case.expect_failure(RAW)
@@ -92,11 +91,17 @@ class Resealed(ModelFiles):
         try:
             model = asset_svm.load(path)
         except ModelFileError as error:
-            assert len(str(error)) < 5000, str(error)[:700]
-            return "refused"
+            return refusal(error)
         case.expect_failure(UNCHECKED)
         assert len(model.predict(self.X)) == len(self.X)
         return "a model"
+
+
+def refusal(error: ModelFileError) -> str:
+    """That it is a sentence that one can read."""
+    said = str(error)
+    assert "\n" not in said and len(said) < 1000, said[:500]
+    return "refused"
 
 
 def edit_tensor(tensors: dict[str, Any], rng: np.random.Generator) -> None:
