@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo setup test test-slow test-versions tally bench bench-gpu paper check format clean
+.PHONY: demo setup test test-slow test-versions tally soak soak-minute bench bench-gpu paper check format clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +36,12 @@ test-versions:  ## a part of the suite with the oldest supported versions, and w
 
 tally: $(VENV)/.dev  ## how often `make test` passes: ARGS="--fresh 3 --here 17 --busy 2"
 	$(BIN)/python tests/tally.py $(ARGS)
+
+soak: $(VENV)/.dev  ## attacks by the thousand, going on where it stopped: ARGS="mutants=100000 kills --minutes 10"
+	PYTHONPATH=tests $(BIN)/python -m soak $(ARGS)
+
+soak-minute: $(VENV)/.dev  ## a minute of each attack, with nothing kept
+	PYTHONPATH=tests $(BIN)/python -m soak --minutes 1 --tally $$(mktemp -d)/soak.jsonl
 
 bench: $(VENV)/.dev  ## times beside scikit-learn's pipelines and the machine; needs ASSET_DATA
 	$(BIN)/python benchmarks/speed.py $(ARGS)

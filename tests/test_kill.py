@@ -5,90 +5,32 @@ The run is a child process, forked so that it need not import and compile again,
 
 import os
 import signal
-import sys
 import time
-import traceback
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification
 
 pytest.importorskip("typer")
 pytest.importorskip("safetensors")
 
 import asset_svm
 from asset_svm.cli.main import main
-from asset_svm.estimators import streaming, windows
 from asset_svm.storage import atomic, container
-
-X, Y = make_classification(2500, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
-OPTIONS = ["--n-components", "60", "--max-iter", "4", "--scale", "standard", "--every", "0.001s"]
+from killed_runs import assert_same_model, begin, command, kill, small_windows, write_rows
 
 
 @pytest.fixture(scope="module", autouse=True)
 def seconds(tmp_path_factory):
     """A file of nine windows, and the model of a run that nobody killed."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, small_windows():
         patch.chdir(tmp_path_factory.mktemp("kill"))
-        patch.setattr(windows, "WINDOW_ROWS", 300)
-        patch.setattr(streaming, "SAMPLE_ROWS", 500)
         write_rows()
         assert main(command("whole")) == 0  # here: children find everything compiled
         begun = time.perf_counter()
         assert os.waitpid(begin("second"), 0)[1] == 0
         assert_same_model("second.asset", "whole.asset")
         yield time.perf_counter() - begun
-
-
-def write_rows():
-    with open("rows.svm", "w") as file:
-        for row, label in zip(X.tolist(), Y.tolist(), strict=True):
-            cells = " ".join(f"{j + 1}:{value:.6g}" for j, value in enumerate(row))
-            file.write(f"{label} {cells}\n")
-
-
-def command(name):
-    return ["train", "rows.svm", "-o", f"{name}.asset", "--checkpoint", name, "--resume", *OPTIONS]
-
-
-def begin(name, prepare=lambda: None):
-    """A child that runs the command."""
-    child = os.fork()
-    if child == 0:
-        code = 99
-        try:
-            with open(os.devnull, "w") as nowhere:
-                os.dup2(nowhere.fileno(), 1)
-                prepare()
-                code = main(command(name))
-        except BaseException:
-            traceback.print_exc(file=sys.stderr)
-        finally:
-            os._exit(code)
-    return child
-
-
-def kill(child):
-    """End it; True if it was still running."""
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    if os.WIFEXITED(status):
-        assert os.WEXITSTATUS(status) == 0
-        return False
-    return True
-
-
-def numbers(path):
-    """Every tensor of a model file."""
-    return container.read(path, "model")[1]
-
-
-def assert_same_model(first, second):
-    a, b = numbers(first), numbers(second)
-    assert a.keys() == b.keys()
-    for name in a:
-        assert np.array_equal(a[name], b[name], equal_nan=True), name
 
 
 @pytest.mark.parametrize("kills_asked", [5, pytest.param(50, marks=pytest.mark.slow)])

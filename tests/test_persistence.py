@@ -318,6 +318,23 @@ def test_a_file_without_provenance_is_refused(tmp_path, sparse_parts):
         asset_svm.persistence.read_provenance(tmp_path / "m.asset")
 
 
+def test_numbers_beyond_every_type_are_refused(tmp_path, sparse_parts):
+    header, tensors = json.loads(json.dumps(sparse_parts[0])), sparse_parts[1]
+    header["fitted"]["feature_map_"]["fields"]["components"]["$csr"][2] = [0, 10**30]
+    container.write(tmp_path / "m.asset", "model", header, tensors)
+    with pytest.raises(ModelFileError, match="not a model that can be read"):
+        asset_svm.load(tmp_path / "m.asset")
+
+
+def test_what_a_file_has_in_place_of_a_name_is_not_told_in_full(tmp_path, sparse_parts):
+    header, tensors = json.loads(json.dumps(sparse_parts[0])), sparse_parts[1]
+    header["fitted"]["feature_map_"]["fields"]["kernel"]["fields"]["name"] = "x" * 10_000
+    container.write(tmp_path / "m.asset", "model", header, tensors)
+    with pytest.raises(ModelFileError, match="kernel=") as caught:
+        asset_svm.load(tmp_path / "m.asset")
+    assert len(str(caught.value)) < 1000
+
+
 def test_a_file_cannot_name_a_class_of_its_choice(tmp_path):
     fitted = {"coef_": {"$class": "Popen", "fields": {"args": "true"}, "id": 0}}
     header = {

@@ -119,8 +119,19 @@ def load(path: str | Path) -> Any:
         scaler = scaler_of(decode(header["scaling"]))
     except ModelFileError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ModelFileError(f"{path} is not a model that can be read ({error!r}).") from None
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
+        why = " ".join(
+            repr(error).split()
+        )  # an error of a parameter shows its value, which may be anything
+        why = why if len(why) <= 300 else f"{why[:300]}..."
+        raise ModelFileError(f"{path} is not a model that can be read ({why}).") from None
     return Pipeline([("scale", scaler), ("svm", estimator)])
 
 

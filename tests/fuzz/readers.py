@@ -1,12 +1,15 @@
-"""Coverage-guided fuzzing of every reader, with atheris: ``pip install atheris``, then
+"""What every reader makes of any bytes; and coverage-guided fuzzing of it, with atheris:
 
-    python tests/fuzz/readers.py svmlight -max_total_time=300
+    pip install atheris; python tests/fuzz/readers.py svmlight -max_total_time=300
 
-for svmlight, csv, packed, parquet, npy, npz or model; options are libFuzzer's. Any bytes are rows or a
-``DataError`` (a model, or a ``ModelFileError``), never another exception, and where there is a slow
-parser (``reference.text_rows``) the rows are its rows. The first byte of an input settles how the file
-is cut into blocks, and the reference is instrumented too: the parser of svmlight text is compiled, and
-tells the fuzzer nothing of its branches.
+for svmlight, csv, packed, parquet, npy, npz or model; options are libFuzzer's. ``make soak`` draws its
+mutants for the same functions, and needs no atheris.
+
+Any bytes are rows or a ``DataError`` (a model, or a ``ModelFileError``), never another exception. Where
+there is a slow parser (``reference.text_rows``) the rows are its rows, and where scikit-learn, pandas,
+numpy or pyarrow read the file too they are theirs. Each function returns how it ended. The first byte
+of an input settles how the file is cut into blocks, and the reference is instrumented too: the parser of
+svmlight text is compiled, and tells the fuzzer nothing of its branches.
 """
 
 from __future__ import annotations
@@ -14,19 +17,29 @@ from __future__ import annotations
 import io
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import atheris
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+
+try:
+    import atheris
+except ImportError:
+    instrumented = nullcontext()
+else:
+    instrumented = atheris.instrument_imports(
+        include=["asset_svm.data", "asset_svm.storage", "asset_svm.persistence", "reference"],
+        exclude=["asset_svm.data.svmlight_parser"],
+    )
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-with atheris.instrument_imports(
-    include=["asset_svm.data", "asset_svm.storage", "asset_svm.persistence", "reference"],
-    exclude=["asset_svm.data.svmlight_parser"],
-):
+with instrumented:
     import asset_svm.data.array_files
     import asset_svm.data.csv
     import asset_svm.data.parquet
@@ -59,7 +72,20 @@ def read(path: Path, **options: Any) -> Any:
     return None
 
 
-def svmlight(content: bytes) -> None:
+def peer(read: Callable[[], Any]) -> Any:
+    """What another library reads, or None where it refuses; how it refuses is its own affair."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return read()
+    except Exception:
+        return None
+
+
+REFUSED, ALONE, COMPARED = "refused", "read", "read as by its peer"
+
+
+def svmlight(content: bytes) -> str:
     """svmlight text, also a segment at a time."""
     asset_svm.data.svmlight.SEGMENT_BYTES = SIZES[content[0] % 4]
     text = content[1:]
@@ -67,7 +93,7 @@ def svmlight(content: bytes) -> None:
     block = read(path)
     if expected is None:
         assert block is None, "accepted by the library alone"
-        return
+        return REFUSED
     assert block is not None, "refused by the library alone"
     assert block.y.tolist() == [label for label, _ in expected]
     X = block.X
@@ -78,15 +104,22 @@ def svmlight(content: bytes) -> None:
     order = np.random.default_rng(0).permutation(source.n_segments)
     labels = [label for part in source.blocks(order) for label in part.y.tolist()]
     assert sorted(labels) == sorted(block.y.tolist())
+    theirs = peer(lambda: load_svmlight_file(str(path), n_features=X.shape[1], zero_based=False))
+    if theirs is None:
+        return ALONE
+    assert np.array_equal(theirs[1], block.y), "other targets than scikit-learn"
+    assert (theirs[0] != X).nnz == 0, "other rows than scikit-learn"
+    return COMPARED
 
 
-def csv(content: bytes) -> None:
+def csv(content: bytes) -> str:
     """A text table with the columns a, b and y, or a header of its own."""
     asset_svm.data.csv.BLOCK_BYTES = max(SIZES[content[0] % 4], 64)
     text = content[1:] if content[0] & 4 else b"a,b,y\n" + content[1:]
-    block = read(written("rows.csv", text), target="y")
+    path = written("rows.csv", text)
+    block = read(path, target="y")
     if block is None:
-        return
+        return REFUSED
     expected = csv_rows(text.decode("utf-8-sig", "replace"), "y")
     assert expected is not None, "accepted by the library alone"
     assert block.X.tolist() == [features for _, features in expected]
@@ -94,34 +127,78 @@ def csv(content: bytes) -> None:
     if block.y.dtype.kind == "f":
         labels = [float(label) for label in labels]
     assert block.y.tolist() == labels
+    options = {"index_col": False, "float_precision": "round_trip", "encoding": "utf-8-sig"}
+    theirs = peer(lambda: pd.read_csv(path, **options).drop(columns="y").astype(float))
+    if theirs is None:
+        return ALONE
+    assert np.array_equal(theirs.to_numpy(), block.X), "other rows than pandas"
+    return COMPARED
 
 
-def packed(content: bytes) -> None:
+def packed(content: bytes) -> str:
     """Text in archives, which may be anything."""
-    for suffix in (".gz", ".bz2", ".xz"):
-        read(written(f"rows.svm{suffix}", content))
+    blocks = [read(written(f"rows.svm{suffix}", content)) for suffix in (".gz", ".bz2", ".xz")]
+    return REFUSED if all(block is None for block in blocks) else ALONE
 
 
-def _finite(block: Any) -> None:
-    if block is not None:
-        values = block.X.data if sp.issparse(block.X) else block.X
-        assert np.isfinite(values).all() and len(block.y) == block.X.shape[0]
+def _compare(block: Any, theirs: Any) -> str:
+    """Rows against (X, y) of a peer."""
+    if block is None:
+        return REFUSED
+    values = block.X.data if sp.issparse(block.X) else block.X
+    assert np.isfinite(values).all() and len(block.y) == block.X.shape[0]
+    if theirs is None:
+        return ALONE
+    X, y = theirs
+    rows = block.X.toarray() if sp.issparse(block.X) else block.X
+    assert np.array_equal(rows, np.asarray(X, dtype=np.float64)), "other rows than the peer"
+    if np.asarray(y).dtype.kind in "iufb" and block.y.dtype.kind in "iufb":
+        assert np.array_equal(block.y, y), "other targets than the peer"
+    else:
+        assert block.y.astype(str).tolist() == np.asarray(y).astype(str).tolist(), "other targets"
+    return COMPARED
 
 
-def parquet(content: bytes) -> None:
+def parquet(content: bytes) -> str:
     """Bytes as a Parquet file."""
-    _finite(read(written("rows.parquet", content), target="y"))
+    path = written("rows.parquet", content)
+    block = read(path, target="y")
+    if block is None:
+        return REFUSED
+
+    def theirs() -> Any:
+        frame = pd.read_parquet(path)
+        return frame.drop(columns="y").to_numpy(), frame["y"].to_numpy()
+
+    return _compare(block, peer(theirs))
 
 
-def npy(content: bytes) -> None:
+def npy(content: bytes) -> str:
     """Bytes as a matrix of numpy's."""
-    _finite(read(written("rows.npy", content)))
+    path = written("rows.npy", content)
+    block = read(path)
+    if block is None:
+        return REFUSED
+    matrix = peer(lambda: np.load(path, allow_pickle=False))
+    return _compare(block, None if matrix is None else (matrix[:, :-1], matrix[:, -1]))
 
 
-def npz(content: bytes) -> None:
+def npz(content: bytes) -> str:
     """Bytes as an archive of arrays, dense or CSR."""
     asset_svm.data.array_files.SMALL_MEMBER = 16 << 20 if len(content) % 2 else 100
-    _finite(read(written("rows.npz", content)))
+    path = written("rows.npz", content)
+    block = read(path)
+    if block is None:
+        return REFUSED
+
+    def theirs() -> Any:
+        with np.load(path, allow_pickle=False) as arrays:
+            if "X" in arrays:
+                return arrays["X"], arrays["y"]
+            parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+            return sp.csr_matrix(parts, shape=arrays["shape"]).toarray(), arrays["y"]
+
+    return _compare(block, peer(theirs))
 
 
 class AnyDigest(str):
@@ -133,12 +210,13 @@ class AnyDigest(str):
         return False
 
 
-def model(content: bytes) -> None:
+def model(content: bytes) -> str:
     """Bytes as a model file, with the digest left out of account: a fuzzer cannot guess it."""
     try:
         asset_svm.persistence.load(written("some.asset", content))
     except ModelFileError:
-        return
+        return REFUSED
+    return ALONE
 
 
 def seeds(name: str) -> list[bytes]:
@@ -184,7 +262,7 @@ def seeds(name: str) -> list[bytes]:
     return [buffer.getvalue() for buffer in buffers if buffer.getvalue()]
 
 
-READERS: dict[str, Callable[[bytes], None]] = {
+READERS: dict[str, Callable[[bytes], str]] = {
     each.__name__: each for each in (svmlight, csv, packed, parquet, npy, npz, model)
 }
 
@@ -201,9 +279,12 @@ def main() -> None:
     for number, content in enumerate(seeds(name)):
         (corpus / f"seed{number}").write_bytes(content)
     reader = READERS[name]
-    atheris.Setup(
-        [sys.argv[0], str(corpus), *options], lambda content: reader(content) if content else None
-    )
+
+    def attack(content: bytes) -> None:
+        if content:
+            reader(content)
+
+    atheris.Setup([sys.argv[0], str(corpus), *options], attack)
     atheris.Fuzz()
 
 

@@ -1,0 +1,155 @@
+"""Model files: damaged ones, and edited ones whose digest was made anew.
+
+A damaged file is refused with a ``ModelFileError``, or is the same model to the last bit. A resealed
+one is refused, or is some model, which predicts. Refusals are of one line, whatever the file holds.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import asset_svm
+from asset_svm import AssetClassifier, AssetRegressor, ModelFileError
+from asset_svm.storage import container
+from soak.attack import Attack, Case
+from soak.mutations import mutated
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+UNCHECKED, RAW = "19.F6", "19.F7"
+"""The expected failures of ``test_persistence``: arrays not checked at load, types and versions."""
+COMMON = {"n_components": 16, "max_iter": 2, "random_state": 0}
+
+
+class ModelFiles(Attack):
+    """Files of every kind of model, and rows to predict."""
+
+    count, patience = 100_000, 30.0
+
+    def prepare(self) -> None:
+        """The golden files, and some kinds that are not among them."""
+        rng = np.random.default_rng(0)
+        self.X = rng.normal(size=(50, 5)).astype(np.float32)
+        y = np.arange(50) % 3
+        models = [
+            AssetClassifier(n_cells=3, random_state=0).fit(self.X, y),
+            AssetClassifier(n_cells=1).fit(self.X, y == 1),
+            AssetClassifier("poly", coef0=1.0, **COMMON).fit(self.X, y),
+            AssetClassifier(**COMMON).fit(sp.csr_matrix(self.X), y),
+            AssetRegressor("linear", **COMMON).fit(self.X, self.X[:, 0]),
+        ]
+        for number, model in enumerate(models):
+            asset_svm.save(model, f"model{number}.asset")
+        paths = [*sorted(GOLDEN.glob("*.asset")), *sorted(Path().glob("model*.asset"))]
+        self.contents = [path.read_bytes() for path in paths]
+        self.parts = [container.read(path, "model") for path in paths]
+        self.expected = [asset_svm.load(path).predict(self.X) for path in paths]
+
+
+class Damaged(ModelFiles):
+    """Bits, bytes and cuts."""
+
+    name = "damaged"
+
+    def run(self, case: Case) -> str:
+        """Load what is left of a file, and predict."""
+        which = int(case.rng.integers(len(self.contents)))
+        path = Path("damaged.asset")
+        path.write_bytes(mutated(self.contents[which], case.rng, self.contents))
+        try:
+            model = asset_svm.load(path)
+        except ModelFileError as error:
+            return refusal(error)
+        except (AttributeError, TypeError, ValueError):
+            # Types that numpy has not, in a header that is damaged just so.
+            case.expect_failure(RAW)
+            raise
+        assert np.array_equal(model.predict(self.X), self.expected[which]), "another model"
+        return "the same model"
+
+
+class Resealed(ModelFiles):
+    """Any number, text or array of the file is another, and the digest that of the file."""
+
+    name = "resealed"
+
+    def run(self, case: Case) -> str:
+        """Edit, seal, load and predict."""
+        header, tensors = self.parts[case.rng.integers(len(self.parts))]
+        header, tensors = json.loads(json.dumps(header)), dict(tensors)
+        for _ in range(case.rng.integers(1, 4)):
+            if case.rng.random() < 0.5 and tensors:
+                edit_tensor(tensors, case.rng)
+            else:
+                edit_header(header, case.rng)
+        path = Path("resealed.asset")
+        container.write(path, "model", header, tensors)
+        try:
+            model = asset_svm.load(path)
+        except ModelFileError as error:
+            return refusal(error)
+        case.expect_failure(UNCHECKED)
+        assert len(model.predict(self.X)) == len(self.X)
+        return "a model"
+
+
+def refusal(error: ModelFileError) -> str:
+    """That it is a sentence that one can read."""
+    said = str(error)
+    assert "\n" not in said and len(said) < 1000, said[:500]
+    return "refused"
+
+
+def edit_tensor(tensors: dict[str, Any], rng: np.random.Generator) -> None:
+    """Another shape, type or number; or it is gone."""
+    name = sorted(tensors)[rng.integers(len(tensors))]
+    array = tensors[name].copy()
+    kind = rng.integers(7)
+    if kind == 0:
+        del tensors[name]
+        return
+    if kind == 1:
+        array = array[..., :-1] if array.ndim else array.reshape(1)
+    elif kind == 2:
+        array = array.astype(rng.choice(["?", "i1", "i4", "i8", "u8", "f2", "f4", "f8"]))
+    elif kind == 3:
+        array = array.T if array.ndim > 1 else array[None]
+    elif kind == 4:
+        array = np.concatenate([array, array]) if array.ndim else array
+    elif array.size:
+        values = [0, 1, -1, 10**6, 2**31 - 1, -(2**31)]
+        if array.dtype.kind == "f":
+            values += [np.nan, np.inf, 1e30]
+        with np.errstate(all="ignore"):
+            array.flat[rng.integers(array.size)] = np.array(rng.choice(values)).astype(array.dtype)
+    tensors[name] = np.ascontiguousarray(array)
+
+
+def edit_header(header: Any, rng: np.random.Generator) -> None:
+    """One place of the JSON: another value, another's value, or nothing."""
+    places = list(_places(header))
+    parent, key = places[rng.integers(len(places))]
+    kind = rng.integers(6)
+    if kind == 0:
+        del parent[key]
+    elif kind == 1:
+        other, name = places[rng.integers(len(places))]
+        parent[key] = json.loads(json.dumps(other[name]))
+    elif kind == 2 and isinstance(parent, dict):
+        parent[f"{key}x"] = parent.pop(key)
+    else:
+        values = [None, True, 0, -1, 1, 10**9, 10**30, 0.5, "", "text", [], {}, [[1]], {"$class": "x"}]
+        parent[key] = values[rng.integers(len(values))]
+
+
+def _places(value: Any) -> Any:
+    """Every (container, key) of the JSON."""
+    pairs = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
+    for key, inner in pairs:
+        yield value, key
+        if isinstance(inner, dict | list):
+            yield from _places(inner)
