@@ -8,7 +8,7 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
-from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm import AssetClassifier, AssetRegressor, AssetRegressorCV, NystroemMap
 from asset_svm.features import NystroemFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
@@ -67,6 +67,22 @@ def test_years_heights_and_weights_are_learnt_as_by_exact_solvers():
     assert classifier.score(X, classes) >= exact.score(X, classes) - 0.01
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_flag_beside_years_is_learnt_from_rows_of_any_type(dtype):
+    """The year's square is 10^7 times the variance of the flag: more than float32 holds."""
+    rng = np.random.default_rng(0)
+    flag = rng.integers(0, 2, 600)
+    X = np.column_stack([rng.integers(1950, 2021, 600), flag]).astype(dtype)
+    y = flag + 0.01 * (X[:, 0] - 1985) + 0.05 * rng.normal(size=600)
+    model = AssetRegressor(kernel="linear", random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.98
+    assert model.feature_map_.wide == (dtype == np.float32)
+    function = model.compiled()
+    np.testing.assert_allclose([function(row) for row in X[:5]], model.predict(X[:5]), rtol=1e-6)
+    found = AssetRegressorCV(kernel="linear", cv=3, Cs=[1.0], random_state=0).fit(X, y)
+    assert found.best_score_ > 0.98
+
+
 def test_a_stream_of_such_columns_is_learnt_too():
     X, y = people(3000)
     model = AssetRegressor(kernel="linear", C=1.0, random_state=0)
@@ -117,6 +133,28 @@ def test_a_warm_start_goes_on_from_the_intercept_it_ended_at(moons):
     assert np.abs(model.decision_function(X) - before).mean() < 0.1
 
 
+def test_a_bound_of_the_users_holds_whatever_would_be_better(moons):
+    X, y = moons
+    for bound in (0.01, 1.0):
+        model = AssetClassifier("linear", intercept_bound=bound, random_state=0).fit(X + 3.0, y)
+        assert abs(model.intercept_[0]) <= bound
+
+
+def test_a_map_of_ones_own_far_from_0_is_solved_too(moons):
+    X, y = moons
+    options = dict(kernel="poly", degree=3, gamma=1.0, coef0=1.0)
+    phi = NystroemMap(n_components=100, random_state=0, **options)
+    model = AssetClassifier(approximation=phi, random_state=0).fit(X + 10.0, y)
+    assert model.feature_map_.centre is None
+    assert model.dual_gap_ < 0.02 * model.objective_
+
+
+def test_compaction_far_from_0_keeps_what_tells_rows_apart(moons):
+    X, y = moons
+    model = AssetClassifier("poly", gamma=1.0, coef0=1.0, random_state=0).fit(X + 100.0, y)
+    assert model.compact().score(X + 100.0, y) >= model.score(X + 100.0, y) - 0.01
+
+
 def test_compaction_of_a_centred_model_keeps_its_decisions(moons):
     X, y = moons
     model = AssetClassifier(gamma=0.5, n_components=100, random_state=0).fit(X, y)
@@ -141,6 +179,12 @@ def test_flat_kernels_tell_classes_apart_as_exact_solvers_do(moons, case):
     exact = SVC(**options).fit(X, y).score(X, y)
     assert exact > 0.75
     assert AssetClassifier(**options, random_state=0).fit(X, y).score(X, y) >= exact - 0.02
+
+
+def test_early_stopping_ends_at_a_good_intercept_too(moons):
+    X, y = moons
+    model = AssetClassifier(gamma=1e-8, early_stopping=True, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.75
 
 
 weights = st.lists(st.floats(0.01, 10.0), min_size=2, max_size=30)
@@ -225,6 +269,19 @@ def test_one_target_far_away_does_not_spoil_the_others(size, C):
     regulariser = 0.5 * ours.lam_ * float(ours.coef_[0] @ ours.coef_[0])
     losses = np.maximum(np.abs(y - ours.predict(X)) - 0.1, 0.0)
     assert ours.objective_ == pytest.approx(regulariser + losses.mean(), rel=1e-6)
+
+
+def test_many_targets_far_away_spoil_nothing_and_raise_no_alarm():
+    rng = np.random.default_rng(21)
+    X = rng.normal(size=(500, 6))
+    y = X[:, 0] + np.sin(X[:, 1])
+    far = y.copy()
+    far[:200] = 1e9 * rng.normal(size=200)
+    assert AssetRegressor(random_state=0).fit(X, far).score(X[200:], y[200:]) > 0.95
+    far[:200] = 1e6
+    weight = np.where(np.arange(500) < 200, 1e-9, 1.0)
+    model = AssetRegressor(random_state=0).fit(X, far, sample_weight=weight)
+    assert model.score(X[200:], y[200:]) > 0.95
 
 
 def test_a_stream_survives_such_a_target():

@@ -248,7 +248,7 @@ def _predictor(local):
     model._session = model.feature_map_ = None
     phi = local.feature_map_
     if isinstance(phi, NystroemFeatures):
-        basis = KernelBasis(phi.kernel, phi.components)
+        basis = KernelBasis(phi.kernel, phi.components, wide=phi.wide)
         model._decision = Decision(basis, local._decision.weights, local.intercept_)
     return model
 

@@ -137,7 +137,8 @@ def finish(
 
     Steps go slowly where lam is small and the kernel smooth; Newton's method, by which the tight
     bound is found, does not mind. Where it was affordable and a model is farther than ``FAR`` from
-    the optimum, its solution is taken. The paper's steps end where they end.
+    the optimum, its solution is taken. The paper's steps end where they end, and Newton's know no
+    bound of the user's.
     """
     bound = np.full(len(recipe.lam), -np.inf)
     for looks in range(1, FINISHES + 1):
@@ -146,7 +147,8 @@ def finish(
         bound = np.maximum(bound, found.objective - found.dual_gap)
         found = replace(found, dual_gap=np.maximum(found.objective - bound, 0.0))
         far = found.dual_gap > FAR * found.objective
-        if recipe.step != "metric" or not smoothed or not far.any() or looks == FINISHES:
+        ours = recipe.step == "metric" and recipe.intercept_bound is None
+        if not ours or not smoothed or not far.any() or looks == FINISHES:
             break
         solved, d = np.stack(smoothed), model[0].shape[1]
         other = solved[:, :d], solved[:, d] if recipe.free_intercept else model[1]

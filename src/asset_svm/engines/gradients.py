@@ -63,11 +63,12 @@ class GradientSample:
         return np.array([gradient_bound(recipe.loss, norms, own, weight) for own in y])
 
 
-BULK = 0.75
+BULK = 0.55
+"""Three standard errors of a sample of 1000 above a half."""
 
 
 def bulk_of(y: Array, weight: Array | None) -> float:
-    """A size that three quarters of the targets, by weight, do not exceed; the largest over models.
+    """A size that ``BULK`` of the targets, by weight, do not exceed; the largest over models.
 
     Half of them would do (see ``Recipe.feasible_sets``); of a sample it had better be more.
     """

@@ -104,7 +104,7 @@ def train(
         driver.settle()
         chosen = stopping.chosen() if stopping.chosen is not None else None
         if certificate is None or chosen is not None:
-            certificate = run.certify(chosen or driver.model(), settle=chosen is None)
+            certificate = run.certify(chosen or driver.model(), finished=chosen is None)
         coef, intercept = run.certified
     if rows.metric is not None:
         coef = rows.metric.apply(coef)
@@ -197,20 +197,20 @@ class _Epochs:
             return False
         return bool(certificate.dual_gap.sum() <= tol * certificate.objective.sum())
 
-    def certify(self, model: tuple[Array, Array], *, settle: bool = True) -> Certificate:
+    def certify(self, model: tuple[Array, Array], *, finished: bool = True) -> Certificate:
         """The certificate; the tight one where ``tol`` needs it and it costs no more than the run.
 
         It is that of ``certified``, the model with its intercept settled. When the time is up, on as
         many rows only as were visited.
         """
-        if settle and not self.timed_out:
+        if not self.timed_out:
             model = settle_intercept(self.rows, self.recipe, model)
         self.certified = model
         slopes, rows = self.driver.slopes, self.rows
         if self.timed_out and self.driver.position < rows.order.n_rows:
             rows = rows.some(max(self.driver.position, 1000), self.recipe.seed)
             return certify_rows(rows, self.recipe, model, None, tight=False)
-        if self.timed_out or not settle:
+        if self.timed_out or not finished:
             return certify_rows(rows, self.recipe, model, slopes)
         if self.stopping.tol is None:
             self.certified, found = finish(rows, self.recipe, model, slopes)

@@ -315,7 +315,7 @@ class AssetEstimator(CallbackSupportMixin, SpeaksOfSVC):
         if self.component_indices_ is not None:
             model.component_indices_ = self.component_indices_[chosen]
         model.dual_coef_ = weights
-        basis = KernelBasis(phi.kernel, model.components_)
+        basis = KernelBasis(phi.kernel, model.components_, wide=phi.wide)
         model._decision = Decision(basis, weights, self.intercept_)
         change = model._decision(phi.components) - self._decision(phi.components)
         model.compact_error_ = float(np.abs(change).max())

@@ -161,7 +161,9 @@ def is_known_to_be_far(learner: Any, rows: Rows, encoded: Encoded) -> bool:
     """
     n_models, dimension = learner.coef_.shape
     tight = tight_work(len(rows.y), dimension, n_models) <= learner._session.recipe.tight_within
-    if not tight or learner._step != "metric" or learner.time_limit is not None:
+    cut_short = learner.time_limit is not None or learner.early_stopping
+    bounded = learner.intercept_bound is not None  # the gap is that of the problem without it
+    if not tight or learner._step != "metric" or cut_short or bounded:
         return False
     gap = learner.dual_gap_
     return gap > FAR * learner.objective_ and gap > NOTICED * objective_at_zero(rows, encoded)

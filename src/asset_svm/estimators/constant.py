@@ -52,10 +52,12 @@ def warn_of_constant(
     )
 
 
-def quantile_range(values: np.ndarray) -> float:
-    """From the twentieth to the last twentieth but one: what a few outliers do not change."""
-    low, high = np.quantile(values, (0.05, 0.95))
-    return float(high - low)
+def quantile_range(values: np.ndarray, weight: np.ndarray) -> float:
+    """From the first quartile to the last, by weight: what outliers do not change."""
+    order = np.argsort(values)
+    running = np.cumsum(weight[order])
+    low, high = np.searchsorted(running, (0.25 * running[-1], 0.75 * running[-1]))
+    return float(values[order[high]] - values[order[low]])
 
 
 def _columns(X: Any, names: Any) -> str | None:

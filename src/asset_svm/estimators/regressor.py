@@ -174,11 +174,11 @@ class AssetRegressor(RegressorMixin, Learner):
         return np.abs(y - decisions.ravel())
 
     def _says_of_constant(self, decisions, y, weight):
-        found, wanted = quantile_range(decisions.ravel()), quantile_range(y)
+        found, wanted = quantile_range(decisions.ravel(), weight), quantile_range(y, weight)
         if found > NARROW * wanted or wanted == 0.0:
             return None
         what = (
-            f"nine tenths of its predictions lie within {found:.2g}, of the targets within {wanted:.2g}"
+            f"half of its predictions lie within {found:.2g}, half of the targets within {wanted:.2g}"
         )
         causes, advice = [], ["raise C"]
         if wanted <= 2.0 * self.epsilon:

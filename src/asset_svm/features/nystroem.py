@@ -44,6 +44,10 @@ Matrix = Any
 RankRule = Literal["relative", "absolute"]
 Basis = Literal["auto", "eigen", "cholesky"]
 
+WIDE = 10.0
+"""Times the relative threshold: what rounding in the type of the rows may cut beyond it."""
+COMPACT_ERROR = 1e-2
+"""Times the spread of decisions: a change of them that a compacted model may not have."""
 NORM_TOLERANCE = 1e-3
 ROUNDING = 16.0
 """Times k(x, x) and the machine precision: what centring a kernel value may be off by."""
@@ -65,6 +69,9 @@ class KernelBasis:
 
     kernel: Kernel
     components: Matrix
+    wide: bool = field(default=False, kw_only=True)
+    """Whether kernel values are computed in float64 for rows of any type: what they have in common is
+    so large that float32 would hold nothing else."""
 
     @property
     def reentrant(self) -> bool:
@@ -72,8 +79,8 @@ class KernelBasis:
         return not callable(self.kernel.name)
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """The function of a block of rows."""
-        return self.kernel.against(self.components, dtype)
+        """The function of a block of rows; its values are float64 where they are ``wide``."""
+        return self.kernel.against(self.components, np.float64 if self.wide else dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,18 +191,23 @@ class NystroemFeatures(KernelBasis):
             raise ValueError(
                 'basis="cholesky" needs a kernel matrix from which nothing is cut; use basis="auto".'
             )
-        noise = 0.0
+        noise, wide = 0.0, False
         if centre is not None:
-            precision = max(float(np.finfo(dtype).eps), 8.0 * float(np.finfo(np.float64).eps))
-            noise = precision * float(np.abs(gram).sum(axis=0).max())
+            size = float(np.abs(gram).sum(axis=0).max())
             gram = gram - centre - centre[:, None] + centre.mean()
+            precision = 8.0 * float(np.finfo(np.float64).eps)
+            left = float(np.abs(gram).sum(axis=0).max())  # about its largest eigenvalue, as yet unknown
+            wide = float(np.finfo(dtype).eps) * size > WIDE * used * left
+            if not wide:
+                precision = max(float(np.finfo(dtype).eps), precision)
+            noise = precision * size
         driver = "evd" if len(gram) > 1 else "ev"  # scipy before 1.12 gives evd no room for one row
         with few_threads(len(gram)):
             values, vectors = la.eigh(gram, driver=driver, check_finite=False)
         values, vectors = values[::-1], vectors[:, ::-1]
         if np.abs(values).max() <= noise:  # every landmark is 0, or all are alike: so is every feature
             nothing = np.zeros((len(gram), 1))
-            return cls(kernel, components, nothing, indices, np.ones(1), used, centre=centre)
+            return cls(kernel, components, nothing, indices, np.ones(1), used, centre=centre, wide=wide)
         if values[0] <= default_threshold(np.float64) * np.abs(values).max():
             raise ValueError(
                 "The kernel matrix of the landmarks has no positive eigenvalue; the kernel is zero "
@@ -208,7 +220,9 @@ class NystroemFeatures(KernelBasis):
             projection = vectors[:, :d] / np.sqrt(values[:d])
             if centre is not None:  # its columns are orthogonal to 1, but for rounding that counts here
                 projection -= projection.mean(axis=0)
-            features = cls(kernel, components, projection, indices, values[:d], used, centre=centre)
+            features = cls(
+                kernel, components, projection, indices, values[:d], used, centre=centre, wide=wide
+            )
             if rule == "absolute" or probe is None or d == 1 or features._norms_hold(probe, dtype):
                 return features
             used *= 10.0
@@ -235,12 +249,17 @@ class NystroemFeatures(KernelBasis):
         values = super().basis(dtype)
         if self.centre is None:
             return values
-        return centred_values(values, self.centre.astype(dtype))
+        if not self.wide:
+            return centred_values(values, self.centre.astype(dtype))
+        centred = centred_values(values, self.centre)
+        return lambda X: centred(X).astype(dtype)
 
     @property
     def plain(self) -> KernelBasis:
         """The kernel values that decisions are made of."""
-        return self if self.centre is None else KernelBasis(self.kernel, self.components)
+        if self.centre is None:
+            return self
+        return KernelBasis(self.kernel, self.components, wide=self.wide)
 
     def drift(self, coef: Array) -> Array:
         """centre.P coef of K models: how much less phi(x).coef is than k(x, S).decision_weights."""
@@ -328,7 +347,12 @@ class NystroemFeatures(KernelBasis):
             whole = NystroemFeatures.from_landmarks(
                 self.components, self.kernel, threshold=self.threshold, basis="eigen"
             )
-            return whole.compact(self.decision_weights(coef) @ gram @ whole.projection)
+            all_weights = self.decision_weights(coef)
+            chosen, fewer = whole.compact(all_weights @ gram @ whole.projection)
+            found, other = all_weights @ gram, fewer @ gram[chosen]
+            off = np.abs(found - other).max(axis=1) > COMPACT_ERROR * found.std(axis=1)
+            # Beside a large mean the directions that tell rows apart may be cut: keep all landmarks.
+            return (np.arange(len(gram)), all_weights) if off.any() else (chosen, fewer)
         rows = gram @ self.projection
         _, _, pivots = la.qr(rows.T, mode="economic", pivoting=True, check_finite=False)
         chosen = np.sort(pivots[: self.dimension])

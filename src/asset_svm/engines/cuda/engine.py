@@ -166,6 +166,8 @@ class CardDecision:
         self, engine: CudaEngine, source: Any, weights: Array, intercept: Array, dtype: np.dtype[Any]
     ):
         self.device, self.dtype = engine.device, torch_type(dtype)
+        if getattr(source, "wide", False):
+            self.dtype = torch.float64
         self.basis = card_basis(source, self.dtype, engine.precision, self.device)
         self.weights = to_card(weights.T, self.device, self.dtype)
         self.intercept = torch.from_numpy(np.array(intercept, dtype=np.float64)).to(self.device)

@@ -156,8 +156,13 @@ class CentredBasis:
 
     def __call__(self, X: Tensor, out: Tensor) -> None:
         """plain(X) - centre."""
-        self.plain(X, out)
-        out.sub_(self.centre)
+        if out.dtype == self.centre.dtype:
+            self.plain(X, out)
+            out.sub_(self.centre)
+            return
+        values = torch.empty(out.shape, dtype=self.centre.dtype, device=out.device)
+        self.plain(X.to(values.dtype), values)
+        out.copy_(values.sub_(self.centre))
 
 
 def squared_norms(X: Tensor) -> Tensor:
@@ -173,8 +178,9 @@ def card_basis(
         return card_basis(source.phi, dtype, precision, device)
     centre = getattr(source, "centre", None)
     if centre is not None:
-        plain = card_basis(source.plain, dtype, precision, device)
-        return CentredBasis(plain, to_card(centre, device, dtype))
+        wider = torch.float64 if getattr(source, "wide", False) else dtype
+        plain = card_basis(source.plain, wider, precision, device)
+        return CentredBasis(plain, to_card(centre, device, wider))
     if isinstance(source, FourierFeatures | HadamardFeatures):
         return FourierBasis(source, dtype, precision, device)
     assert isinstance(source, KernelBasis)

@@ -62,10 +62,10 @@ class CardNystroem(NystroemFeatures):
 
     def on_host(self) -> NystroemFeatures:
         """The same map without the card: what is stored, and taken elsewhere."""
-        return NystroemFeatures(*self._parts, centre=self.centre)
+        return NystroemFeatures(*self._parts, centre=self.centre, wide=self.wide)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(NystroemFeatures, centre=self.centre), self._parts
+        return partial(NystroemFeatures, centre=self.centre, wide=self.wide), self._parts
 
     @property
     def _parts(self) -> tuple[Any, ...]:
