@@ -8,8 +8,8 @@ mutants for the same functions, and needs no atheris.
 Any bytes are rows or a ``DataError`` (a model, or a ``ModelFileError``), never another exception. Where
 there is a slow parser (``reference.text_rows``) the rows are its rows, and where scikit-learn, pandas,
 numpy or pyarrow read the file too they are theirs. Each function returns how it ended. The first byte
-of an input settles how the file is cut into blocks, and the reference is instrumented too: the parser of
-svmlight text is compiled, and tells the fuzzer nothing of its branches.
+of an input settles how the file is cut into blocks, and the reference is instrumented too: the parser
+of svmlight text is compiled, and tells the fuzzer nothing of its branches.
 """
 
 from __future__ import annotations
