@@ -302,6 +302,14 @@ def test_parquet_files_folders_and_their_faults(tmp_path):
             open_rows(write(tmp_path, "cut.parquet", content[:cut]), target="y")
 
 
+@pytest.mark.parametrize("blank", ["\x1c", "\x1e", "\x85", "\u2003"])
+def test_a_target_with_a_control_character_is_no_number(tmp_path, blank):
+    """Python and arrow take these for white space; in the other columns they are refused."""
+    text = f"a,y\n1,0\n2,1{blank}\n"
+    with pytest.raises(DataError, match=r"row 2, column 'y': the target .* is no number"):
+        open_rows(write(tmp_path, "t.csv", text.encode()), target="y").read()
+
+
 @pytest.mark.parametrize("path", sorted(FOUND.iterdir()), ids=lambda path: path.name)
 def test_what_fuzzing_found_stays_mended(path):
     """Files on which a reader once failed otherwise than by an error of ours (``fuzz/readers.py``)."""
