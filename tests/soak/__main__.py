@@ -22,13 +22,16 @@ for library in ("OPENBLAS", "OMP", "MKL"):
 import argparse
 import hashlib
 import json
+import signal
 import sys
+import tempfile
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from soak.attack import Attack, Case, run_cases
+from tally import end
 
 ROOT = Path(__file__).parents[2]
 ATTACKS = {
@@ -89,7 +92,9 @@ def print_tally(name: str, lines: list[dict[str, Any]]) -> bool:
 
 
 def run_again(attack: Attack, seed: int, number: int) -> int:
-    """One case, in this process."""
+    """One case, in this process; its files stay."""
+    os.chdir(tempfile.mkdtemp(prefix=f"soak-{attack.name}-"))
+    print(f"in {os.getcwd()}", flush=True)
     attack.prepare()
     with attack.session():
         case = Case(attack.name, seed, number, lambda told: print(told, flush=True))
@@ -122,4 +127,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, end)
     sys.exit(main())
