@@ -66,9 +66,11 @@ def read_tally(path: Path, **asked: Any) -> list[dict[str, Any]]:
     return [line for line in lines if all(line[name] == value for name, value in asked.items())]
 
 
-def soak(attack: Attack, count: int, seed: int, seconds: float, path: Path) -> list[dict[str, Any]]:
+def soak(
+    attack: Attack, count: int, seed: int, seconds: float, path: Path, source: str
+) -> list[dict[str, Any]]:
     """Go on to this count, or until the time is over; returns all lines of the tally."""
-    asked = {"attack": attack.name, "seed": seed, "source": source_digest()}
+    asked = {"attack": attack.name, "seed": seed, "source": source}
     begin = max((line["end"] for line in read_tally(path, **asked)), default=0)
     for tally in run_cases(attack, seed, begin, count, seconds):
         if tally.end > tally.begin:
@@ -115,13 +117,13 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = [name for name in chosen if name not in ATTACKS]
     if unknown:
         parser.error(f"{unknown[0]!r} is no attack; choose from {', '.join(ATTACKS)}.")
-    well = True
+    well, source = True, source_digest()
     for name, count in chosen.items():
         attack = attack_of(name)
         if asked.case is not None:
             return run_again(attack, asked.seed, asked.case)
         many = int(count) if count else attack.count
-        lines = soak(attack, many, asked.seed, 60 * asked.minutes, asked.tally.resolve())
+        lines = soak(attack, many, asked.seed, 60 * asked.minutes, asked.tally.resolve(), source)
         well = print_tally(name, lines) and well
     return 0 if well else 1
 
