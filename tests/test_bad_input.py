@@ -35,7 +35,7 @@ SHARED = {
     "gamma": [0, -1.0, NAN, INF, "big", None, True],
     "degree": [-1, NAN, "2"],
     "coef0": [NAN, INF, "a", None],
-    "C": [0, -1, NAN, INF, "1", None, True],
+    "C": [0, -1, NAN, INF, "1", None, True, 10**400],
     "lam": [0, -1e-3, NAN, INF, "small"],
     "approximation": ["nystrom", None, 3, StandardScaler(), NystroemMap],
     "n_components": [0, -1, 2.5, "10", True],
@@ -45,11 +45,11 @@ SHARED = {
     "rank_threshold": [-1e-9, NAN, "x"],
     "rank_rule": ["abs", None],
     "step": ["sgd", None, 1],
-    "step_scale": [0, -1.0, NAN, "big", None],
+    "step_scale": [0, -1.0, NAN, "big", None, np.zeros(3)],
     "gradient_sample": [0, 1.5, None],
     "fit_intercept": ["yes", None, 1],
     "intercept_bound": [0, -1.0, NAN],
-    "average": [0, -5, 0.0, 1.5, -0.5, NAN, "half", True],
+    "average": [0, -5, 0.0, 1.5, -0.5, NAN, "half", True, np.zeros(3)],
     "sampling": ["random", None],
     "max_iter": [0, -1, 2.5, "10", True],
     "tol": [0, -1e-3, NAN, "x"],
@@ -59,6 +59,7 @@ SHARED = {
     "time_limit": [0, -1.0, NAN, "1s"],
     "memory_limit": [-1, NAN, "1GB"],
     "warm_start": [None, "yes", 1],
+    "verbose": [-1, "yes", np.zeros(3)],
 }
 MAP_PARAMETERS = ("kernel", "gamma", "n_components")
 LANDMARK_PARAMETERS = ("degree", "coef0", "landmarks", "rank", "rank_threshold", "rank_rule")
@@ -66,7 +67,7 @@ LANDMARK_PARAMETERS = ("degree", "coef0", "landmarks", "rank", "rank_threshold",
 
 def cases(parameters):
     return [
-        pytest.param(name, value, id=f"{name}={value!r}")
+        pytest.param(name, value, id=f"{name}={value!r}"[:40])
         for name, values in parameters.items()
         for value in values
     ]
@@ -226,6 +227,13 @@ def test_a_stream_refuses_uniform_sampling():
     assert in_house_shape(message, "sampling"), message
     message = refuses("regressor", lambda e: e.partial_fit(X, REALS), sampling="uniform")
     assert in_house_shape(message, "sampling"), message
+
+
+def test_a_bound_beyond_the_integers_of_a_machine_is_a_number():
+    model = AssetClassifier(fit_intercept=True, max_iter=3, random_state=0, intercept_bound=10**30)
+    decisions = model.fit(X, LABELS).decision_function(X)
+    model.set_params(intercept_bound=1e30).fit(X, LABELS)
+    np.testing.assert_array_equal(decisions, model.decision_function(X))
 
 
 def dot(A, B):

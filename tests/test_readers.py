@@ -302,6 +302,21 @@ def test_parquet_files_folders_and_their_faults(tmp_path):
             open_rows(write(tmp_path, "cut.parquet", content[:cut]), target="y")
 
 
+@pytest.mark.parametrize("separator", ["\f", "\v", "\xa0", ":", ","])
+def test_an_entry_is_not_taken_for_a_part_of_the_qid(tmp_path, separator):
+    path = write(tmp_path, "q.svm", f"1 qid:1 3:1\n-1 qid:1{separator}3:1e-5\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"q\.svm, line 2: the value of .* is not a number"):
+        open_rows(path).read()
+
+
+@pytest.mark.parametrize("blank", ["\x1c", "\x1e", "\x85", "\u2003"])
+def test_a_target_with_a_control_character_is_no_number(tmp_path, blank):
+    """Python and arrow take these for white space; in the other columns they are refused."""
+    text = f"a,y\n1,0\n2,1{blank}\n"
+    with pytest.raises(DataError, match=r"row 2, column 'y': the target .* is no number"):
+        open_rows(write(tmp_path, "t.csv", text.encode()), target="y").read()
+
+
 @pytest.mark.parametrize("path", sorted(FOUND.iterdir()), ids=lambda path: path.name)
 def test_what_fuzzing_found_stays_mended(path):
     """Files on which a reader once failed otherwise than by an error of ours (``fuzz/readers.py``)."""

@@ -81,17 +81,16 @@ class Numbers(Attack):
         return f"{case.number} {case.rng.integers(10**9)}"
 
 
-def test_it_goes_on_where_it_stopped_with_the_same_cases(tmp_path, capsys, monkeypatch):
+def test_it_goes_on_where_it_stopped_with_the_same_cases(tmp_path, capsys):
     whole, parts = tmp_path / "whole.jsonl", tmp_path / "parts.jsonl"
-    lines = soak.soak(Numbers(), 5, 0, 100, whole)
-    soak.soak(Numbers(), 2, 0, 100, parts)
-    again = soak.soak(Numbers(), 5, 0, 100, parts)
+    lines = soak.soak(Numbers(), 5, 0, 100, whole, "this")
+    soak.soak(Numbers(), 2, 0, 100, parts, "this")
+    again = soak.soak(Numbers(), 5, 0, 100, parts, "this")
     assert [line["begin"] for line in again] == [0, 2]
     merged = again[0]["outcomes"] | again[1]["outcomes"]
     assert merged == lines[0]["outcomes"] and len(merged) == 5
     assert soak.print_tally("numbers", again) and "numbers: 5 cases" in capsys.readouterr().out
-    monkeypatch.setattr(soak, "source_digest", lambda: "other")
-    assert [line["begin"] for line in soak.soak(Numbers(), 1, 0, 100, parts)] == [0]
+    assert [line["begin"] for line in soak.soak(Numbers(), 1, 0, 100, parts, "other")] == [0]
 
 
 def test_findings_are_told_and_no_case_at_all_is_not_well(capsys):

@@ -1,13 +1,15 @@
 """Words of SVC: what they are here, and the answers to those that are nothing here."""
 
 import pickle
+import re
 from inspect import signature
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_blobs, make_moons
+from sklearn.datasets import make_blobs, make_classification, make_moons
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import RFE
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, SVR
@@ -147,3 +149,35 @@ def test_a_constant_has_no_support_vectors():
     assert model.support_vectors_.shape == (0, 2) and model.dual_coef_.shape == (1, 0)
     np.testing.assert_array_equal(model.n_support_, [0])
     np.testing.assert_allclose(model.predict(X), model.intercept_[0])
+
+
+@pytest.mark.xfail(strict=True, reason="19.D4: coef_ has the weights of the map's features")
+@pytest.mark.parametrize("n_cells", [None, 1])
+def test_coef_of_a_linear_kernel_has_the_weights_of_the_columns(n_cells):
+    X, y = make_classification(200, 10, n_redundant=2, random_state=0)
+    model = AssetClassifier("linear", n_cells=n_cells, fit_intercept=True, random_state=0).fit(X, y)
+    assert model.coef_.shape == SVC(kernel="linear").fit(X, y).coef_.shape == (1, 10)
+    np.testing.assert_allclose(
+        X @ model.coef_[0] + model.intercept_[0], model.decision_function(X), rtol=1e-4, atol=1e-4
+    )
+
+
+@pytest.mark.xfail(strict=True, reason="19.D4: coef_ has the weights of the map's features")
+def test_features_are_eliminated_by_the_weights_of_a_linear_kernel():
+    """Columns of zeros have the weight 0, and are the first to go."""
+    X, y = make_classification(200, 8, random_state=0)
+    X = np.c_[X, np.zeros((200, 2))]
+    for model in (SVC(kernel="linear"), AssetClassifier("linear", random_state=0)):
+        chosen = RFE(model, n_features_to_select=8).fit(X, y)
+        assert chosen.support_.tolist() == [True] * 8 + [False] * 2
+
+
+@pytest.mark.xfail(strict=True, reason="19.D4: there is a coef_ whatever the kernel")
+@pytest.mark.parametrize("kind", [AssetClassifier, AssetRegressor])
+def test_other_kernels_have_no_coef_and_say_what_they_have(kind):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = kind(random_state=0).fit(X, X[:, 0] > 0)
+    with pytest.raises(AttributeError, match=r"coef_.*kernel='rbf'.*; .*_\b") as caught:
+        model.coef_  # noqa: B018
+    instead = re.findall(r"\b[a-z_]+_\b", str(caught.value).partition(";")[2])
+    assert instead and all(hasattr(model, name) for name in instead)

@@ -31,7 +31,7 @@ from sklearn.datasets import load_svmlight_file
 try:
     import atheris
 except ImportError:
-    instrumented = nullcontext()
+    atheris, instrumented = None, nullcontext()
 else:
     instrumented = atheris.instrument_imports(
         include=["asset_svm.data", "asset_svm.storage", "asset_svm.persistence", "reference"],
@@ -271,6 +271,8 @@ def main() -> None:
     """Fuzz the reader named first, from a corpus of its seeds and what is found on the way."""
     if len(sys.argv) < 2 or sys.argv[1] not in READERS:
         raise SystemExit(__doc__)
+    if atheris is None:
+        raise SystemExit("atheris is not installed; run: pip install atheris")
     name, options = sys.argv[1], sys.argv[2:]
     if name == "model":
         asset_svm.storage.container._digest = lambda kind, header, tensors: AnyDigest()

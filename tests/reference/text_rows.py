@@ -39,6 +39,8 @@ def svmlight_rows(text: bytes) -> list[tuple[float, dict[int, float]]] | None:
         for place, token in enumerate(tokens[1:]):
             index, colon, value = token.partition(b":")
             if place == 0 and index == b"qid" and colon:
+                if not NUMBER.fullmatch(value):
+                    return None
                 continue
             number = _number(value)
             if not colon or not re.fullmatch(rb"[0-9]+", index) or number is None:

@@ -22,13 +22,16 @@ for library in ("OPENBLAS", "OMP", "MKL"):
 import argparse
 import hashlib
 import json
+import signal
 import sys
+import tempfile
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from soak.attack import Attack, Case, run_cases
+from tally import end
 
 ROOT = Path(__file__).parents[2]
 ATTACKS = {
@@ -63,9 +66,11 @@ def read_tally(path: Path, **asked: Any) -> list[dict[str, Any]]:
     return [line for line in lines if all(line[name] == value for name, value in asked.items())]
 
 
-def soak(attack: Attack, count: int, seed: int, seconds: float, path: Path) -> list[dict[str, Any]]:
+def soak(
+    attack: Attack, count: int, seed: int, seconds: float, path: Path, source: str
+) -> list[dict[str, Any]]:
     """Go on to this count, or until the time is over; returns all lines of the tally."""
-    asked = {"attack": attack.name, "seed": seed, "source": source_digest()}
+    asked = {"attack": attack.name, "seed": seed, "source": source}
     begin = max((line["end"] for line in read_tally(path, **asked)), default=0)
     for tally in run_cases(attack, seed, begin, count, seconds):
         if tally.end > tally.begin:
@@ -89,7 +94,9 @@ def print_tally(name: str, lines: list[dict[str, Any]]) -> bool:
 
 
 def run_again(attack: Attack, seed: int, number: int) -> int:
-    """One case, in this process."""
+    """One case, in this process; its files stay."""
+    os.chdir(tempfile.mkdtemp(prefix=f"soak-{attack.name}-"))
+    print(f"in {os.getcwd()}", flush=True)
     attack.prepare()
     with attack.session():
         case = Case(attack.name, seed, number, lambda told: print(told, flush=True))
@@ -110,16 +117,17 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = [name for name in chosen if name not in ATTACKS]
     if unknown:
         parser.error(f"{unknown[0]!r} is no attack; choose from {', '.join(ATTACKS)}.")
-    well = True
+    well, source = True, source_digest()
     for name, count in chosen.items():
         attack = attack_of(name)
         if asked.case is not None:
             return run_again(attack, asked.seed, asked.case)
         many = int(count) if count else attack.count
-        lines = soak(attack, many, asked.seed, 60 * asked.minutes, asked.tally.resolve())
+        lines = soak(attack, many, asked.seed, 60 * asked.minutes, asked.tally.resolve(), source)
         well = print_tally(name, lines) and well
     return 0 if well else 1
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, end)
     sys.exit(main())

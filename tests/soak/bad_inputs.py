@@ -148,7 +148,7 @@ def bad_rows(rng: np.random.Generator) -> Any:
             rng.integers(3)
         ]
         return frame
-    return 1e38 * 1e300 * container(rows + 1) if rng.random() < 0.5 else [container(rows)] * 2
+    return [container(rows)] * 2
 
 
 def bad_targets(rng: np.random.Generator, y: Any) -> Any:

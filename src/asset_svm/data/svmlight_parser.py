@@ -153,7 +153,11 @@ def parse(
                 and text[begin + 1] == 105
                 and text[begin + 2] == 100
             ):
-                pass  # qid:, which groups rows for ranking
+                # It groups rows for ranking, and is of no use here; but what is not a number may be
+                # an entry behind a separator that is none.
+                value, kind = _number(text, colon + 1, i, powers)
+                if kind == 2:
+                    return BAD_VALUE, line, begin, i, rows, entries, n_hard
             else:
                 index = np.int64(0)
                 if colon == begin:

@@ -15,7 +15,9 @@ from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
 USUAL_TARGETS = ("target", "label", "y", "class")
-NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+BLANKS = " \t"
+"""What may stand around a number, as in the other columns; a control character is a slip."""
 MISSING = frozenset(
     (
         "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
@@ -138,7 +140,7 @@ class TextTargets:
             return f"{place(i)}, column {self.column!r}"
 
         try:
-            trimmed = pc.utf8_trim_whitespace(cells)
+            trimmed = pc.utf8_trim(cells, BLANKS)
             numbers: Array = pc.cast(trimmed, pa.float64()).to_numpy(zero_copy_only=False)
         except pa.ArrowInvalid:
             numbers = np.empty(0)
@@ -151,7 +153,7 @@ class TextTargets:
         """The same by every different text: names, or whatever is wrong with them."""
         texts = names_of(cells, where)
         distinct, first, codes = np.unique(texts, return_index=True, return_inverse=True)
-        stripped = [text.strip() for text in distinct.tolist()]
+        stripped = [text.strip(BLANKS) for text in distinct.tolist()]
         numeric = np.array([NUMBER.fullmatch(text) is not None for text in stripped])
         if not self.kind:
             self.kind = "numbers" if numeric[codes[0]] else "names"

@@ -92,7 +92,7 @@ class AssetEstimator(CallbackSupportMixin, SpeaksOfSVC):
             check.check_count("n_cells", self.n_cells, optional=True)
         check.check_count("n_partitions", self.n_partitions)
         check.check_choice("step", self.step, ("auto", "metric", "robust", "strong"))
-        if self.step_scale != "auto":
+        if not (isinstance(self.step_scale, str) and self.step_scale == "auto"):
             check.check_positive("step_scale", self.step_scale)
         check.check_count("gradient_sample", self.gradient_sample)
         check.check_choice("fit_intercept", self.fit_intercept, ("auto", True, False))
@@ -103,7 +103,7 @@ class AssetEstimator(CallbackSupportMixin, SpeaksOfSVC):
                 'step="robust".'
             )
         check.check_positive("intercept_bound", self.intercept_bound, optional=True)
-        if self.average != "auto":
+        if not (isinstance(self.average, str) and self.average == "auto"):
             check.check_average(self.average)
         check.check_choice("sampling", self.sampling, ("auto", "uniform", "shuffle", "given"))
         check.check_epochs(self.max_iter)
@@ -171,7 +171,7 @@ class AssetEstimator(CallbackSupportMixin, SpeaksOfSVC):
             step_scale=None if self.step_scale == "auto" else float(self.step_scale),
             average=average,
             free_intercept=self._free_intercept,
-            intercept_bound=self.intercept_bound,
+            intercept_bound=None if self.intercept_bound is None else float(self.intercept_bound),
             gradient_sample=int(self.gradient_sample),
             seed=seed,
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 from asset_svm.estimators.base import public_parts
 from asset_svm.estimators.callbacks import EpochCallbacks
+from asset_svm.estimators.parameters import check_level
 
 logger = logging.getLogger("asset_svm")
 
@@ -79,6 +80,7 @@ class Monitor:
 @contextmanager
 def shown(verbose: int) -> Iterator[None]:
     """Let the log be seen while a verbose fit runs, where nobody has set logging up."""
+    check_level("verbose", verbose)
     if not verbose:
         yield
         return

@@ -31,8 +31,13 @@ def _refuse(name: str, value: Any, why: str, advice: str) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """A finite real number; a bool is none."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    """A finite real number; a bool is none, and an integer beyond every float neither."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def is_integer(value: Any) -> bool:
