@@ -143,7 +143,7 @@ def test_what_cannot_be_saved_is_told(tmp_path):
     with pytest.raises(ValueError, match="PCA and AssetClassifier cannot be saved"):
         asset_svm.save(make_pipeline(PCA(3), AssetClassifier(**COMMON)).fit(X, Y), path)
     with pytest.raises(ValueError, match=r"AssetClassifierCV cannot be saved.*best_estimator_"):
-        asset_svm.save(AssetClassifierCV(**COMMON).fit(X, Y), path)
+        asset_svm.save(AssetClassifierCV(Cs=[0.1, 1.0], **COMMON).fit(X, Y), path)
     with pytest.raises(ValueError, match="not fitted"):
         asset_svm.save(AssetClassifier(), path)
     options = {**COMMON, "random_state": np.random.RandomState(0)}
