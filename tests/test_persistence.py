@@ -420,6 +420,24 @@ def test_what_a_file_has_in_place_of_a_name_is_not_told_in_full(tmp_path, sparse
     assert len(str(caught.value)) < 1000
 
 
+@pytest.mark.parametrize("part", ["kind", "header"])
+def test_what_a_damaged_file_says_it_is_is_not_told_in_full(tmp_path, part):
+    path = tmp_path / "m.asset"
+    asset_svm.save(AssetClassifier(**COMMON).fit(X, Y), path)
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    head = json.loads(content[8 : 8 + length])
+    if part == "kind":
+        head["__metadata__"]["kind"] = "x" * 5000
+    else:  # where the table of tensors should be
+        head = "y" * 5000
+    text = json.dumps(head).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+    with pytest.raises(ModelFileError) as caught:
+        asset_svm.load(path)
+    assert len(str(caught.value)) < 1000 and "\n" not in str(caught.value)
+
+
 def test_a_file_cannot_name_a_class_of_its_choice(tmp_path):
     fitted = {"coef_": {"$class": "Popen", "fields": {"args": "true"}, "id": 0}}
     header = {

@@ -24,8 +24,17 @@ class DataError(ValueError):
     """A file or stream has rows that cannot be read; says where."""
 
 
+LONGEST = 800
+"""Characters of a message about a model file."""
+
+
 class ModelFileError(ValueError):
     """A file is not a model that this version can read; says why."""
+
+    def __init__(self, message: str):
+        # A damaged file may hold anything in place of a name, and messages show what they found.
+        said = " ".join(message.split())
+        super().__init__(said if len(said) <= LONGEST else f"{said[:500]} ... {said[-200:]}")
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
