@@ -110,3 +110,9 @@ def test_a_kernel_that_is_not_definite_is_told_of_on_one_map_and_in_cells(form):
 def test_a_sigmoid_that_is_nearly_linear_is_none():
     X, y = make_moons(300, noise=0.2, random_state=0)
     AssetClassifier("sigmoid", gamma=1e-3, C=100.0, random_state=0).fit(X, y)
+
+
+def test_targets_of_any_type_are_looked_at():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    for y in (X[:, 0] > 0, np.where(X[:, 0] > 0, 100, -100).astype(np.int8)):
+        assert AssetRegressor(C=100.0, max_iter=5, random_state=0).fit(X, y).score(X, y) > 0.3

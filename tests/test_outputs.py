@@ -62,7 +62,7 @@ def test_what_a_kill_left_is_removed_by_the_next_one_who_writes_there():
 
 def test_a_checkpoint_removes_what_a_kill_left():
     os.mkdir("run")
-    for name in (".run.asset.123.tmp", ".state.asset.0a1b.tmp"):
+    for name in (".run.asset.123.tmp", ".state.asset.0a1b2c3d.tmp"):
         Path("run", name).touch()
     Checkpoint("run")
     assert not os.listdir("run")
@@ -159,3 +159,12 @@ def test_ctrl_c_between_the_last_epoch_and_the_end_is_130(monkeypatch, capsys):
     monkeypatch.setattr(run_module, "save", interrupted)
     assert main(["train", "rows.svm", "-o", "m.asset", "--max-iter", "1"]) == 130
     assert "asset: interrupted" in capsys.readouterr().err
+
+
+def test_files_of_others_beside_an_output_are_left_alone(tmp_path):
+    theirs = tmp_path / ".m.asset.notes.tmp"
+    theirs.write_text("mine")
+    left = tmp_path / ".m.asset.0123abcd.tmp"
+    left.write_text("half a model")
+    atomic.remove_left_over(tmp_path / "m.asset")
+    assert theirs.exists() and not left.exists()

@@ -2,6 +2,7 @@
 
 The digest is made by a thread of its own while the rows are read for the first time, from pages that
 are in memory then anyway. Files of the same sizes and times are the same; others are read to be told.
+Times are those of content and of the entry itself: the former can be set to what it was.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class Fingerprint:
 
 def _state(files: tuple[Path, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     found = [path.stat() for path in files]
-    return tuple(each.st_size for each in found), tuple(each.st_mtime_ns for each in found)
+    times = [time for each in found for time in (each.st_mtime_ns, each.st_ctime_ns)]
+    return tuple(each.st_size for each in found), tuple(times)
 
 
 @contextmanager

@@ -54,6 +54,7 @@ def warn_of_constant(
 
 def quantile_range(values: np.ndarray, weight: np.ndarray) -> float:
     """From the first quartile to the last, by weight: what outliers do not change."""
+    values = np.asarray(values, dtype=np.float64)
     order = np.argsort(values)
     running = np.cumsum(weight[order])
     low, high = np.searchsorted(running, (0.25 * running[-1], 0.75 * running[-1]))

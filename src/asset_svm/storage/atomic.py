@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import io
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -52,9 +53,10 @@ def check_writable(path: str | Path) -> None:
 
 def remove_left_over(path: Path) -> None:
     """Remove what a process that was killed while it wrote ``path`` has left."""
+    ours = re.compile(rf"\.{re.escape(path.name)}\.([0-9a-f]{{8}}|\d+)\.tmp")  # earlier versions: a PID
     with suppress(OSError):  # of a folder that cannot be read
         for name in os.listdir(path.parent):
-            if name.startswith(f".{path.name}.") and name.endswith(".tmp"):
+            if ours.fullmatch(name) and path.with_name(name).is_file():
                 with suppress(OSError), path.with_name(name).open("ab") as file:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an error: somebody writes it
                     path.with_name(name).unlink()
