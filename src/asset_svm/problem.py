@@ -85,10 +85,6 @@ class Certificate:
     dual_gap: Array
     mean_loss: Array
 
-    def raised(self, amount: Array) -> Certificate:
-        """For losses that are larger by a constant."""
-        return replace(self, objective=self.objective + amount, mean_loss=self.mean_loss + amount)
-
 
 def objective(
     loss: Loss, lam: float, coef: Array, intercept: float, V: Array, y: Array, weight: Array

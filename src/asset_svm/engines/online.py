@@ -274,7 +274,7 @@ class OnlineSession:
         found = pilot_scale(
             engine,
             self.recipe,
-            rows.within(sets, self.kappa),
+            rows,
             sets,
             self.gradient_bounds,
             steps,
@@ -313,7 +313,6 @@ class OnlineSession:
         assert self.gradient_bounds is not None and self.scale is not None
         n = rows.order.n_rows
         sets = self.sets
-        rows = rows.within(sets, self.kappa)
         rules = self.recipe.rules(sets, self.gradient_bounds, self.scale, self.horizon, self.metric)
         driver = engine.driver(
             rows.mapped,

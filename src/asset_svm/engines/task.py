@@ -42,8 +42,6 @@ FEWEST_STEPS = 96
 """Of a block, below which lifting rows costs less."""
 UNASKED = 1e9
 """Operations up to which the tight bound is computed unasked: some tenths of a second."""
-REACH_MARGIN = 4.0
-"""Times what the longest sampled row allows: other rows may be longer, and there is epsilon."""
 MANY_MODELS = 128
 """From so many on a fit goes by the blocked form: 200 classes take as long as by loops over rows, with
 one thread, and 1000 half as long."""
@@ -315,26 +313,6 @@ class TrainingRows:
             slope_weight=None,
         )
 
-    def within(self, sets: list[FeasibleSet], kappa: float) -> TrainingRows:
-        """The rows with targets that feasible models can come near.
-
-        No decision exceeds kappa R + B. A target beyond that pulls as one at that limit does: its
-        loss is the same but for a constant, which would drown all others in sums (``beyond``).
-        """
-        longest = kappa if self.metric is None else kappa * self.metric.least
-        limit = REACH_MARGIN * max(longest * s.radius + (s.bound or 0.0) for s in sets)
-        if self.y_max <= limit:
-            return self
-        return replace(self, targets=_Clipped(self.targets, limit), y_max=limit)
-
-    def beyond(self) -> Array:
-        """What was taken off the mean loss of each model by ``within``."""
-        if not isinstance(self.targets, _Clipped):
-            return np.zeros(self.targets.n_models)
-        index = np.arange(self.order.n_rows)
-        whole, clipped = self.targets.targets.block(index), self.targets.block(index)
-        return np.asarray(np.abs(whole - clipped) @ self.weight / self.weight.sum())
-
     @property
     def led_steps(self) -> int:
         """The most steps of a block where rows are led, else 0."""
@@ -381,21 +359,6 @@ class _Some:
 
     def open(self, rows: Array) -> RowBlock:
         return self.mapped.open(self.chosen[rows])
-
-
-@dataclass(frozen=True, eq=False)
-class _Clipped:
-    """Targets of at most some size."""
-
-    targets: Targets
-    limit: float
-
-    @property
-    def n_models(self) -> int:
-        return self.targets.n_models
-
-    def block(self, rows: Array) -> Array:
-        return np.clip(self.targets.block(rows), -self.limit, self.limit)
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,7 +66,6 @@ def train(
         sets = recipe.feasible_sets(rows.y_max, kappa, bulk, rows.metric)
         if max(s.radius for s in sets) == 0.0:
             return _trivial(recipe, rows)
-        rows = rows.within(sets, kappa)
         decaying = stopping.end_is_known
         scale = recipe.step_scale
         if scale is None:
@@ -112,7 +111,7 @@ def train(
     return Solution(
         coef,
         intercept,
-        certificate.raised(rows.beyond()),
+        certificate,
         run.done,
         scale,
         state,
