@@ -157,7 +157,7 @@ def sweep(digits: Digits, dimensions: list[int], limits: dict[str, float]) -> No
                     phi: Any = FourierFeatures.sample(kernel, 784, d, rng)
                 else:
                     phi = engine.nystroem.sample(digits.X, kernel, d, rng)
-                mapped = engine.rows(phi, digits.X, lead=False)
+                mapped = engine.rows(phi, digits.X)
             with clock() as features:
                 mapped.fill()
             if kind == "fourier" and d == max(dimensions):
@@ -212,7 +212,7 @@ def _from_host(phi: Any, digits: Digits) -> None:
     """The features once more, rows in pageable host memory; as halves, beside the first."""
     times = {}
     for name, X in (("card", digits.X), ("host", digits.X.cpu().numpy())):
-        again = CudaEngine(precision="float16", memory_limit=1 << 36).rows(phi, X, lead=False)
+        again = CudaEngine(precision="float16", memory_limit=1 << 36).rows(phi, X)
         with clock() as spent:
             again.fill()
         times[name] = spent[0]

@@ -163,7 +163,7 @@ def machine(name: str, threads: int) -> dict[str, Any]:
         ModelAxis.build(loss, [paper.lam], [ball], [RobustStep(ball.size, 1.0, 0.1)]),
         SolverState.zeros(1, d, V.dtype),
         Average(NoWindow()),
-        cut=LocalEngine().cut(len(X), led=0),
+        cut=LocalEngine().cut(),
     )
     driver.advance(3 * m)
     loop = best_of(lambda: driver.advance(m), 5)

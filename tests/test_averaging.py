@@ -52,9 +52,7 @@ def problem(step, *, dtype=np.float32, m=3000, fourier=False):
 
 
 def training_rows(X, y, phi, metric, recipe, seed=7, engine=ENGINE):
-    mapped = engine.rows(
-        phi if metric is None else phi.in_metric(metric), X, lead=recipe.step == "metric"
-    )
+    mapped = engine.rows(phi if metric is None else phi.in_metric(metric), X)
     targets = OneVsRestTargets((y > 0).astype(np.intp), 2)
     order = ShuffledOrder(len(y), seed)
     return TrainingRows(mapped, targets, order, np.ones(len(y)), None, 1.0, metric)
@@ -121,7 +119,7 @@ def test_a_round_after_every_step_is_averaged_sgd(step, task, shares, average):
         part = np.arange(number * m, (number + 1) * m)
         targets = RealTargets(y[part])
         order = ShuffledOrder(m, number)
-        mapped = ENGINE.rows(phi, X[part], lead=False)
+        mapped = ENGINE.rows(phi, X[part])
         rows = TrainingRows(mapped, targets, order, np.ones(m), None, 1.0)
         shards.append(Shard(ENGINE, plan, rows, Snapshot()))
         parts.append((V[part], y[part], order.rows(0, m * epochs)))

@@ -404,8 +404,7 @@ def test_sparse_rows_streams_and_weights_work_on_the_card(card_estimators):
 
 @pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
 def test_a_fit_of_the_card_goes_on_on_the_host_as_on_the_card(card_estimators):
-    """By Algorithm 1 on both, up to when what is due is shrunk: led steps, 1.7 away, need a measured
-    metric, and the card's is not."""
+    """By Algorithm 1 on both, up to when what is due is shrunk."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4200, 6))
     y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 > 0.7

@@ -147,7 +147,7 @@ def test_shards_of_one_worker_share_its_memory(monkeypatch):
     rng = np.random.default_rng(0)
     X, phi = rng.normal(size=(500, 3)), FourierFeatures.sample(Kernel("rbf", 0.5), 3, 25, rng)
     size = 500 * phi.dimension * 8
-    rows = LocalEngine(memory_limit=size).rows(phi, X, lead=False)
+    rows = LocalEngine(memory_limit=size).rows(phi, X)
     place = work.Place(SimpleNamespace(mapped=rows))
     work._places.add(place)
     for mapped in (0, 250, 500):

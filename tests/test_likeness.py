@@ -52,7 +52,7 @@ def rows_of(X, y, loss, n_classes=2):
     hinge = isinstance(loss, Hinge)
     targets = OneVsRestTargets(y.astype(np.intp), n_classes) if hinge else RealTargets(y)
     recipe = Recipe(loss, (0.01,) * targets.n_models)
-    mapped = LocalEngine().rows(phi, X, lead=False)
+    mapped = LocalEngine().rows(phi, X)
     order = GivenOrder(len(y))
     return recipe, TrainingRows(mapped, targets, order, np.ones(len(y)), None, 1.0, None)
 

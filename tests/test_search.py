@@ -371,7 +371,7 @@ def test_refit_is_the_estimator_itself():
         {"landmarks": "kmeans", "gammas": [0.01, 0.1, 1.0]},
         {"approximation": "fourier"},
         {"step": "robust"},
-        {"max_iter": 1},  # led
+        {"max_iter": 1},
         {"memory_limit": 100_000},
         {"n_jobs": 2, "class_weight": "balanced"},
         {"random_state": None},
@@ -438,7 +438,7 @@ def test_the_refit_draws_no_map_of_its_own(monkeypatch):
     "options",
     [
         dict(gammas=[0.05, 0.2], n_components=256, memory_limit=1.2 * 4400 * 256 * 4),
-        dict(max_iter=5, n_components=600, memory_limit=1.1 * 4400 * 664 * 4),  # the refit is led
+        dict(max_iter=5, n_components=600, memory_limit=1.1 * 4400 * 600 * 4),
     ],
 )
 def test_searches_keep_to_the_memory_limit(options, monkeypatch):

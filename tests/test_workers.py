@@ -63,7 +63,7 @@ def test_an_error_in_a_thread_is_raised_where_fit_was_called(problem):
     X, _ = problem
     phi = NystroemFeatures.sample(X, Kernel("rbf", 0.3), 40, np.random.default_rng(0))
     engine = LocalEngine(n_threads=2)
-    rows = engine.rows(phi, X, lead=False)
+    rows = engine.rows(phi, X)
     caller = threading.get_ident()
 
     def failing(values):
@@ -83,7 +83,7 @@ def test_rows_that_were_announced_and_never_opened_are_there_afterwards(problem)
     X, _ = problem
     phi = NystroemFeatures.sample(X, Kernel("rbf", 0.3), 40, np.random.default_rng(0))
     engine = LocalEngine(n_threads=2)
-    rows = engine.rows(phi, X, lead=False)
+    rows = engine.rows(phi, X)
     with engine.working(rows):
         for start in range(0, 400, 100):
             rows.expect(np.arange(start, start + 100))

@@ -76,14 +76,14 @@ def trace(
     m, engine, loss = len(problem.y), LocalEngine(), Hinge()
     targets = OneVsRestTargets((problem.y > 0).astype(np.intp), 2)
     order = UniformOrder(m, seed, None)
-    rows = TrainingRows(engine.rows(phi, problem.X, lead=False), targets, order, np.ones(m), None, 1.0)
+    rows = TrainingRows(engine.rows(phi, problem.X), targets, order, np.ones(m), None, 1.0)
     recipe = Recipe(loss, (problem.lam,), step, 1.0, WINDOW, free_intercept=False, seed=seed)
     bounds, kappa, bulk = sample_gradients(recipe, rows)
     sets = recipe.feasible_sets(1.0, kappa, bulk, rows.metric)
     axis = ModelAxis.build(loss, recipe.lam, sets, recipe.rules(sets, bounds, 1.0))
     driver = Driver(
         rows.mapped, targets, order, axis, SolverState.zeros(1, phi.dimension, rows.mapped.dtype),
-        Average(CountWindow(WINDOW)), cut=engine.cut(m, led=0),
+        Average(CountWindow(WINDOW)), cut=engine.cut(),
         length=m * epochs,
     )  # fmt: skip
     spent = time.process_time() - clock
@@ -205,7 +205,7 @@ def card_trace(
     count, loss = len(y), Hinge()
     rng = np.random.default_rng([seed, 0])
     phi = FourierFeatures.sample(Kernel("rbf", gamma), X.shape[1], d, rng)
-    mapped = engine.rows(phi, torch.from_numpy(X).to(engine.device), lead=False)
+    mapped = engine.rows(phi, torch.from_numpy(X).to(engine.device))
     begun = now()
     mapped.fill()
     features = now() - begun

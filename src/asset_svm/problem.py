@@ -17,7 +17,7 @@ With K models, arrays carry a leading model axis.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,41 +40,7 @@ class RowProducts(Protocol):
         """V coef^T, of shape (K, B)."""
 
     def exact_sums(self, beta: Array) -> Array:
-        """min(beta, 0) V and max(beta, 0) V, of shape (2, K, d), for beta of shape (K, B).
-
-        Or what ``lifted`` turns into that, once for the sum over all blocks.
-        """
-
-    def lifted(self, sums: Array) -> Array:
-        """(2, K, d) sums of features from those that ``exact_sums`` gave."""
-
-
-@dataclass(frozen=True, eq=False)
-class DenseRows:
-    """Products with features that lie in memory."""
-
-    V: Array
-
-    def margins(self, coef: Array) -> Array:
-        """V coef^T."""
-        return (coef.astype(self.V.dtype) @ self.V.T).astype(np.float64)
-
-    def sums(self, beta: Array) -> Array:
-        """beta V."""
-        return (beta.astype(self.V.dtype) @ self.V).astype(np.float64)
-
-    def exact_margins(self, coef: Array) -> Array:
-        """V coef^T."""
-        return coef @ self.V.T.astype(np.float64)
-
-    def exact_sums(self, beta: Array) -> Array:
-        """beta V by sign."""
-        V = self.V.astype(np.float64)
-        return np.stack([np.minimum(beta, 0.0) @ V, np.maximum(beta, 0.0) @ V])
-
-    def lifted(self, sums: Array) -> Array:
-        """They are."""
-        return sums
+        """min(beta, 0) V and max(beta, 0) V, of shape (2, K, d), for beta of shape (K, B)."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +86,7 @@ class CertificateSums:
         Of the rows so far.
     loss : array of shape (K,)
     parts : array of shape (2, K, d)
-        sum w beta v over negative and over positive slopes; until all rows are added, before they are
-        ``lifted``.
+        sum w beta v over negative and over positive slopes.
     linear : array of shape (2, K)
         -sum w loss*(beta), likewise.
     slopes : array of shape (2, K)
@@ -198,12 +163,10 @@ def certificate_sums(
 ) -> CertificateSums:
     """The sums over blocks of rows, as ``certify`` takes them."""
     coef = model[0].astype(np.float64)
-    sums, rows = CertificateSums.zeros(len(coef), 1), None
+    sums = CertificateSums.zeros(*coef.shape)
     for rows, y, weight, slope in blocks:
         sums.add(loss, (coef, model[1]), rows, y, weight, slope)
-    if rows is None:
-        return CertificateSums.zeros(*coef.shape)
-    return replace(sums, parts=rows.lifted(sums.parts))
+    return sums
 
 
 def certify(

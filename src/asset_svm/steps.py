@@ -32,25 +32,6 @@ REACH = 1.5
 """Of the way to a loss of 0: between 1, the proximal step, and 2, the reflection (by measurement)."""
 
 
-MOST_LED_STEPS = 512
-
-
-def led_steps(metric: Metric) -> int:
-    """How many truncated steps in a row may be blind to each other beyond the leading directions.
-
-    A step moves the margin of its own row by at most ``REACH`` times its loss. B rows with so much in
-    common that their mean square is ``steepest`` along one direction, where they are ``length`` long,
-    move each other's margins by at most B steepest / length of that, if all are active and of one
-    mind; half of them may be. None, where the metric was not ``measured``: nothing is known of rows.
-    """
-    if metric.length == 0.0:
-        return 0
-    if metric.steepest == 0.0:
-        return MOST_LED_STEPS
-    most = int(min(2.0 * metric.length / (REACH * metric.steepest), MOST_LED_STEPS))
-    return most - most % 16
-
-
 class StepRule(Protocol):
     """A power law with a metric."""
 

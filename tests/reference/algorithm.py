@@ -131,66 +131,6 @@ def asset_in_metric(
     return iterates
 
 
-def asset_led(
-    V,
-    y,
-    order,
-    *,
-    lam,
-    radius,
-    T,
-    leading,
-    beyond,
-    d_x,
-    d_g,
-    horizon,
-    block,
-    reach,
-    bound=None,
-    task="classification",
-    epsilon=0.0,
-    shrink_blocks=1,
-):
-    """As ``asset_in_metric`` with H = T^(-2), but rows see only part of the steps of their block.
-
-    Within a block of ``block`` steps a margin follows the steps along the orthonormal columns
-    ``leading`` of the space of V T; the rest it sees from the next block on. A projection ends
-    a block, a shrink ``shrink_blocks`` of them. Returns every iterate, in the basis of V T, as if
-    all of a step counted at once.
-    """
-    rows = V @ T
-    gamma, b, due = np.zeros(V.shape[1]), 0.0, 0.0
-    iterates = []
-    for begin in range(0, len(order), block):
-        start, seen = gamma.copy(), gamma.copy()
-        for j, row in enumerate(order[begin : begin + block], start=begin + 1):
-            v = rows[row]
-            eta = d_x / (d_g * np.sqrt(horizon)) * (1 - (j - 1) / horizon)
-            led = leading @ (leading.T @ v)
-            f = v @ start + led @ (seen - start) + b
-            factor = subgradient_factor(task, y[row], f, epsilon)
-            length = eta
-            if factor != 0:
-                gain = led @ led + beyond + (bound is not None)
-                loss = 1 - y[row] * f if task == "classification" else abs(y[row] - f) - epsilon
-                length = min(eta, reach * loss / gain)
-            gamma = gamma - length * factor * v
-            seen = seen - length * factor * led
-            if bound is not None:
-                b = min(max(b - length * factor, -bound), bound)
-            due += eta
-            iterates.append((gamma.copy(), b))
-        if (begin // block + 1) % shrink_blocks == 0:
-            values, vectors = np.linalg.eigh(T @ T)
-            gamma = vectors * np.exp(-lam * due * values) @ vectors.T @ gamma
-            due = 0.0
-        norm = np.sqrt(gamma @ gamma)
-        if norm > radius:
-            gamma = gamma * (radius / norm)
-        iterates[-1] = (gamma.copy(), b)
-    return iterates
-
-
 def averaged_asset(shards, shares, steps, *, average_from=1, **options):
     """Parallel SGD with a round after every step: (mean of the iterates, mean of the averages).
 

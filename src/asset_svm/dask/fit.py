@@ -19,7 +19,7 @@ from asset_svm.dask.cluster import ShardedRun, Watch
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import group
 from asset_svm.dask.work import Assignment
-from asset_svm.data import GivenOrder, ShuffledOrder
+from asset_svm.data import GivenOrder
 from asset_svm.engines.averaging import (
     Plan,
     StepSizes,
@@ -61,7 +61,6 @@ class ClusterFit:
     recipe: Recipe
     monitor: Monitor
     sizes: list[int]
-    lead: bool
 
     def __init__(self, estimator: Any, watch: Watch, data: Loaded, X: Any, y: Any, look: Any = None):
         self.estimator, self.watch, self.data = estimator, watch, data
@@ -90,9 +89,6 @@ class ClusterFit:
             weights = [sum(data.weights[k] for k in members) for members in groups]
             shares = np.array(weights) / data.total_weight
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
-        largest = max(self.sizes)
-        order = ShuffledOrder(largest, 0) if sampling == "shuffle" else GivenOrder(largest)
-        self.lead = recipe.leads(order, epochs, self.metric)
         slopes = None if mean_weight is None or sampling == "uniform" else rows.weight / mean_weight
         sample = self._sample(engine, phi, slopes)
         steps = total * epochs // len(groups)
@@ -133,7 +129,7 @@ class ClusterFit:
         """The rows that the client has, mapped."""
         rows, encoded = self.data.rows, self.data.encoded
         return TrainingRows(
-            engine.rows(phi, rows.X, lead=self.lead),
+            engine.rows(phi, rows.X),
             encoded.targets,
             GivenOrder(len(rows.y)),
             rows.weight,

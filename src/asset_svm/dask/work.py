@@ -95,7 +95,7 @@ class Assignment:
             order = ShuffledOrder(m, self.seeds[number])
         multiplies = self.mean_weight is not None and self.sampling != "uniform"
         return TrainingRows(
-            engine.rows(plan.phi, part.X, lead=plan.recipe.leads(order, plan.epochs, plan.metric)),
+            engine.rows(plan.phi, part.X),
             targets,
             order,
             weight,

@@ -172,9 +172,9 @@ class Shard:
         m, recipe = rows.order.n_rows, plan.recipe
         steps = m * plan.epochs
         self.rounds, self.done = Rounds(steps, plan.rounds), past.rounds
-        cut = engine.cut(m, led=rows.led_steps)
+        cut = engine.cut()
         if plan.n_shards > 1:
-            cut = RoundCut(cut.size, cut.until, cut.later, cut.part, self.rounds)
+            cut = RoundCut(cut.size, cut.until, cut.later, self.rounds)
         state = SolverState.zeros(len(recipe.lam), rows.mapped.dimension, rows.mapped.dtype)
         average = Average(recipe.window(steps, looked_at=False))
         if past.state is not None and past.average is not None:
@@ -189,7 +189,7 @@ class Shard:
             average,
             weight=rows.slope_weight,
             cut=cut,
-            form=recipe.form_of(rows.mapped),
+            form=recipe.loop_form,
             length=steps,
             ahead=True,
         )

@@ -20,11 +20,11 @@ import numpy.typing as npt
 from asset_svm.engines.memory import available_memory
 from asset_svm.engines.task import MANY_MODELS
 from asset_svm.engines.workers import Workers, working
-from asset_svm.features import Evaluable, FeatureMap, Metric, MetricFeatures, NystroemFeatures
+from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.solvers import Driver
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.pilot import HeldRows, Subset
-from asset_svm.solvers.products import exact_margins, exact_sums, scattered_margins, scattered_sums
+from asset_svm.solvers.products import exact_margins, exact_sums, scattered_margins
 from asset_svm.threads.blas import blas_threads, few_threads
 
 Array = npt.NDArray[Any]
@@ -47,56 +47,30 @@ LOOK = 4096
 
 
 class LocalRows:
-    """phi of the rows of X, or, where they are led, their basis values and leading coordinates.
-
-    Both are kept in memory, or computed anew at every visit.
+    """phi of the rows of X, kept in memory or computed anew at every visit.
 
     Parameters
     ----------
     phi : Evaluable
-        In a metric, where rows are led.
     X : matrix of shape (m, n)
     block_size : int
         Rows are mapped so many at a time.
     keep : bool
-    lead : bool
-        Whether rows are led; not done where features cost little beside basis values.
     """
 
     look_size = LOOK
 
-    def __init__(self, phi: Evaluable, X: Matrix, block_size: int, *, keep: bool, lead: bool = False):
+    def __init__(self, phi: Evaluable, X: Matrix, block_size: int, *, keep: bool):
         self.X, self.block_size = X, block_size
         self.dimension, self.dtype = phi.dimension, np.dtype(X.dtype)
         self.phi = phi
         self.basis, self.lift = phi.basis(self.dtype), phi.lift(self.dtype)
-        self.lower = phi.lower(self.dtype)
-        self.width = self.values_width = phi.dimension
-        self.lead = None
-        if lead and isinstance(phi, MetricFeatures) and not phi.lift_is_cheap:
-            self.lead = phi.lead(self.dtype)
-            self.width, self.values_width = mapped_width(phi, lead), phi.basis_dimension
         m = X.shape[0]
         self.seen = np.zeros(m, dtype=bool)
-        self.kept = np.empty((m, self.width), dtype=self.dtype) if keep else None
+        self.kept = np.empty((m, self.dimension), dtype=self.dtype) if keep else None
         self.reentrant = phi.reentrant
         self.workers: Workers | None = None
         self._coming = np.zeros(m, dtype=bool)
-
-    @property
-    def led(self) -> bool:
-        """Whether they are."""
-        return self.lead is not None
-
-    @cached_property
-    def exact_lift(self) -> Callable[[Array], Array]:
-        """``lift`` in float64."""
-        return self.phi.lift(np.float64)
-
-    @cached_property
-    def exact_lower(self) -> Callable[[Array], Array]:
-        """``lower`` in float64."""
-        return self.phi.lower(np.float64)
 
     @property
     def kept_bytes(self) -> int:
@@ -134,7 +108,7 @@ class LocalRows:
             scratch = self._announced(rows)
             if scratch is None:
                 scratch = self._anew(rows)
-            return LocalBlock(self, scratch, np.arange(len(rows)))
+            return LocalBlock(scratch, np.arange(len(rows)))
         if self.workers is not None and self._coming[rows].any():
             for done, _ in self.workers.finished():
                 self._coming[done] = False
@@ -144,7 +118,7 @@ class LocalRows:
         if len(new):
             self._keep(new)
             self.seen[new] = True
-        return LocalBlock(self, self.kept, rows)
+        return LocalBlock(self.kept, rows)
 
     def _announced(self, rows: Array) -> Array | None:
         """What a worker made of these rows, if they were announced."""
@@ -155,7 +129,7 @@ class LocalRows:
         return None
 
     def _anew(self, rows: Array) -> Array:
-        scratch = np.empty((len(rows), self.width), dtype=self.dtype)
+        scratch = np.empty((len(rows), self.dimension), dtype=self.dtype)
         self._compute(rows, scratch, np.arange(len(rows)))
         return scratch
 
@@ -166,76 +140,40 @@ class LocalRows:
     def fetch(self, rows: Array) -> tuple[Array, Array]:
         """The features of these rows."""
         block = self.open(rows)
-        if not self.led:
-            return block.matrix, block.positions
-        values = block.matrix[block.positions[_even(np.arange(len(rows)))], : self.values_width]
-        return self.lift(values), np.arange(len(rows))
+        return block.matrix, block.positions
 
     def _compute(self, rows: Array, out: Array, where: Array) -> None:
         """Put the numbers of these rows there."""
-        size, w = self.block_size, self.values_width
+        size = self.block_size
         for start in range(0, len(rows), size):
             part, place = rows[start : start + size], where[start : start + size]
-            values = self.basis(self.X[_even(part)])
-            if self.lead is None:
-                out[place] = self.lift(values)[: len(part)]
-            else:
-                out[place, :w] = values[: len(part)]
-                out[place, w:] = self.lead(values)[: len(part)]
+            out[place] = self.lift(self.basis(self.X[_even(part)]))[: len(part)]
 
 
 @dataclass(eq=False)
 class LocalBlock:
     """Some of ``LocalRows``: row i is matrix[positions[i]]."""
 
-    source: LocalRows
     matrix: Array
     positions: Array
 
     @cached_property
     def values(self) -> Array:
-        """Features or basis values, (B, d) or (B, s)."""
-        return np.asarray(self.matrix[self.positions, : self.source.values_width])
-
-    def part(self, which: slice) -> LocalBlock:
-        """Some of them."""
-        return LocalBlock(self.source, self.matrix, self.positions[which])
-
-    def lead(self) -> Array:
-        """Leading coordinates, (B, k)."""
-        return np.asarray(self.matrix[self.positions, self.source.values_width :])
+        """The features, (B, d)."""
+        return np.asarray(self.matrix[self.positions])
 
     def margins(self, coef: Array) -> Array:
         """V coef^T."""
-        source = self.source
-        weights = coef.astype(source.dtype)
-        few = len(coef) <= FEW_MODELS
-        if source.led:
-            weights = _one_by_one(source.lower, weights) if few else source.lower(weights)
-            weights = np.ascontiguousarray(weights)
-        if not few:
+        weights = coef.astype(self.matrix.dtype)
+        if len(coef) > FEW_MODELS:
             return (weights @ self.values.T).astype(np.float64)
         out = np.empty((len(coef), len(self.positions)))
         scattered_margins(self.matrix, self.positions, weights, out)
         return out
 
-    def sums(self, beta: Array) -> Array:
-        """Beta V."""
-        source = self.source
-        if len(beta) > FEW_MODELS:
-            total = beta.astype(source.dtype) @ self.values
-            total = source.lift(total) if source.led else total
-        else:
-            total = np.zeros((len(beta), source.values_width), dtype=source.dtype)
-            scattered_sums(self.matrix, self.positions, beta, total)
-            total = _one_by_one(source.lift, total) if source.led else total
-        return np.asarray(total, dtype=np.float64)
-
     def exact_margins(self, coef: Array) -> Array:
         """V coef^T in float64."""
         weights = np.asarray(coef, dtype=np.float64)
-        if self.source.led:
-            weights = np.ascontiguousarray(self.source.exact_lower(weights))
         if len(coef) > FEW_MODELS:
             return np.asarray(weights @ self.exact_values.T)
         out = np.empty((len(coef), len(self.positions)))
@@ -243,8 +181,8 @@ class LocalBlock:
         return out
 
     def exact_sums(self, beta: Array) -> Array:
-        """min(beta, 0) V and max(beta, 0) V in float64; of basis values where rows are led."""
-        total = np.zeros((2, len(beta), self.source.values_width))
+        """min(beta, 0) V and max(beta, 0) V in float64."""
+        total = np.zeros((2, len(beta), self.matrix.shape[1]))
         if len(beta) <= FEW_MODELS:
             exact_sums(self.matrix, self.positions, beta, total)
             return total
@@ -255,32 +193,13 @@ class LocalBlock:
                 total[sign] = part @ self.exact_values
         return total
 
-    def lifted(self, sums: Array) -> Array:
-        """Sums of features from those that ``exact_sums`` gave."""
-        if not self.source.led:
-            return sums
-        flat = self.source.exact_lift(sums.reshape(-1, sums.shape[-1]))
-        return np.asarray(flat).reshape(*sums.shape[:-1], -1)
-
     @cached_property
     def exact_values(self) -> Array:
         """``values`` in float64."""
-        rows, w = self.positions, self.source.values_width
+        rows = self.positions
         if rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():  # no copy before that
-            return np.asarray(self.matrix[rows[0] : rows[-1] + 1, :w], dtype=np.float64)
+            return np.asarray(self.matrix[rows[0] : rows[-1] + 1], dtype=np.float64)
         return self.values.astype(np.float64)
-
-
-def _one_by_one(change: Callable[[Array], Array], rows: Array) -> Array:
-    """change(rows); few of them are faster alone: BLAS copies the whole matrix for more than one."""
-    return np.concatenate([change(rows[i : i + 1]) for i in range(len(rows))])
-
-
-def mapped_width(phi: Evaluable, lead: bool) -> int:
-    """Numbers that are kept of a row."""
-    if lead and isinstance(phi, MetricFeatures) and not phi.lift_is_cheap:
-        return phi.basis_dimension + phi.n_leading
-    return phi.dimension
 
 
 def _even(rows: Array) -> Array:
@@ -314,16 +233,14 @@ class LocalEngine:
         free = available_memory()
         return free // 2 if self.memory_limit is None else min(self.memory_limit, free)
 
-    def rows(self, phi: Evaluable, X: Matrix, *, lead: bool) -> LocalRows:
+    def rows(self, phi: Evaluable, X: Matrix) -> LocalRows:
         """The rows of X: mapped once where they fit in memory, else whenever they are visited."""
-        size = X.shape[0] * mapped_width(phi, lead) * np.dtype(X.dtype).itemsize
-        return LocalRows(phi, X, self.block_size, keep=size <= self.memory(), lead=lead)
+        size = X.shape[0] * phi.dimension * np.dtype(X.dtype).itemsize
+        return LocalRows(phi, X, self.block_size, keep=size <= self.memory())
 
-    def cut(self, n_rows: int, *, led: int) -> Cut:
-        """Steps between two looks at the run; of ``led`` steps each its parts, where rows are led."""
-        if not led:
-            return Cut(LONG_BLOCKS * self.block_size)
-        return Cut(max(self.block_size // led, 1) * led, part=led)
+    def cut(self) -> Cut:
+        """Steps between two looks at the run."""
+        return Cut(LONG_BLOCKS * self.block_size)
 
     @contextmanager
     def working(self, rows: BlockRows) -> Iterator[None]:
@@ -381,7 +298,7 @@ class LocalEngine:
         chosen = np.sort(rng.choice(X.shape[0], size=count, replace=False))
         with few_threads(0):  # how a sum over rows is rounded depends on how many threads share it
             V = phi(X[chosen])
-            return phi.find_metric(V, weight[chosen], rng).measured(V, weight[chosen])
+            return phi.find_metric(V, weight[chosen], rng)
 
     def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
         """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""

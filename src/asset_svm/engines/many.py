@@ -247,7 +247,7 @@ class ManyModels:
             SolverState.zeros(len(axis.lam), self.mapped.dimension, self.mapped.dtype),
             Average(NoWindow() if begin == NEVER else CountWindow(total - begin + 1, total)),
             weight=self.splits.slope_weight[f],
-            cut=engine.cut(self.order.n_rows, led=0),
+            cut=engine.cut(),
             pool=pool,
             length=total,
             shrink_interval=BLOCK_ROWS,

@@ -249,7 +249,7 @@ class OnlineSession:
         """Rows mapped by phi, in the metric where there is one."""
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         return TrainingRows(
-            engine.rows(phi, X, lead=False),
+            engine.rows(phi, X),
             targets,
             order,
             weight,

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.data import GivenOrder, Order, ShuffledOrder, Targets
+from asset_svm.data import GivenOrder, Order, Targets
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.losses import Loss
@@ -29,27 +29,18 @@ from asset_svm.solvers import (
 from asset_svm.solvers.average import Window
 from asset_svm.solvers.driver import Form
 from asset_svm.solvers.pilot import Trials
-from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep, led_steps
+from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep
 
 Array = npt.NDArray[Any]
 StepKind = Literal["robust", "strong", "metric"]
 Matrix = Any
 BLOCK = 1024
 """Rows at a time, where all of them are looked at once."""
-FEWEST_LED = 4096
-"""Rows from which on they are led."""
-FEWEST_STEPS = 96
-"""Of a block, below which lifting rows costs less."""
 UNASKED = 1e9
 """Operations up to which the tight bound is computed unasked: some tenths of a second."""
 MANY_MODELS = 128
 """From so many on a fit goes by the blocked form: 200 classes take as long as by loops over rows, with
 one thread, and 1000 half as long."""
-MOST_UNEVEN = 3.0
-"""``Metric.uneven`` up to which rows are led: 1.0 to 1.6 on the sets tried, 16 for a kernel so narrow
-that the led form's objectives were up to 1.6 times the row form's."""
-MOST_VISITS = 6
-"""Of a row, by all models and in all epochs, up to which it is led."""
 
 
 class Engine(Trials, Protocol):
@@ -59,14 +50,14 @@ class Engine(Trials, Protocol):
     def nystroem(self) -> type[NystroemFeatures]:
         """The class of Nystroem maps whose landmarks are factored here."""
 
-    def rows(self, phi: Evaluable, X: Matrix, *, lead: bool) -> BlockRows:
-        """phi of the rows of X, led where that is asked for and pays."""
+    def rows(self, phi: Evaluable, X: Matrix) -> BlockRows:
+        """phi of the rows of X."""
 
     def memory(self) -> int:
         """Bytes that mapped rows may take."""
 
-    def cut(self, n_rows: int, *, led: int) -> Cut:
-        """Steps between two looks at a run over so many rows; at most ``led`` where that is not 0."""
+    def cut(self) -> Cut:
+        """Steps between two looks at a run."""
 
     def working(self, rows: BlockRows) -> AbstractContextManager[None]:
         """Inside, rows are mapped ahead of the loop, where the engine has threads for it."""
@@ -169,25 +160,9 @@ class Recipe:
             return [StrongStep(lam) for lam in self.lam]
         return [RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)]
 
-    def leads(self, order: Order, epochs: int, metric: Metric | None) -> bool:
-        """Whether rows that are visited in this order are led: never with the paper's steps.
-
-        The rows of a block must have no more in common than any others, and not much (``led_steps``):
-        its steps are blind to each other along most directions. Shuffled ones do, if they are many;
-        rows of a stream or in a given order may all be alike, and draws with replacement hold one row
-        twice. Their lengths must be alike, since one stands for all of them in ``led_form``: where the
-        kernel is narrow, rows near a landmark are far longer than others. Then, a block costs two
-        products with P a model, and lifting one a row once: many visits pay for it.
-        """
-        if metric is None or led_steps(metric) < FEWEST_STEPS or metric.uneven > MOST_UNEVEN:
-            return False
-        many = order.n_rows >= FEWEST_LED and len(self.lam) * epochs <= MOST_VISITS
-        return many and isinstance(order, ShuffledOrder)
-
-    def form_of(self, rows: BlockRows) -> Form:
-        """How these rows are stepped through; many models, by matrix products that they share."""
-        if rows.led:
-            return "led"
+    @property
+    def loop_form(self) -> Form:
+        """How rows are stepped through; by many models with matrix products that they share."""
         return "blocked" if len(self.lam) >= MANY_MODELS else self.form
 
     def usual_average(self, *, decaying: bool) -> float:
@@ -313,11 +288,6 @@ class TrainingRows:
             slope_weight=None,
         )
 
-    @property
-    def led_steps(self) -> int:
-        """The most steps of a block where rows are led, else 0."""
-        return led_steps(self.metric) if self.mapped.led and self.metric is not None else 0
-
     def take(self, index: Array) -> Array:
         """The mapped rows of these numbers."""
         V, positions = self.mapped.fetch(index)
@@ -341,10 +311,6 @@ class _Some:
 
     def fetch(self, rows: Array) -> tuple[Array, Array]:
         return self.mapped.fetch(self.chosen[rows])
-
-    @property
-    def led(self) -> bool:
-        return self.mapped.led
 
     @property
     def look_size(self) -> int:

@@ -67,7 +67,7 @@ def fit_batch(
     order, slope_weight = rows.order(learner.sampling, learner._step, seed)
     epochs = DEFAULT_EPOCHS.over(len(rows.y), learner.max_iter)
     training = TrainingRows(
-        drawn.rows(engine, rows.X, lead=recipe.leads(order, epochs, metric)),
+        drawn.rows(engine, rows.X),
         encoded.targets,
         order,
         rows.weight,

@@ -21,7 +21,7 @@ class DrawnMap:
     phi : FeatureMap
     metric : Metric, optional
     mapped : LocalRows, optional
-        In the metric; whole features, not led.
+        In the metric.
     """
 
     phi: FeatureMap
@@ -37,13 +37,13 @@ class DrawnMap:
             return cls(phi, None)
         return cls(phi, engine.find_metric(phi, rows.X, rows.weight, seed))
 
-    def rows(self, engine: Engine, X: Any, *, lead: bool) -> BlockRows:
-        """The rows of X; those mapped before, where they are as asked for: given away, else let go."""
-        mapped, self.mapped = None if lead else self.mapped, None
+    def rows(self, engine: Engine, X: Any) -> BlockRows:
+        """The rows of X; those that were mapped before are given away."""
+        mapped, self.mapped = self.mapped, None
         if mapped is not None:
             return mapped
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
-        return engine.rows(phi, X, lead=lead)
+        return engine.rows(phi, X)
 
     def keep(self, rows: BlockRows) -> None:
         """Keep mapped rows, where they lie in this machine's memory."""

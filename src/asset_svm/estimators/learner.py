@@ -200,7 +200,6 @@ class Learner(AssetEstimator):
             self._engine(rows.X).rows(
                 phi.in_metric(Metric.identity(phi.dimension) if metric is None else metric),
                 as_type(rows.X, dtype),
-                lead=False,  # the bound is about the features of ``feature_map_``, to the last bit
             ),
             encoded.targets,
             GivenOrder(len(rows.y)),

@@ -29,7 +29,7 @@ def trial(
     if learner.max_iter is not None:
         epochs = min(epochs, int(learner.max_iter))
     training = TrainingRows(
-        drawn.rows(engine, rows.X, lead=recipe.leads(order, epochs, drawn.metric)),
+        drawn.rows(engine, rows.X),
         encoded.targets,
         order,
         rows.weight,

@@ -3,8 +3,8 @@
 A map is a frozen dataclass: ``sample(..., rng)`` draws one, ``__call__`` applies it. It has two parts,
 each prepared for rows of a type: the basis, s kernel values (Nystroem) or phi itself (Fourier), and
 a linear map from there to the features, phi(x) = lift(basis(x)). Its transpose takes coefficients of
-the features to weights of the basis, phi(x).coef = basis(x).lower(coef): a decision needs no lift,
-which for the Nystroem map is most of the work. ``decision_weights`` is ``lower`` in float64.
+the features to weights of the basis, phi(x).coef = basis(x).decision_weights(coef): a decision needs no
+lift, which for the Nystroem map is most of the work.
 
 Where an intercept is free a map may be centred: its basis values are those of ``plain`` less a constant
 vector, and intercepts b of phi(x).coef + b are those of plain decisions plus ``drift(coef)``.
@@ -42,10 +42,6 @@ class Evaluable(Protocol):
         """s, the length of basis(x)."""
 
     @property
-    def lift_is_cheap(self) -> bool:
-        """Whether lifting a row costs little beside computing its basis values."""
-
-    @property
     def reentrant(self) -> bool:
         """Whether threads may evaluate it side by side: not where a user's function is called."""
 
@@ -54,9 +50,6 @@ class Evaluable(Protocol):
 
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
         """A function from basis values to the (rows, d) features."""
-
-    def lower(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
-        """A function from (K, d) coefficients of the features to (K, s) weights of the basis."""
 
 
 class FeatureMap(Evaluable, Protocol):

@@ -99,11 +99,6 @@ class CosineFeatures:
         return MetricFeatures(self, metric)
 
     @property
-    def lift_is_cheap(self) -> bool:
-        """There is nothing to do."""
-        return True
-
-    @property
     def reentrant(self) -> bool:
         """Always."""
         return True
@@ -111,10 +106,6 @@ class CosineFeatures:
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
         """phi is its own basis."""
         return lambda V: V
-
-    def lower(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
-        """coef -> coef."""
-        return lambda coef: coef.astype(dtype, copy=False)
 
     def decision_weights(self, coef: Array) -> Array:
         """The coefficients of phi themselves."""

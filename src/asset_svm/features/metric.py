@@ -15,9 +15,6 @@ T is symmetric, and the ball {|coef'| <= R / t} holds every coef of norm R, t be
 eigenvalues: 1, but beside a free intercept. There the rows of a centred map are made longer or shorter
 as a whole, to a mean square of ``BESIDE_INTERCEPT``: the intercept is a feature of 1, and next to rows
 of a flat kernel, which are short once their mean is taken off, it would take all of every step.
-
-The leading directions are those along which rows of V T are longest on average: where one step moves
-the margins of many other rows (see ``solvers.led_form``).
 """
 
 from __future__ import annotations
@@ -40,11 +37,8 @@ FEWEST_ROWS = 100
 """A smaller sample tells nothing of the directions."""
 METRIC_DIRECTIONS = 128
 """k of the low-rank form."""
-LEADING = 64
-"""Directions that lead."""
 BESIDE_INTERCEPT = 10.0
 """By measurement: 3 to 30 are alike on five data sets, 1 has objectives up to 3 per cent larger."""
-POWER_STEPS = 12
 OVERSAMPLING = 16
 SUBSPACE_PASSES = 3
 
@@ -61,22 +55,11 @@ class Metric:
         Orthonormal columns.
     rest : float
         h^(-1/2) along all other directions.
-    beyond, steepest : float
-        Of rows v' of V T without their leading coordinates: the mean of |v'|^2, and the largest mean
-        square along one direction.
-    length : float
-        The mean of |v'|^2, leading coordinates included.
-    uneven : float
-        The mean of |v'|^4 over ``length`` squared: 1 where all rows are of one length.
     """
 
     scale: Array
     directions: Array | None = None
     rest: float = 1.0
-    beyond: float = 0.0
-    steepest: float = 0.0
-    length: float = 0.0
-    uneven: float = 1.0
     _cast: dict[np.dtype[Any], tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -138,44 +121,6 @@ class Metric:
         """The least eigenvalue of T."""
         return float(self.scale.min())
 
-    def measured(self, V: Array, weight: Array | None = None) -> Metric:
-        """With ``beyond`` and ``steepest`` of a sample of rows."""
-        whole, led = self.apply(V).astype(np.float64), V @ self.leading().astype(V.dtype)
-        w = np.ones(len(V)) if weight is None else weight
-        w = w / w.sum()
-        if self.directions is None:
-            whole[:, self.leaders] = 0.0
-        else:
-            whole -= led @ self.directions[:, self.leaders].T
-        direction = np.random.default_rng(0).normal(size=V.shape[1])
-        steepest = 0.0
-        for _ in range(POWER_STEPS):
-            direction = whole.T @ (w * (whole @ direction))
-            steepest = float(np.linalg.norm(direction))
-            if steepest == 0.0:
-                break
-            direction /= steepest
-        squares = (whole**2).sum(axis=1)
-        beyond = float(w @ squares)
-        squares += (led.astype(np.float64) ** 2).sum(axis=1)
-        length = float(w @ squares)
-        uneven = float(w @ squares**2) / length**2 if length > 0.0 else 1.0
-        return replace(self, beyond=beyond, steepest=steepest, length=length, uneven=uneven)
-
-    @property
-    def leaders(self) -> Array:
-        """Which of the columns, or of ``directions``, lead."""
-        return np.sort(np.argsort(self.scale, kind="stable")[:LEADING])
-
-    def leading(self) -> Array:
-        """T U, (d, k), for the k leading directions U: the leading coordinates of V T are V T U."""
-        chosen = self.leaders
-        if self.directions is None:
-            columns = np.zeros((len(self.scale), len(chosen)))
-            columns[chosen, np.arange(len(chosen))] = self.scale[chosen]
-            return columns
-        return np.asarray(self.directions[:, chosen] * self.scale[chosen])
-
     def apply(self, A: Array) -> Array:
         """A T, for rows A of features, or coefficients A = coef' of shape (K, d)."""
         return self._multiply(A, self.scale, self.rest)
@@ -224,11 +169,6 @@ class MetricFeatures:
         return int(self.phi.basis_dimension)
 
     @property
-    def lift_is_cheap(self) -> bool:
-        """Where phi's is, and T needs no product."""
-        return bool(self.phi.lift_is_cheap) and self.metric.directions is None
-
-    @property
     def reentrant(self) -> bool:
         """Where phi is."""
         return bool(self.phi.reentrant)
@@ -241,22 +181,6 @@ class MetricFeatures:
         """k -> lift(k) T."""
         lift = self.phi.lift(dtype)
         return lambda K: self.metric.apply(lift(K))
-
-    def lower(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
-        """coef' -> lower(T coef')."""
-        lower = self.phi.lower(dtype)
-        return lambda coef: np.asarray(lower(self.metric.apply(coef)))
-
-    @property
-    def n_leading(self) -> int:
-        """k, the leading coordinates."""
-        return min(LEADING, len(self.metric.scale))
-
-    def lead(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
-        """k -> the leading coordinates of lift(k) T."""
-        led = self.phi.decision_weights(self.metric.leading().T)
-        matrix, count = padded_columns(led.T, dtype), len(led)
-        return lambda K: (K @ matrix)[:, :count]
 
 
 def _evened(mean_square: Array) -> Array:

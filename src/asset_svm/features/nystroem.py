@@ -287,20 +287,10 @@ class NystroemFeatures(KernelBasis):
         """s."""
         return int(self.projection.shape[0])
 
-    @property
-    def lift_is_cheap(self) -> bool:
-        """Where features are at most a quarter as long as basis values."""
-        return 4 * self.dimension <= self.basis_dimension
-
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
         """k -> k P."""
         projection, d = padded_columns(self.projection, dtype), self.dimension
         return lambda K: (K @ projection)[:, :d]
-
-    def lower(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
-        """coef -> P coef."""
-        transposed = np.ascontiguousarray(self.projection.T, dtype=dtype)
-        return lambda coef: np.asarray(coef.astype(dtype, copy=False) @ transposed)
 
     def find_metric(self, V: Array, weight: Array | None, rng: np.random.Generator) -> Metric:
         """Along the columns in the eigenbasis of K_SS, else along the sample's top directions.

@@ -24,14 +24,11 @@ class Cut:
         Steps of a block.
     until, later : int
         From step ``until`` on, blocks have ``later`` steps.
-    part : int
-        Steps of a part of a block, where rows are led; 0: a block has one part.
     """
 
     size: int
     until: int = NEVER
     later: int = 0
-    part: int = 0
 
     @property
     def longest(self) -> int:
@@ -68,15 +65,6 @@ class RowBlock(RowProducts, Protocol):
     def margins(self, coef: Array) -> Array:
         """V coef^T, of shape (K, B), with sums in the type of the rows."""
 
-    def sums(self, beta: Array) -> Array:
-        """beta V, of shape (K, d), for beta of shape (K, B), with sums in the type of the rows."""
-
-    def part(self, which: slice) -> RowBlock:
-        """Some of them."""
-
-    def lead(self) -> Array:
-        """Their leading coordinates, (B, k), where rows are led."""
-
 
 class BlockRows(MappedRows, Protocol):
     """Rows that are opened a block at a time."""
@@ -84,10 +72,6 @@ class BlockRows(MappedRows, Protocol):
     @property
     def look_size(self) -> int:
         """How many rows to open at a time where all of them are looked at."""
-
-    @property
-    def led(self) -> bool:
-        """Whether rows are basis values, never lifted to features (see ``led_form``)."""
 
     @property
     def looks_ahead(self) -> int:

@@ -4,7 +4,7 @@
       while steps are left:
         block   = steps [first, end)    by ``Cut``, so that rounding never depends on who asks when
         rows    = order(block)          mapped once, by ``MappedRows``
-        run the row form, the blocked form or the led form up to the next of
+        run the row form or the blocked form up to the next of
           the block's end, the end asked for, a boundary of the average, a shrink that is due
 
 Between two ``advance`` calls anybody may read ``model()``, the averaged model so far; the iterates
@@ -27,18 +27,17 @@ from asset_svm.exceptions import NonFiniteError
 from asset_svm.solvers.average import NEVER, Average
 from asset_svm.solvers.blocked_form import Sight, block_rows, group_size, step_through
 from asset_svm.solvers.blocks import BlockRows, Cut, MappedRows
-from asset_svm.solvers.led_form import LedRows, step_led
 from asset_svm.solvers.row_form import step_rows, tally
 from asset_svm.solvers.state import ModelAxis, SolverState
 from asset_svm.threads.team import check_interrupt
 
 Array = npt.NDArray[Any]
-Form = Literal["row", "blocked", "led"]
+Form = Literal["row", "blocked"]
 
 
 @dataclass(eq=False)
 class Block:
-    """The rows of the steps from ``first`` on: features V[positions], or led."""
+    """The rows of the steps from ``first`` on: features V[positions]."""
 
     first: int
     rows: Array
@@ -46,7 +45,6 @@ class Block:
     weight: Array
     V: Array
     positions: Array
-    led: LedRows | None = None
 
 
 @dataclass(eq=False)
@@ -102,8 +100,7 @@ class Driver:
         The steps of a block.
     weight : array of shape (m,), optional
         Multipliers of the slopes, mean 1; negative means that no model sees the row.
-    form : {"row", "blocked", "led"}
-        "led" with ``BlockRows`` that are, and in a metric, only.
+    form : {"row", "blocked"}
     pool : ThreadPoolExecutor, optional
         Runs the models of a block side by side.
     n_threads : int
@@ -141,7 +138,7 @@ class Driver:
         self.weight, self.cut, self.form = weight, cut, form
         self.pool, self.n_threads = pool, n_threads
         self.length = NEVER if length is None else length
-        self.shrink_interval = shrink_interval or axis.shrink_interval(cut.longest, cut.part)
+        self.shrink_interval = shrink_interval or axis.shrink_interval(cut.longest)
         self.position = 0
         self.slopes: Slopes | None = None
         self.progress = Progress.zeros(len(axis.lam))
@@ -166,8 +163,6 @@ class Driver:
             self.position = stop
             if stop == turn:
                 self.settle()
-            if self._block is not None and self._block.led is not None and not self._block.led.fresh:
-                self.state.project(self.axis.radius)
             if stop == last:
                 self.state.fold()
                 check_interrupt()
@@ -181,7 +176,7 @@ class Driver:
         self.state.clear_segment()
         self.state.steps[:] = 0
         self.axis, self.average = axis, average
-        self.shrink_interval = axis.shrink_interval(self.cut.longest, self.cut.part)
+        self.shrink_interval = axis.shrink_interval(self.cut.longest)
 
     def settle(self) -> None:
         """Shrink by what is due, where a metric leaves that to the driver."""
@@ -191,8 +186,6 @@ class Driver:
         state.unscale()
         state.direction[:] = metric.shrink(state.direction, self.axis.lam * state.shrink_due)
         state.shrink_due[:] = 0.0
-        if self._block is not None and self._block.led is not None:
-            self._block.led.fresh = False
 
     def checkpoints(self, every: int, until: int) -> Iterator[tuple[int, Array, Array]]:
         """Yield (steps, coef, intercept) of the averaged model every ``every`` steps."""
@@ -215,11 +208,7 @@ class Driver:
             rows = self.order.rows(first, min(self.cut.around(first)[1], self.length))
             y = self.targets.block(rows)
             weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
-            if self.form == "led":
-                led = LedRows.of(cast(BlockRows, self.rows).open(rows), len(y), self.cut.part)
-                self._block = Block(first, rows, y, weight, led.lead, np.arange(len(rows)), led)
-            else:
-                self._block = Block(first, rows, y, weight, *self.rows.fetch(rows))
+            self._block = Block(first, rows, y, weight, *self.rows.fetch(rows))
             if self.ahead:
                 self._look_ahead(first)
         return self._block
@@ -268,9 +257,7 @@ class Driver:
         """Take all models through a part of a block."""
         axis, state, over = self.axis, self.state, self._over_models
         average_from = 0 if self.average.averages else NEVER
-        if block.led is not None:
-            step_led(block.led, part, y, weight, axis, state, average_from, over, margins, slopes)
-        elif self.form == "row":
+        if self.form == "row":
             V, positions = block.V, block.positions[part]
             step_rows(V, positions, y, weight, axis, state, average_from, over, margins, slopes)
         else:

@@ -10,9 +10,6 @@ smallest is about as good as the best, or even the best is worse than coef = 0.
 Truncated steps (see ``steps``) have a plateau: beyond some multiplier nearly all are truncated, and
 longer ones are the same. With small lam all of the grid may lie there: it begins at its edge.
 
-The pilot lifts its rows, led or not. With steps of the right length both forms do as well as each
-other, and the longer steps of a short run harm the led form where those of the whole run do not.
-
 A short run favours short steps: the further a run goes, the longer the steps that pay. With the
 paper's rule, on eight data sets, the best multiplier of a run of N steps was the best of its first
 n = N/100 steps times 3 to 10, and of those the longer ones had the lower test errors; hence the

@@ -57,7 +57,10 @@ CLASSES: dict[str, type[Any]] = {
 }  # fmt: skip
 
 
-RETIRED = {("SolverState", "drift")}
+RETIRED = {
+    ("SolverState", "drift"),
+    *(("Metric", name) for name in ("beyond", "steepest", "length", "uneven")),
+}
 """Fields that older files have."""
 
 

@@ -66,7 +66,7 @@ class CudaEngine:
         """The class of Nystroem maps whose landmarks are factored here."""
         return type("CardNystroem", (CardNystroem,), {"device": self.device})
 
-    def rows(self, phi: Any, X: Matrix, *, lead: bool) -> CardRows:
+    def rows(self, phi: Any, X: Matrix) -> CardRows:
         """The rows of X: kept on the card where they fit, else mapped whenever they are visited."""
         dtype = host_type(X)
         size = 2 if self.precision == "float16" and dtype == np.float32 else dtype.itemsize
@@ -83,7 +83,7 @@ class CudaEngine:
             return self.memory_limit
         return max(free_memory(self.device) - WORKING_MEMORY, WORKING_MEMORY // 2)
 
-    def cut(self, n_rows: int, *, led: int) -> Cut:
+    def cut(self) -> Cut:
         """Gram blocks."""
         return Cut(BLOCK)
 
@@ -131,7 +131,7 @@ class CudaEngine:
 
     def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
         """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""
-        rows = self.rows(phi, X, lead=False)
+        rows = self.rows(phi, X)
         every = np.arange(X.shape[0])
         return lambda coef: rows.open(every).margins(coef).T
 

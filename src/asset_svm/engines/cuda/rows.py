@@ -55,7 +55,6 @@ class CardRows:
     """
 
     look_size = CHUNK
-    led = False
     looks_ahead = 0
 
     def __init__(
@@ -169,10 +168,6 @@ class CardBlock:
         """V coef^T, (K, B)."""
         return np.asarray(self._multiply(coef, self._wide, transposed=True))
 
-    def sums(self, beta: Array) -> Array:
-        """beta V, (K, d)."""
-        return np.asarray(self._multiply(beta, self._wide, transposed=False))
-
     def exact_margins(self, coef: Array) -> Array:
         """V coef^T, (K, B), in float64."""
         return np.asarray(self._multiply(coef, torch.float64, transposed=True))
@@ -181,10 +176,6 @@ class CardBlock:
         """min(beta, 0) V and max(beta, 0) V, (2, K, d), in float64."""
         both = np.concatenate([np.minimum(beta, 0.0), np.maximum(beta, 0.0)])
         return self._multiply(both, torch.float64, transposed=False).reshape(2, len(beta), -1)
-
-    def lifted(self, sums: Array) -> Array:
-        """Sums of features: they are."""
-        return sums
 
     @property
     def _wide(self) -> torch.dtype:
@@ -198,10 +189,6 @@ class CardBlock:
             parts.append(factor @ V.T if transposed else factor[:, start : start + CHUNK] @ V)
         product = torch.cat(parts, dim=1) if transposed else torch.stack(parts).double().sum(dim=0)
         return np.asarray(product.double().cpu().numpy())
-
-    def lead(self) -> Array:
-        """Rows on the card are features, and nothing leads."""
-        return np.zeros((len(self.V), 0))
 
 
 @dataclass(frozen=True, eq=False)

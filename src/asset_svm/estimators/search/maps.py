@@ -78,7 +78,7 @@ class MapSearch:
                 landmarks=phi.components
             )  # for the next gammas: they do not depend on it
         drawn = DrawnMap.measured(engine, phi, rows, learner._step, self.seed)
-        metric, features = drawn.metric, drawn.rows(engine, rows.X, lead=False)
+        metric, features = drawn.metric, drawn.rows(engine, rows.X)
         drawn.keep(features)
         # Splits weigh the rows, each in its own way: the order they are visited in has no part in it.
         even = replace(rows, weight=np.ones(len(rows.y)))
