@@ -1,4 +1,4 @@
-"""COVTYPE on a cluster of processes of this machine, beside the local engine.
+"""COVTYPE on a cluster of processes of this machine, beside the local backend.
 
     python benchmarks/cluster.py [--workers 1,2] [--rows 464809] [--components 1024] [--epochs 10]
                                  [--shards 2,8 --rounds 1,10]
@@ -124,7 +124,7 @@ def placed(client: Client, X: Any, y: Any, parts: int) -> tuple[da.Array, da.Arr
 
 
 def local(split: Any, settings: dict[str, Any]) -> Result:
-    """The local engine."""
+    """The local backend."""
     X, y, X_test, y_test = split
     AssetClassifier(**(settings | dict(n_components=64, max_iter=1))).fit(X[:4000], y[:4000])
     begun, cpu = time.perf_counter(), time.process_time()
@@ -191,7 +191,7 @@ def tell_aims(results: dict[int, Result], alone: Result | None) -> None:
             print(f"  processor time, worker and client one after the other, {cpu:.2f} of theirs")
         if alone is not None:
             apart = found.error - alone.error
-            print(f"  error {apart:+.2f} points from the local engine's (at most 0.2)")
+            print(f"  error {apart:+.2f} points from the local backend's (at most 0.2)")
         print(f"  {found.round_bytes} bytes a worker and round (at most 65536)")
         print(f"  {found.memory:.0f} MB in the largest worker (shard + V + 300: {found.allowed:.0f})")
 
@@ -221,7 +221,7 @@ def numbers(text: str) -> list[int]:
 
 
 def main() -> None:
-    """The local engine, then one line a number of workers, then the aims."""
+    """The local backend, then one line a number of workers, then the aims."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=numbers, default=[1, 2])
     parser.add_argument("--rows", type=int, default=data.PAPER["covtype"].train)

@@ -24,20 +24,20 @@ import torch
 
 import datasets as data
 from asset_svm import AssetClassifier
+from asset_svm.backends.cuda import driver as card_driver
+from asset_svm.backends.cuda.backend import CudaBackend
+from asset_svm.backends.cuda.blocks import BLOCK
+from asset_svm.backends.cuda.maps import CardMap
+from asset_svm.backends.cuda.products import gram_blocks
+from asset_svm.backends.cuda.sweeps import CudaSweeps, Wave
 from asset_svm.data import GivenOrder, OneVsRestTargets
-from asset_svm.engines.cells import CellProblem
-from asset_svm.engines.cuda import driver as card_driver
-from asset_svm.engines.cuda.blocks import BLOCK
-from asset_svm.engines.cuda.engine import CudaEngine
-from asset_svm.engines.cuda.maps import CardMap
-from asset_svm.engines.cuda.products import gram_blocks
-from asset_svm.engines.cuda.sweeps import CudaSweeps, Wave
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures
 from asset_svm.features.cells import grouped
 from asset_svm.kernels import Kernel
 from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, Cut, FractionWindow, ModelAxis, SolverState
+from asset_svm.solvers.cells import CellProblem
 from asset_svm.steps import RobustStep, StrongStep
 from datasets.deformation import SMOOTHNESS, STRENGTH
 
@@ -150,14 +150,14 @@ def sweep(digits: Digits, dimensions: list[int], limits: dict[str, float]) -> No
     print(f"\nOne pass over {m} rows, given order; seconds (draw, features, pass; Gram a part of it)")
     for kind in ("fourier", "nystroem"):
         for d in dimensions:
-            engine, kernel = CudaEngine(), Kernel("rbf", GAMMA)
+            backend, kernel = CudaBackend(), Kernel("rbf", GAMMA)
             rng = np.random.default_rng(0)
             with clock() as draw:
                 if kind == "fourier":
                     phi: Any = FourierFeatures.sample(kernel, 784, d, rng)
                 else:
-                    phi = engine.nystroem.sample(digits.X, kernel, d, rng)
-                mapped = engine.rows(phi, digits.X)
+                    phi = backend.nystroem.sample(digits.X, kernel, d, rng)
+                mapped = backend.rows(phi, digits.X)
             with clock() as features:
                 mapped.fill()
             if kind == "fourier" and d == max(dimensions):
@@ -165,7 +165,7 @@ def sweep(digits: Digits, dimensions: list[int], limits: dict[str, float]) -> No
             flops = 2.0 * m * 784 * d + (0 if kind == "fourier" else 2.0 * m * d * phi.dimension)
             rate = flops / features[0] / 1e12
             test_rows = torch.empty((20_000, mapped.columns), device="cuda")
-            CardMap(phi, torch.float32, "float32", engine.device)(digits.test[0], test_rows)
+            CardMap(phi, torch.float32, "float32", backend.device)(digits.test[0], test_rows)
             assert mapped.kept is not None
             gram = _gram_seconds(mapped.kept)
             for step in ("robust", "strong"):
@@ -174,7 +174,7 @@ def sweep(digits: Digits, dimensions: list[int], limits: dict[str, float]) -> No
                     RobustStep(feasible.size, 1.0, 0.03) if step == "robust" else StrongStep(LAM)
                 )
                 passes = 3 if d == max(dimensions) else 1
-                driver = engine.driver(
+                driver = backend.driver(
                     mapped, OneVsRestTargets((digits.y > 0).astype(int), 2), GivenOrder(m),
                     ModelAxis.build(Hinge(), [LAM], [feasible], [rule]),
                     SolverState.zeros(1, phi.dimension, np.float32),
@@ -212,7 +212,7 @@ def _from_host(phi: Any, digits: Digits) -> None:
     """The features once more, rows in pageable host memory; as halves, beside the first."""
     times = {}
     for name, X in (("card", digits.X), ("host", digits.X.cpu().numpy())):
-        again = CudaEngine(precision="float16", memory_limit=1 << 36).rows(phi, X)
+        again = CudaBackend(precision="float16", memory_limit=1 << 36).rows(phi, X)
         with clock() as spent:
             again.fill()
         times[name] = spent[0]
@@ -399,9 +399,9 @@ def cell_phases(X: np.ndarray, y: np.ndarray) -> None:
         Kernel("rbf", 128.0), X, OneVsRestTargets((y > 0).astype(np.intp), 2), Hinge(),
         np.full(len(y), 10.0), 0.1 / len(y), intercept=False,
     )  # fmt: skip
-    engine = CudaEngine(sweeps=TimedSweeps)
+    backend = CudaBackend(sweeps=TimedSweeps)
     with clock() as upload:
-        there = engine.cells(X)
+        there = backend.cells(X)
     with clock() as growth:
         partition, of = there.grow(X, round(len(y) / 1000), np.random.default_rng(0))
     groups = grouped(np.arange(len(y)), of, partition.n_cells)

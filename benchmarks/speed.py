@@ -33,8 +33,8 @@ from threadpoolctl import threadpool_limits
 
 import datasets as data
 from asset_svm import AssetClassifier
+from asset_svm.backends.cpu import CpuBackend, CpuRows
 from asset_svm.data import GivenOrder, OneVsRestTargets
-from asset_svm.engines.local import LocalEngine, LocalRows
 from asset_svm.feasible import FeasibleSet
 from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, Driver, ModelAxis, NoWindow, SolverState
@@ -139,7 +139,7 @@ def machine(name: str, threads: int) -> dict[str, Any]:
     model = ours(paper, 0, 1, threads).fit(X[:4096], y[:4096])
     phi = model.feature_map_
     m, n, s, d = len(X), X.shape[1], phi.basis_dimension, phi.dimension
-    rows = LocalRows(phi, X, 512, keep=True)
+    rows = CpuRows(phi, X, 512, keep=True)
     rows.fetch(np.arange(m))  # pages of memory are there from now on
 
     def forget() -> None:
@@ -163,7 +163,7 @@ def machine(name: str, threads: int) -> dict[str, Any]:
         ModelAxis.build(loss, [paper.lam], [ball], [RobustStep(ball.size, 1.0, 0.1)]),
         SolverState.zeros(1, d, V.dtype),
         Average(NoWindow()),
-        cut=LocalEngine().cut(),
+        cut=CpuBackend().cut(),
     )
     driver.advance(3 * m)
     loop = best_of(lambda: driver.advance(m), 5)

@@ -7,7 +7,7 @@ everything around the kernels can be tested without a card.
 import numpy as np
 import torch
 
-from asset_svm.engines.cuda.blocks import BLOCK
+from asset_svm.backends.cuda.blocks import BLOCK
 from asset_svm.solvers.average import NEVER
 from asset_svm.solvers.blocked_form import run_block
 from asset_svm.solvers.exact_form import solve_cell

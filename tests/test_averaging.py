@@ -1,4 +1,4 @@
-"""Shards and rounds without a cluster: against the local engine, and against a written reference."""
+"""Shards and rounds without a cluster: against the local backend, and against a written reference."""
 
 import subprocess
 import sys
@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data import OneVsRestTargets, RealTargets, ShuffledOrder
-from asset_svm.engines.averaging import (
+from asset_svm.feasible import FeasibleSet
+from asset_svm.features import FourierFeatures, NystroemFeatures
+from asset_svm.kernels import Kernel
+from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.training.certificate import certify_rows, settle_intercept
+from asset_svm.training.recipe import Recipe
+from asset_svm.training.rows import TrainingRows
+from asset_svm.training.run import train
+from asset_svm.training.shards import (
     Plan,
     RoundCut,
     Rounds,
@@ -21,18 +30,11 @@ from asset_svm.engines.averaging import (
     mean_model,
     run_rounds,
 )
-from asset_svm.engines.certification import certify_rows, settle_intercept
-from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.task import Recipe, Stopping, TrainingRows
-from asset_svm.engines.training import train
-from asset_svm.feasible import FeasibleSet
-from asset_svm.features import FourierFeatures, NystroemFeatures
-from asset_svm.kernels import Kernel
-from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.training.stopping import Stopping
 from reference.algorithm import averaged_asset
 
 EPOCHS = 4
-ENGINE = LocalEngine()
+BACKEND = CpuBackend()
 
 
 def problem(step, *, dtype=np.float32, m=3000, fourier=False):
@@ -47,12 +49,12 @@ def problem(step, *, dtype=np.float32, m=3000, fourier=False):
         phi = NystroemFeatures.sample(X, kernel, 40, rng, basis="eigen")
     free = step != "strong"
     recipe = Recipe(Hinge(), (1.0 / m,), step=step, free_intercept=free, seed=7, tight_within=0.0)
-    metric = ENGINE.find_metric(phi, X, np.ones(m), 7) if step == "metric" else None
+    metric = BACKEND.find_metric(phi, X, np.ones(m), 7) if step == "metric" else None
     return X, y, phi, metric, recipe
 
 
-def training_rows(X, y, phi, metric, recipe, seed=7, engine=ENGINE):
-    mapped = engine.rows(phi if metric is None else phi.in_metric(metric), X)
+def training_rows(X, y, phi, metric, recipe, seed=7, backend=BACKEND):
+    mapped = backend.rows(phi if metric is None else phi.in_metric(metric), X)
     targets = OneVsRestTargets((y > 0).astype(np.intp), 2)
     order = ShuffledOrder(len(y), seed)
     return TrainingRows(mapped, targets, order, np.ones(len(y)), None, 1.0, metric)
@@ -61,17 +63,17 @@ def training_rows(X, y, phi, metric, recipe, seed=7, engine=ENGINE):
 def planned(X, y, phi, metric, recipe, n_shards, rounds):
     """A plan made from all rows."""
     sample = training_rows(X, y, phi, metric, recipe)
-    sizes = find_step_sizes(ENGINE, recipe, sample, 1.0, len(y) * EPOCHS // n_shards)
+    sizes = find_step_sizes(BACKEND, recipe, sample, 1.0, len(y) * EPOCHS // n_shards)
     mapped = phi if metric is None else phi.in_metric(metric)
     plan = Plan(recipe, mapped, metric, sizes, EPOCHS, rounds, n_shards)
     return plan
 
 
-def shards_of(plan, X, y, phi, metric, recipe, cuts, engine=ENGINE):
+def shards_of(plan, X, y, phi, metric, recipe, cuts, backend=BACKEND):
     made = []
     for number, part in enumerate(np.split(np.arange(len(y)), cuts)):
-        rows = training_rows(X[part], y[part], phi, metric, recipe, 7 + number, engine)
-        made.append(Shard(engine, plan, rows, Snapshot()))
+        rows = training_rows(X[part], y[part], phi, metric, recipe, 7 + number, backend)
+        made.append(Shard(backend, plan, rows, Snapshot()))
     return made
 
 
@@ -87,7 +89,7 @@ def solve(plan, shards):
 def test_one_shard_is_the_local_engine_bit_for_bit(step, fourier, dtype):
     parts = problem(step, fourier=fourier, dtype=dtype)
     metric, recipe = parts[3:]
-    local = train(ENGINE, recipe, training_rows(*parts), Stopping(EPOCHS))
+    local = train(BACKEND, recipe, training_rows(*parts), Stopping(EPOCHS))
     plan = planned(*parts, 1, EPOCHS)
     model, history = solve(plan, shards_of(plan, *parts, []))
     coef, intercept = settle_intercept(training_rows(*parts), recipe, model)
@@ -119,9 +121,9 @@ def test_a_round_after_every_step_is_averaged_sgd(step, task, shares, average):
         part = np.arange(number * m, (number + 1) * m)
         targets = RealTargets(y[part])
         order = ShuffledOrder(m, number)
-        mapped = ENGINE.rows(phi, X[part])
+        mapped = BACKEND.rows(phi, X[part])
         rows = TrainingRows(mapped, targets, order, np.ones(m), None, 1.0)
-        shards.append(Shard(ENGINE, plan, rows, Snapshot()))
+        shards.append(Shard(BACKEND, plan, rows, Snapshot()))
         parts.append((V[part], y[part], order.rows(0, m * epochs)))
     steps = m * epochs
     begin = 1 if average is None else steps - round(average * steps) + 1
@@ -143,10 +145,10 @@ def test_a_shard_built_anew_from_its_past_goes_on_bit_for_bit(step, keep):
     parts = problem(step)
     plan = planned(*parts, 2, 12)
     undisturbed, _ = solve(plan, shards_of(plan, *parts, [1000]))
-    engine = LocalEngine(memory_limit=None if keep else 0)
+    backend = CpuBackend(memory_limit=None if keep else 0)
 
     def fresh():
-        return shards_of(plan, *parts, [1000], engine)
+        return shards_of(plan, *parts, [1000], backend)
 
     shards, means, snapshots = fresh(), [], {}
 
@@ -155,7 +157,7 @@ def test_a_shard_built_anew_from_its_past_goes_on_bit_for_bit(step, keep):
             snapshots.update(enumerate(shard.snapshot() for shard in shards))
         elif r > 3:
             for number, rows in enumerate(shard.rows for shard in fresh()):
-                shards[number] = Shard(engine, plan, rows, snapshots[number])
+                shards[number] = Shard(backend, plan, rows, snapshots[number])
                 for earlier in means[snapshots[number].rounds :]:
                     shards[number].advance(earlier)
         means.append(mean)
@@ -205,7 +207,7 @@ def objective_of(model, parts):
 def test_shuffled_shards_come_near_the_local_objective():
     """Within 3 % with 2 and with 6 shards of a problem of 3000 rows, 4 epochs."""
     parts = problem("metric")
-    local = train(ENGINE, parts[4], training_rows(*parts), Stopping(EPOCHS))
+    local = train(BACKEND, parts[4], training_rows(*parts), Stopping(EPOCHS))
     for cuts in ([1500], [500, 1000, 1500, 2000, 2500], [100, 200, 1000]):
         plan = planned(*parts, len(cuts) + 1, 20)
         model, _ = solve(plan, shards_of(plan, *parts, cuts))

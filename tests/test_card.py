@@ -1,4 +1,4 @@
-"""The engine of the card: on a card (marker cuda), and on torch's CPU device with the kernel's twin."""
+"""The card: on a real one (marker cuda), and on torch's CPU device with the kernel's twin."""
 
 import pickle
 import warnings
@@ -9,9 +9,8 @@ import pytest
 from sklearn.metrics import r2_score
 
 from asset_svm import AssetClassifier, AssetRegressor, load, open_rows, save
+from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data import GivenOrder, UniformOrder
-from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.online import Recent
 from asset_svm.estimators import device as devices
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.feasible import FeasibleSet
@@ -20,16 +19,17 @@ from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers import Average, Cut, Driver, FractionWindow, ModelAxis, SolverState
 from asset_svm.steps import MetricStep, RobustStep, StrongStep
+from asset_svm.training.stream import Recent
 
-torch = pytest.importorskip("torch", reason="the engine of the card needs torch (extra cuda)")
+torch = pytest.importorskip("torch", reason="the backend of the card needs torch (extra cuda)")
 
-from asset_svm.engines.cuda.driver import CardDriver  # noqa: E402
-from asset_svm.engines.cuda.engine import CudaEngine  # noqa: E402
-from asset_svm.engines.cuda.maps import CardMap, torch_type  # noqa: E402
-from asset_svm.engines.cuda.memory import in_chunks  # noqa: E402
-from asset_svm.engines.cuda.nystroem import CardNystroem  # noqa: E402
-from asset_svm.engines.cuda.products import gram_blocks  # noqa: E402
-from asset_svm.engines.cuda.rows import HeldRows, padded  # noqa: E402
+from asset_svm.backends.cuda.backend import CudaBackend  # noqa: E402
+from asset_svm.backends.cuda.driver import CardDriver  # noqa: E402
+from asset_svm.backends.cuda.maps import CardMap, torch_type  # noqa: E402
+from asset_svm.backends.cuda.memory import in_chunks  # noqa: E402
+from asset_svm.backends.cuda.nystroem import CardNystroem  # noqa: E402
+from asset_svm.backends.cuda.products import gram_blocks  # noqa: E402
+from asset_svm.backends.cuda.rows import HeldRows, padded  # noqa: E402
 from card import CPU, HostForm  # noqa: E402
 from reference.algorithm import asset  # noqa: E402
 
@@ -44,8 +44,8 @@ def device_of(name):
 
 def engine_on(name, **options):
     if name == "cpu":
-        return CudaEngine(device=CPU, form=HostForm, **options)
-    return CudaEngine(**options)
+        return CudaBackend(device=CPU, form=HostForm, **options)
+    return CudaBackend(**options)
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def card_estimators(request, monkeypatch):
     if request.param == "cpu":
         monkeypatch.setattr(devices, "require_card", lambda: None)
         monkeypatch.setattr(
-            devices, "card_engine", lambda limit, precision: engine_on("cpu", memory_limit=limit)
+            devices, "card_backend", lambda limit, precision: engine_on("cpu", memory_limit=limit)
         )
         from asset_svm.estimators import base
 
-        monkeypatch.setattr(base, "card_engine", devices.card_engine)
+        monkeypatch.setattr(base, "card_backend", devices.card_backend)
     return request.param
 
 
@@ -277,7 +277,7 @@ def test_maps_agree_with_the_host(device, dtype):
 
 @pytest.mark.cuda
 def test_split_products_have_float32_accuracy_whatever_the_scale_of_rows():
-    from asset_svm.engines.cuda.products import right_factor
+    from asset_svm.backends.cuda.products import right_factor
 
     rng = np.random.default_rng(1)
     A = rng.normal(size=(500, 781)) * 10.0 ** rng.uniform(-20, 15, size=(500, 1))
@@ -477,8 +477,8 @@ def test_landmarks_factored_on_the_card_give_the_same_kernel(device, gamma):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(2000, 8))
     kernel = Kernel("rbf", gamma)
-    engine = engine_on(device)
-    there = engine.nystroem.sample(X, kernel, 500, np.random.default_rng(0))
+    backend = engine_on(device)
+    there = backend.nystroem.sample(X, kernel, 500, np.random.default_rng(0))
     here = NystroemFeatures.sample(X, kernel, 500, np.random.default_rng(0))
     assert isinstance(there, CardNystroem) == (gamma == 1.0)
     one, other = there(X[:100]), here(X[:100])
@@ -490,7 +490,7 @@ def test_landmarks_factored_on_the_card_give_the_same_kernel(device, gamma):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_many_landmarks_are_damped_where_they_would_be_cut(device, monkeypatch):
-    from asset_svm.engines.cuda import nystroem
+    from asset_svm.backends.cuda import nystroem
 
     monkeypatch.setattr(nystroem, "LARGEST_EIGEN", 300)
     rng = np.random.default_rng(6)
@@ -509,7 +509,7 @@ def test_the_metric_found_on_the_card_is_the_hosts(device):
     X = rng.normal(size=(3000, 8))
     weight = rng.uniform(0.5, 2.0, size=3000)
     phi = FourierFeatures.sample(Kernel("rbf", 0.05), 8, 600, rng)
-    here = LocalEngine().find_metric(phi, X, weight, 0)
+    here = CpuBackend().find_metric(phi, X, weight, 0)
     there = engine_on(device).find_metric(phi, X, weight, 0)
     top = 20  # subspace iteration is exact for the leading ones only
     np.testing.assert_allclose(there.scale[:top], here.scale[:top], rtol=1e-3)
@@ -531,7 +531,7 @@ def test_memory_that_runs_out_makes_blocks_smaller_with_one_warning():
 
 
 def test_chunks_that_do_not_fit_are_halved_with_one_warning(monkeypatch):
-    from asset_svm.engines.cuda import driver
+    from asset_svm.backends.cuda import driver
 
     multiply = driver.gram_blocks
 
@@ -656,7 +656,7 @@ def test_rows_of_a_memory_map_are_streamed(tmp_path):
 
 @pytest.mark.cuda
 def test_a_card_without_room_recomputes_with_a_warning(monkeypatch):
-    from asset_svm.engines.cuda.rows import CardRows
+    from asset_svm.backends.cuda.rows import CardRows
 
     X, y = digits(40_000)
     new = CardRows._new

@@ -9,29 +9,29 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-import asset_svm.engines.cells as cells_engine
+import asset_svm.solvers.cells as cells_engine
 from asset_svm import AssetClassifier, AssetRegressor, load, save
 from asset_svm.data import OneVsRestTargets
-from asset_svm.engines.cells import CellProblem
 from asset_svm.estimators import base
 from asset_svm.estimators import device as devices
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import HostClusters, Partition
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.solvers.cells import CellProblem
 from asset_svm.solvers.interior_form import solve_interior as host_interior
 
-torch = pytest.importorskip("torch", reason="the engine of the card needs torch (extra cuda)")
+torch = pytest.importorskip("torch", reason="the backend of the card needs torch (extra cuda)")
 
-from asset_svm.engines.cuda import cells as card_cells  # noqa: E402
-from asset_svm.engines.cuda.batches import kernel_values  # noqa: E402
-from asset_svm.engines.cuda.clusters import CardClusters  # noqa: E402
-from asset_svm.engines.cuda.engine import CudaEngine  # noqa: E402
-from asset_svm.engines.cuda.interior import Duals, solve_interior  # noqa: E402
-from asset_svm.engines.cuda.sweeps import CudaSweeps, SweepRule, Wave  # noqa: E402
-from asset_svm.engines.cuda.tiles import TILE, Tiles  # noqa: E402
-from asset_svm.engines.cuda.transfer import RowFeeder  # noqa: E402
-from asset_svm.engines.cuda.tree import CardTree  # noqa: E402
+from asset_svm.backends.cuda import cells as card_cells  # noqa: E402
+from asset_svm.backends.cuda.backend import CudaBackend  # noqa: E402
+from asset_svm.backends.cuda.batches import kernel_values  # noqa: E402
+from asset_svm.backends.cuda.clusters import CardClusters  # noqa: E402
+from asset_svm.backends.cuda.interior import Duals, solve_interior  # noqa: E402
+from asset_svm.backends.cuda.sweeps import CudaSweeps, SweepRule, Wave  # noqa: E402
+from asset_svm.backends.cuda.tiles import TILE, Tiles  # noqa: E402
+from asset_svm.backends.cuda.transfer import RowFeeder  # noqa: E402
+from asset_svm.backends.cuda.tree import CardTree  # noqa: E402
 from card import CPU, HostForm, HostSweeps  # noqa: E402
 from test_card import DEVICES, close, device_of  # noqa: E402
 
@@ -48,7 +48,7 @@ def play_a_card(monkeypatch):
     """Let torch's CPU device, with the kernels' twins, be the card."""
     monkeypatch.setattr(devices, "require_card", lambda: None)
     monkeypatch.setattr(
-        base, "card_engine", lambda limit, p: CudaEngine(limit, p, CPU, HostForm, HostSweeps)
+        base, "card_backend", lambda limit, p: CudaBackend(limit, p, CPU, HostForm, HostSweeps)
     )
 
 

@@ -7,10 +7,10 @@ import types
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="the engine of the card needs torch (extra cuda)")
+torch = pytest.importorskip("torch", reason="the backend of the card needs torch (extra cuda)")
 
-from asset_svm.engines.cuda import blocks, sweeps  # noqa: E402
-from asset_svm.engines.cuda.sweeps import CudaSweeps, SweepRule, Wave  # noqa: E402
+from asset_svm.backends.cuda import blocks, sweeps  # noqa: E402
+from asset_svm.backends.cuda.sweeps import CudaSweeps, SweepRule, Wave  # noqa: E402
 from card import CPU, HostSweeps  # noqa: E402
 from emulation import compile_kernel  # noqa: E402
 from test_card import close, drivers, problem  # noqa: E402

@@ -140,7 +140,7 @@ def test_a_callback_that_fails_leaves_the_old_model(callbacks, n_jobs):
 
 
 def test_the_estimators_of_large_cells_have_no_callbacks_of_their_own(callbacks, monkeypatch):
-    monkeypatch.setattr("asset_svm.engines.cells.LARGEST_CELL", 50)
+    monkeypatch.setattr("asset_svm.solvers.cells.LARGEST_CELL", 50)
     watcher = Watcher()
     model = cells(n_cells=2, memory_limit=1, n_components=20, max_iter=3)
     model.set_callbacks(watcher).fit(X, Y)

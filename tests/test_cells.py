@@ -16,14 +16,14 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from threadpoolctl import threadpool_limits
 
-import asset_svm.engines.cells as cells_engine
+import asset_svm.solvers.cells as cells_engine
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.data import OneVsRestTargets, RealTargets
-from asset_svm.engines.cells import CellProblem, best_intercept, solve_cells
 from asset_svm.estimators.cells import Nested
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.solvers.cells import CellProblem, best_intercept, solve_cells
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.pair_form import solve_pairs
 

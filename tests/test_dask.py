@@ -28,6 +28,7 @@ from distributed import Client, LocalCluster
 
 import asset_svm
 from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm.backends.cpu import CpuBackend
 from asset_svm.dask import (
     ClusterError,
     DaskAssetClassifier,
@@ -37,7 +38,6 @@ from asset_svm.dask import (
     loading,
     work,
 )
-from asset_svm.engines.local import LocalEngine
 from asset_svm.features import FourierFeatures
 from asset_svm.kernels import Kernel
 from clusters import two_workers, when_round, when_waiting
@@ -147,7 +147,7 @@ def test_shards_of_one_worker_share_its_memory(monkeypatch):
     rng = np.random.default_rng(0)
     X, phi = rng.normal(size=(500, 3)), FourierFeatures.sample(Kernel("rbf", 0.5), 3, 25, rng)
     size = 500 * phi.dimension * 8
-    rows = LocalEngine(memory_limit=size).rows(phi, X)
+    rows = CpuBackend(memory_limit=size).rows(phi, X)
     place = work.Place(SimpleNamespace(mapped=rows))
     work._places.add(place)
     for mapped in (0, 250, 500):
@@ -163,12 +163,12 @@ def test_shards_of_one_worker_share_its_memory(monkeypatch):
 def test_shards_that_begin_together_do_not_take_the_same_memory(blobs, two_shards, monkeypatch):
     size, given = 2000 * 59 * 4, []  # 60 landmarks, centred
 
-    def engine(memory_limit):
+    def backend(memory_limit):
         given.append(memory_limit)
         time.sleep(0.2)  # time for the other to ask as well
-        return LocalEngine(memory_limit=memory_limit)
+        return CpuBackend(memory_limit=memory_limit)
 
-    monkeypatch.setattr(work, "LocalEngine", engine)
+    monkeypatch.setattr(work, "CpuBackend", backend)
     options = dict(n_workers=1, threads_per_worker=2, processes=False)
     with (
         LocalCluster(**options, dashboard_address="127.0.0.1:0") as one,

@@ -15,9 +15,9 @@ from asset_svm import (
     AssetRegressor,
     FourierMap,
     clock,
+    memory,
     open_rows,
 )
-from asset_svm.engines import memory
 from asset_svm.estimators import components
 
 PARTS = ("coef_", "intercept_", "components_", "approximation_error_", "step_scale_", "n_iter_", "t_")

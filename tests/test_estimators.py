@@ -30,8 +30,8 @@ from sklearn.svm import SVC, SVR
 
 import asset_svm
 from asset_svm import AssetClassifier, AssetRegressor, AssetRegressorCV, FourierMap, NystroemMap
-from asset_svm.engines import online as online_engine
 from asset_svm.estimators import beginning, fitting
+from asset_svm.training import stream as online_engine
 
 
 def frozen(array):

@@ -390,7 +390,7 @@ def test_margin_landmarks_without_rows_to_fit_first_are_refused(blobs):
     X, _ = blobs
     model = AssetClassifier(landmarks="margin")
     with pytest.raises(ValueError, match='landmarks="margin" needs a first fit'):
-        model._draw_map(model._engine(X), X, None, 0)
+        model._draw_map(model._backend(X), X, None, 0)
 
 
 FOLDED = {

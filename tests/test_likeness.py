@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data import GivenOrder, OneVsRestTargets, RealTargets
-from asset_svm.engines.likeness import CHANCE, LOOKED_AT, are_alike, chance
-from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.task import Recipe, TrainingRows
 from asset_svm.features import FourierFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.training.likeness import CHANCE, LOOKED_AT, are_alike, chance
+from asset_svm.training.recipe import Recipe
+from asset_svm.training.rows import TrainingRows
 
 
 def naive(G, group):
@@ -52,7 +53,7 @@ def rows_of(X, y, loss, n_classes=2):
     hinge = isinstance(loss, Hinge)
     targets = OneVsRestTargets(y.astype(np.intp), n_classes) if hinge else RealTargets(y)
     recipe = Recipe(loss, (0.01,) * targets.n_models)
-    mapped = LocalEngine().rows(phi, X)
+    mapped = CpuBackend().rows(phi, X)
     order = GivenOrder(len(y))
     return recipe, TrainingRows(mapped, targets, order, np.ones(len(y)), None, 1.0, None)
 

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-import asset_svm.engines.task as engine_task
+import asset_svm.training.recipe as recipe_module
 from asset_svm import AssetClassifier
 from asset_svm.data import GivenOrder, OneVsRestTargets, RealTargets, UniformOrder
 from asset_svm.exceptions import NonFiniteError
@@ -313,7 +313,7 @@ def test_many_models_go_through_blocks_together_as_they_do_row_by_row(monkeypatc
         return AssetClassifier(n_jobs=n_jobs, **options).fit(X, y).decision_function(X)
 
     row_by_row = decisions(1)
-    monkeypatch.setattr(engine_task, "MANY_MODELS", 40)
+    monkeypatch.setattr(recipe_module, "MANY_MODELS", 40)
     together = decisions(1)
     np.testing.assert_allclose(together, row_by_row, rtol=1e-6, atol=1e-9)
     assert not np.array_equal(together, row_by_row)

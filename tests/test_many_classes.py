@@ -6,7 +6,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
 from asset_svm import AssetClassifier
-from asset_svm.engines import pairs
+from asset_svm.training import pairs
 
 
 def classes(count, rows_each, seed=0):

@@ -7,8 +7,8 @@ import pytest
 import scipy.linalg as la
 
 from asset_svm import AssetClassifier, AssetRegressor, NystroemMap
+from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data import GivenOrder, UniformOrder
-from asset_svm.engines.local import LocalEngine
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures, Metric, NystroemFeatures
 from asset_svm.features.base import evaluator
@@ -214,7 +214,7 @@ def test_a_new_metric_between_batches_leaves_the_model_as_it_was():
     coef, intercept = session.model
     before = session.metric
     session.recent = session.recent.joined(X[200:] * 1.5, np.ones((1, 200)), np.ones(200))
-    session._estimate_metric(LocalEngine())
+    session._estimate_metric(CpuBackend())
     assert np.abs(session.metric.scale - before.scale).max() > 0.01
     np.testing.assert_allclose(session.model[0], coef, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(session.model[1], intercept)

@@ -168,15 +168,15 @@ def test_a_stream_is_seen_once_and_both_algorithms_learn(blobs):
 
 def test_a_pass_on_a_card_is_the_pass_over_the_stream(blobs):
     """The card is played by torch's CPU device; its rows come in one piece, in the same order."""
-    pytest.importorskip("torch", reason="the engine of the card needs torch (extra cuda)")
-    from asset_svm.engines.cuda.engine import CudaEngine
+    pytest.importorskip("torch", reason="the backend of the card needs torch (extra cuda)")
+    from asset_svm.backends.cuda.backend import CudaBackend
     from card import CPU, HostForm
 
     X, y = blobs[0].astype(np.float32), blobs[1]
     test, settings = (X[500:], y[500:]), (0.5, 1e-2, 64, 0, 5)
     stream = stream_trace(iter([(X[:500], y[:500])]), 500, test, *settings)
-    engine = CudaEngine(device=CPU, form=HostForm)
-    card = card_trace(X[:500], y[:500], test, *settings, engine)
+    backend = CudaBackend(device=CPU, form=HostForm)
+    card = card_trace(X[:500], y[:500], test, *settings, backend)
     assert list(card) == list(stream)
     for name, points in card.items():
         assert [point.steps for point in points] == [100, 200, 300, 400, 500]

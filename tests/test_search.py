@@ -30,11 +30,8 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV
+from asset_svm.backends.cpu import CpuBackend, CpuRows
 from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
-from asset_svm.engines.cells import CellProblem
-from asset_svm.engines.local import LocalEngine, LocalRows
-from asset_svm.engines.many import ManyModels, Splits
-from asset_svm.engines.task import Recipe
 from asset_svm.estimators.search.grid import AUTO_FACTORS, MEDIAN_ROWS, resolve_costs, resolve_gammas
 from asset_svm.estimators.search.race import rounds
 from asset_svm.estimators.search.rows import in_single
@@ -44,9 +41,12 @@ from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers import Average, Cut, Driver, ModelAxis, NoWindow
+from asset_svm.solvers.cells import CellProblem
 from asset_svm.solvers.many import ManyDriver
 from asset_svm.solvers.state import SolverState
 from asset_svm.steps import MetricStep, RobustStep, StrongStep
+from asset_svm.training.folds import ManyModels, Splits
+from asset_svm.training.recipe import Recipe
 from reference.algorithm import asset
 
 M, D, FOLDS = 60, 7, 3
@@ -232,7 +232,7 @@ def test_float32_models_follow_float64_ones():
 def test_splits_together_equal_splits_one_after_the_other(step, average, order):
     """The blocked form with rows hidden by model, and the row loop where they cannot be."""
 
-    class Together(LocalEngine):
+    class Together(CpuBackend):
         def map_all(self, rows, pool):
             pass
 
@@ -255,7 +255,7 @@ def test_splits_together_equal_splits_one_after_the_other(step, average, order):
         3,
         None,
     )
-    found = [models.train(engine) for engine in (Together(), Alone())]
+    found = [models.train(backend) for backend in (Together(), Alone())]
     for one, other in zip(found[0][:2], found[1][:2], strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9 * max(1.0, np.abs(other).max()))
 
@@ -419,10 +419,10 @@ def test_common_parameters_have_common_defaults():
 def test_the_refit_draws_no_map_of_its_own(monkeypatch):
     """Nor does it map a row where the search has kept them."""
     metrics, mapped = [], []
-    find, compute = LocalEngine.find_metric, LocalRows._compute
-    monkeypatch.setattr(LocalEngine, "find_metric", lambda *parts: metrics.append(1) or find(*parts))
+    find, compute = CpuBackend.find_metric, CpuRows._compute
+    monkeypatch.setattr(CpuBackend, "find_metric", lambda *parts: metrics.append(1) or find(*parts))
     monkeypatch.setattr(
-        LocalRows, "_compute", lambda *parts: mapped.append(len(parts[1])) or compute(*parts)
+        CpuRows, "_compute", lambda *parts: mapped.append(len(parts[1])) or compute(*parts)
     )
     X = X_MOONS.astype(np.float32)
     quick(gammas=[0.1, 1.0]).fit(X, Y_MOONS)
@@ -443,14 +443,14 @@ def test_the_refit_draws_no_map_of_its_own(monkeypatch):
 )
 def test_searches_keep_to_the_memory_limit(options, monkeypatch):
     """What is kept of mapped rows at any time, by search and refit."""
-    alive, most, create = [], [0], LocalRows.__init__
+    alive, most, create = [], [0], CpuRows.__init__
 
     def watched(self, *parts, **settings):
         create(self, *parts, **settings)
         alive.append(weakref.ref(self))
         most[0] = max(most[0], sum(row.kept_bytes for ref in alive if (row := ref()) is not None))
 
-    monkeypatch.setattr(LocalRows, "__init__", watched)
+    monkeypatch.setattr(CpuRows, "__init__", watched)
     X, y = make_classification(4400, 20, n_informative=12, random_state=0)
     search = AssetClassifierCV(Cs=[1.0], cv=2, search_iter=1, random_state=0, **options)
     search.fit(X.astype(np.float32), y)
@@ -733,7 +733,7 @@ def test_pilots_obey_the_time_limit(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="ended the search early"):
         quick(time_limit=1e-9, **options).fit(X, y)
     assert len(whole) > 7 and min(whole) >= 1000
-    assert steps == [LocalEngine.block_size]
+    assert steps == [CpuBackend.block_size]
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -904,8 +904,8 @@ def test_rows_on_the_card_are_split_like_others(cv):
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 def test_a_search_on_the_card_finds_what_the_cpu_finds(device, monkeypatch):
     """On the card, or on torch's CPU device with the twin of its kernel: fold after fold."""
-    pytest.importorskip("torch", reason="the engine of the card needs torch (extra cuda)")
-    from asset_svm.engines.cuda.engine import CudaEngine
+    pytest.importorskip("torch", reason="the backend of the card needs torch (extra cuda)")
+    from asset_svm.backends.cuda.backend import CudaBackend
     from asset_svm.estimators import base
     from asset_svm.estimators import device as devices
 
@@ -913,8 +913,8 @@ def test_a_search_on_the_card_finds_what_the_cpu_finds(device, monkeypatch):
         from card import CPU, HostForm
 
         monkeypatch.setattr(devices, "require_card", lambda: None)
-        engine = CudaEngine(device=CPU, form=HostForm)
-        monkeypatch.setattr(base, "card_engine", lambda limit, precision: engine)
+        backend = CudaBackend(device=CPU, form=HostForm)
+        monkeypatch.setattr(base, "card_backend", lambda limit, precision: backend)
     X, y = X_MOONS.astype(np.float32), Y_MOONS + (np.arange(400) % 5 == 0)
     options = dict(gammas=[0.5, 2.0], step_scale=0.1)
     card = quick(device="cuda", **options).fit(X, y)

@@ -8,7 +8,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from asset_svm import AssetClassifier, AssetRegressor
-from asset_svm.engines.local import LocalEngine
+from asset_svm.backends.cpu import CpuBackend
 from asset_svm.features import NystroemFeatures
 from asset_svm.kernels import Kernel
 
@@ -62,8 +62,8 @@ def test_sparse_rows_and_several_models_too(problem):
 def test_an_error_in_a_thread_is_raised_where_fit_was_called(problem):
     X, _ = problem
     phi = NystroemFeatures.sample(X, Kernel("rbf", 0.3), 40, np.random.default_rng(0))
-    engine = LocalEngine(n_threads=2)
-    rows = engine.rows(phi, X)
+    backend = CpuBackend(n_threads=2)
+    rows = backend.rows(phi, X)
     caller = threading.get_ident()
 
     def failing(values):
@@ -72,7 +72,7 @@ def test_an_error_in_a_thread_is_raised_where_fit_was_called(problem):
         return phi.basis(X.dtype)(values)
 
     rows.basis = failing
-    with engine.working(rows):
+    with backend.working(rows):
         rows.expect(np.arange(100))
         with pytest.raises(ZeroDivisionError, match="in a thread"):
             rows.open(np.arange(100))
@@ -82,9 +82,9 @@ def test_an_error_in_a_thread_is_raised_where_fit_was_called(problem):
 def test_rows_that_were_announced_and_never_opened_are_there_afterwards(problem):
     X, _ = problem
     phi = NystroemFeatures.sample(X, Kernel("rbf", 0.3), 40, np.random.default_rng(0))
-    engine = LocalEngine(n_threads=2)
-    rows = engine.rows(phi, X)
-    with engine.working(rows):
+    backend = CpuBackend(n_threads=2)
+    rows = backend.rows(phi, X)
+    with backend.working(rows):
         for start in range(0, 400, 100):
             rows.expect(np.arange(start, start + 100))
     V, positions = rows.fetch(np.arange(400))

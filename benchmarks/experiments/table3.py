@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import datasets
-from asset_svm.engines.task import StepKind
 from asset_svm.pages import Cell, Paragraph, Part, Section, Table, Value
+from asset_svm.training.recipe import StepKind
 from experiments.base import (
     PAPER_SETS,
     SHORT,

@@ -15,10 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data import GivenOrder, OneVsRestTargets, UniformOrder
-from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.task import Recipe, StepKind, TrainingRows
-from asset_svm.engines.training import sample_gradients
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FeatureMap, FourierFeatures, NystroemFeatures
 from asset_svm.kernels import Kernel
@@ -26,6 +24,9 @@ from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, CountWindow, Cut, Driver, FractionWindow, ModelAxis, SolverState
 from asset_svm.solvers.average import Window
 from asset_svm.steps import RobustStep, StepRule, StrongStep, estimate_gradient_bound
+from asset_svm.training.recipe import Recipe, StepKind
+from asset_svm.training.rows import TrainingRows
+from asset_svm.training.run import sample_gradients
 from solvers.base import Problem
 
 WINDOW = 100
@@ -73,17 +74,17 @@ def trace(
     clock = time.process_time()
     rng = np.random.default_rng([seed, 0])
     phi = NystroemFeatures.sample(problem.X, Kernel("rbf", problem.gamma), problem.s, rng)
-    m, engine, loss = len(problem.y), LocalEngine(), Hinge()
+    m, backend, loss = len(problem.y), CpuBackend(), Hinge()
     targets = OneVsRestTargets((problem.y > 0).astype(np.intp), 2)
     order = UniformOrder(m, seed, None)
-    rows = TrainingRows(engine.rows(phi, problem.X), targets, order, np.ones(m), None, 1.0)
+    rows = TrainingRows(backend.rows(phi, problem.X), targets, order, np.ones(m), None, 1.0)
     recipe = Recipe(loss, (problem.lam,), step, 1.0, WINDOW, free_intercept=False, seed=seed)
     bounds, kappa, bulk = sample_gradients(recipe, rows)
     sets = recipe.feasible_sets(1.0, kappa, bulk, rows.metric)
     axis = ModelAxis.build(loss, recipe.lam, sets, recipe.rules(sets, bounds, 1.0))
     driver = Driver(
         rows.mapped, targets, order, axis, SolverState.zeros(1, phi.dimension, rows.mapped.dtype),
-        Average(CountWindow(WINDOW)), cut=engine.cut(),
+        Average(CountWindow(WINDOW)), cut=backend.cut(),
         length=m * epochs,
     )  # fmt: skip
     spent = time.process_time() - clock
@@ -184,7 +185,7 @@ def stream_trace(
 
 def card_trace(
     X: np.ndarray, y: np.ndarray, test: tuple[np.ndarray, np.ndarray], gamma: float, lam: float,
-    d: int, seed: int, looks: int, engine: Any = None,
+    d: int, seed: int, looks: int, backend: Any = None,
 ) -> dict[str, list[Checkpoint]]:  # fmt: skip
     """``stream_trace`` of the same rows on a card, where all of them lie from the beginning.
 
@@ -192,24 +193,24 @@ def card_trace(
     """
     import torch
 
-    from asset_svm.engines.cuda.blocks import BLOCK
-    from asset_svm.engines.cuda.engine import CudaEngine
+    from asset_svm.backends.cuda.backend import CudaBackend
+    from asset_svm.backends.cuda.blocks import BLOCK
 
-    engine = CudaEngine() if engine is None else engine
+    backend = CudaBackend() if backend is None else backend
 
     def now() -> float:
-        if engine.device.type == "cuda":
+        if backend.device.type == "cuda":
             torch.cuda.synchronize()
         return time.perf_counter()
 
     count, loss = len(y), Hinge()
     rng = np.random.default_rng([seed, 0])
     phi = FourierFeatures.sample(Kernel("rbf", gamma), X.shape[1], d, rng)
-    mapped = engine.rows(phi, torch.from_numpy(X).to(engine.device))
+    mapped = backend.rows(phi, torch.from_numpy(X).to(backend.device))
     begun = now()
     mapped.fill()
     features = now() - begun
-    decide, positive = engine.held_out(phi, test[0]), test[1] > 0
+    decide, positive = backend.held_out(phi, test[0]), test[1] > 0
     targets = OneVsRestTargets((y > 0).astype(np.intp), 2)
     first = slice(0, FIRST_ROWS)
     ball, ways = _ways(lam, count, phi(X[first]), np.where(y[first] > 0, 1.0, -1.0))
@@ -217,7 +218,7 @@ def card_trace(
     for name, (rule, window) in ways.items():
 
         def start(rule: StepRule = rule, window: Window = window) -> Driver:
-            return engine.driver(
+            return backend.driver(
                 mapped, targets, GivenOrder(count), ModelAxis.build(loss, (lam,), [ball], [rule]),
                 SolverState.zeros(1, d, np.float32), Average(window), cut=Cut(BLOCK), length=count,
             )  # fmt: skip

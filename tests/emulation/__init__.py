@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 def compile_kernel(folder, file, kernel, **defines):
     """A kernel as a shared library; returns a function of its argument structure and the grid."""
-    source = files("asset_svm.engines.cuda").joinpath(file).read_text()
+    source = files("asset_svm.backends.cuda").joinpath(file).read_text()
     source = re.sub(r'asm volatile\("ld\.acquire[^;]*;[^;]*;', "seen = *run.arrived;", source)
     source = re.sub(r'asm\("cvt\.f32\.f16[^;]*;[^;]*;', "f = 0;", source)
     source = re.sub(r'asm\("cvt\.rn\.f16[^;]*;[^;]*;', "h = 0;", source)

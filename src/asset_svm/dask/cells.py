@@ -27,7 +27,6 @@ from asset_svm.dask.cluster import Watch, finished
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import Part, join
 from asset_svm.dask.work import Encoding
-from asset_svm.engines.cells import CellProblem
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.cells import CellModels, Constant
 from asset_svm.estimators.cells.fit import (
@@ -43,6 +42,7 @@ from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.rows import Rows
 from asset_svm.features.cells import SAMPLE, Partition, grouped
 from asset_svm.kernels import Kernel
+from asset_svm.solvers.cells import CellProblem
 from asset_svm.threads.blas import few_threads
 
 BUNDLES = 4

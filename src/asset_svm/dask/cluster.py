@@ -27,8 +27,8 @@ from asset_svm import clock
 from asset_svm.dask.exceptions import ClusterError
 from asset_svm.dask.partitions import join
 from asset_svm.dask.work import Assignment, Past, Place, run_certificate, run_round
-from asset_svm.engines.averaging import Model, Plan, Report, Snapshot
 from asset_svm.problem import CertificateSums
+from asset_svm.training.shards import Model, Plan, Report, Snapshot
 
 Array = npt.NDArray[Any]
 POLL = 0.5

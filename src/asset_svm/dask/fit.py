@@ -2,7 +2,7 @@
 
 plan      the map, the metric and the step sizes, from the sample
 shards    neighbouring partitions, joined, each on its worker
-rounds    ``engines.averaging``, on the cluster
+rounds    ``training.shards``, on the cluster
 certify   the intercept settled by the sample; objective and duality gap, from sums over shards
 """
 
@@ -15,22 +15,12 @@ from typing import Any
 import numpy as np
 from distributed import futures_of
 
+from asset_svm.backends.cpu import CpuBackend
 from asset_svm.dask.cluster import ShardedRun, Watch
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import group
 from asset_svm.dask.work import Assignment
 from asset_svm.data import GivenOrder
-from asset_svm.engines.averaging import (
-    Plan,
-    StepSizes,
-    find_step_sizes,
-    run_rounds,
-)
-from asset_svm.engines.certification import finish, settle_intercept
-from asset_svm.engines.likeness import are_alike
-from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.task import Recipe, Solution, TrainingRows
-from asset_svm.engines.training import check_finite
 from asset_svm.estimators.batch import DEFAULT_EPOCHS
 from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.monitor import Monitor
@@ -38,6 +28,17 @@ from asset_svm.estimators.rows import resolve_sampling
 from asset_svm.features import Evaluable, FeatureMap, Metric
 from asset_svm.problem import Certificate
 from asset_svm.solvers import SolverState
+from asset_svm.training.certificate import finish, settle_intercept
+from asset_svm.training.likeness import are_alike
+from asset_svm.training.recipe import Recipe
+from asset_svm.training.rows import TrainingRows
+from asset_svm.training.shards import (
+    Plan,
+    StepSizes,
+    find_step_sizes,
+    run_rounds,
+)
+from asset_svm.training.solution import Solution, check_finite
 
 logger = logging.getLogger("asset_svm")
 
@@ -70,9 +71,9 @@ class ClusterFit:
         """The solution."""
         estimator, data, seed = self.estimator, self.data, self.data.seed
         rows, encoded, total = data.rows, data.encoded, data.n_rows
-        engine = estimator._host_engine()
-        phi = estimator._draw_map(engine, rows.X, rows.uneven, seed)
-        drawn = DrawnMap.measured(engine, phi, rows, estimator._step, seed)
+        backend = estimator._host_backend()
+        phi = estimator._draw_map(backend, rows.X, rows.uneven, seed)
+        drawn = DrawnMap.measured(backend, phi, rows, estimator._step, seed)
         self.phi, self.metric = drawn.phi, drawn.metric
         n_models = encoded.targets.n_models
         self.recipe = recipe = estimator._recipe(encoded.loss, data.lam, n_models, seed)
@@ -90,11 +91,11 @@ class ClusterFit:
             shares = np.array(weights) / data.total_weight
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         slopes = None if mean_weight is None or sampling == "uniform" else rows.weight / mean_weight
-        sample = self._sample(engine, phi, slopes)
+        sample = self._sample(backend, phi, slopes)
         steps = total * epochs // len(groups)
-        found = find_step_sizes(engine, recipe, sample, encoded.y_max, steps)
+        found = find_step_sizes(backend, recipe, sample, encoded.y_max, steps)
         self.monitor = Monitor(
-            estimator, engine, self.phi, self.metric, encoded, None, epochs, self.X, self.y, self.look
+            estimator, backend, self.phi, self.metric, encoded, None, epochs, self.X, self.y, self.look
         )
         if found.trivial:
             return self._trivial(found)
@@ -123,13 +124,13 @@ class ClusterFit:
             data.dtype,
         )
         data.loaded.clear()  # the shards have them
-        return self._solve(cluster, shares, engine)
+        return self._solve(cluster, shares, backend)
 
-    def _sample(self, engine: LocalEngine, phi: Evaluable, slopes: np.ndarray | None) -> TrainingRows:
+    def _sample(self, backend: CpuBackend, phi: Evaluable, slopes: np.ndarray | None) -> TrainingRows:
         """The rows that the client has, mapped."""
         rows, encoded = self.data.rows, self.data.encoded
         return TrainingRows(
-            engine.rows(phi, rows.X),
+            backend.rows(phi, rows.X),
             encoded.targets,
             GivenOrder(len(rows.y)),
             rows.weight,
@@ -138,7 +139,7 @@ class ClusterFit:
             self.metric,
         )
 
-    def _solve(self, cluster: ShardedRun, shares: np.ndarray, engine: LocalEngine) -> Solution:
+    def _solve(self, cluster: ShardedRun, shares: np.ndarray, backend: CpuBackend) -> Solution:
         plan, epochs = cluster.plan, 0
 
         def after_round(model: Any, record: dict[str, Any]) -> bool:
@@ -147,7 +148,7 @@ class ClusterFit:
             return ended and self.monitor(epochs, model, record)
 
         model, history = run_rounds(plan, shares, cluster.round, after_round)
-        sample = self._sample(engine, plan.phi, None)
+        sample = self._sample(backend, plan.phi, None)
         model = settle_intercept(sample, self.recipe, model)
         if len(self.data.rows.y) == self.data.n_rows:  # the client has them all
             model, _ = finish(sample, self.recipe, model)

@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 from distributed import get_worker
 
+from asset_svm.backends.cpu import CpuBackend, CpuRows
 from asset_svm.dask.partitions import Part
 from asset_svm.data import GivenOrder, OneVsRestTargets, Order, RealTargets, ShuffledOrder, UniformOrder
-from asset_svm.engines.averaging import Model, Plan, Report, Shard, Snapshot
-from asset_svm.engines.certification import row_sums
-from asset_svm.engines.local import LocalEngine, LocalRows
-from asset_svm.engines.memory import available_memory
-from asset_svm.engines.task import TrainingRows
+from asset_svm.memory import available_memory
 from asset_svm.problem import CertificateSums
+from asset_svm.training.certificate import row_sums
+from asset_svm.training.rows import TrainingRows
+from asset_svm.training.shards import Model, Plan, Report, Shard, Snapshot
 
 Array = npt.NDArray[Any]
 SAFE = 0.6
@@ -84,7 +84,7 @@ class Assignment:
     seeds: Sequence[int]
     memory_limit: int | None
 
-    def rows(self, engine: LocalEngine, part: Part, number: int) -> TrainingRows:
+    def rows(self, backend: CpuBackend, part: Part, number: int) -> TrainingRows:
         """The rows of a shard, in the map of the plan."""
         plan, m = self.plan, len(part.y)
         targets, weight = self.encoding(part)
@@ -95,7 +95,7 @@ class Assignment:
             order = ShuffledOrder(m, self.seeds[number])
         multiplies = self.mean_weight is not None and self.sampling != "uniform"
         return TrainingRows(
-            engine.rows(plan.phi, part.X),
+            backend.rows(plan.phi, part.X),
             targets,
             order,
             weight,
@@ -136,9 +136,9 @@ class Place:
         return 0 if mapped is None else round(mapped.kept_bytes * (1.0 - mapped.seen.mean()))
 
     @property
-    def _mapped(self) -> LocalRows | None:
+    def _mapped(self) -> CpuRows | None:
         mapped = None if self.rows is None else self.rows.mapped
-        return mapped if isinstance(mapped, LocalRows) else None
+        return mapped if isinstance(mapped, CpuRows) else None
 
     def at(self, done: int, part: Part, assignment: Assignment, number: int, past: Past | None) -> bool:
         """Whether the run stands after ``done`` rounds, having gone there from the past if given."""
@@ -148,10 +148,10 @@ class Place:
             return False
         self.rows = self.shard = None  # frees mapped rows before the next are made
         with _room:  # what one shard takes, another that begins beside it must know of
-            engine = LocalEngine(memory_limit=_allowance(assignment.memory_limit))
-            self.rows = assignment.rows(engine, part, number)
+            backend = CpuBackend(memory_limit=_allowance(assignment.memory_limit))
+            self.rows = assignment.rows(backend, part, number)
             _places.add(self)
-        shard = Shard(engine, assignment.plan, self.rows, past.snapshot)
+        shard = Shard(backend, assignment.plan, self.rows, past.snapshot)
         for mean in past.means:
             shard.advance(mean)
         self.shard = shard

@@ -1,7 +1,7 @@
 """scikit-learn estimators: validate, translate, delegate, store.
 
 classifier, regressor     the two estimators: targets and predictions
-base                      their parameters, in the words of ``engines``
+base                      their parameters, in the words of ``backends``
 learner                   fit, partial_fit and certify; it hands checked ``rows`` to
     batch                 all rows at once
     online                a batch after the other

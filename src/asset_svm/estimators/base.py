@@ -1,7 +1,7 @@
 """What AssetClassifier and AssetRegressor share: parameters and their translation, decisions.
 
 An estimator validates once, translates its parameters into the paper's objects (``Recipe``), has
-``engines`` do the work (through ``learner``), and stores what comes back.
+``backends`` do the work (through ``learner``), and stores what comes back.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from asset_svm.backends.base import Backend
+from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data import Targets
-from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.task import Engine, Recipe, StepKind
 from asset_svm.estimators import parameters as check
 from asset_svm.estimators.callbacks import CallbackSupportMixin
 from asset_svm.estimators.cells.partitions import resolve_cells
 from asset_svm.estimators.decision import Decision
 from asset_svm.estimators.device import (
-    card_engine,
+    card_backend,
     check_card_rows,
     goes_to_card,
     on_card,
@@ -45,6 +45,7 @@ from asset_svm.estimators.vocabulary import SpeaksOfSVC
 from asset_svm.features import FeatureMap, NystroemFeatures
 from asset_svm.features.nystroem import KernelBasis
 from asset_svm.losses import Loss
+from asset_svm.training.recipe import Recipe, StepKind
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,17 +140,17 @@ class AssetEstimator(CallbackSupportMixin, SpeaksOfSVC):
         free = self._free_intercept and self.intercept_bound is None
         return self._step == "metric" and free
 
-    def _engine(self, X) -> Engine:
+    def _backend(self, X) -> Backend:
         """Who does the work on these rows."""
         if self._on_card(X):
             limit = None if self.memory_limit is None else int(self.memory_limit)
-            return card_engine(limit, self.precision)
-        return self._host_engine()
+            return card_backend(limit, self.precision)
+        return self._host_backend()
 
-    def _host_engine(self) -> LocalEngine:
+    def _host_backend(self) -> CpuBackend:
         """This machine's own cores, whatever ``device`` says."""
         limit = None if self.memory_limit is None else int(self.memory_limit)
-        return LocalEngine(n_threads=joblib.effective_n_jobs(self.n_jobs), memory_limit=limit)
+        return CpuBackend(n_threads=joblib.effective_n_jobs(self.n_jobs), memory_limit=limit)
 
     def _on_card(self, X) -> bool:
         """Whether ``device`` sends these rows to the card."""
@@ -177,7 +178,7 @@ class AssetEstimator(CallbackSupportMixin, SpeaksOfSVC):
         )
 
     def _draw_map(
-        self, engine: Engine, X, weight, seed, *, n_components=None, margin=None
+        self, backend: Backend, X, weight, seed, *, n_components=None, margin=None
     ) -> FeatureMap:
         """The map: drawn for these rows, or the one given as ``approximation``.
 
@@ -207,7 +208,7 @@ class AssetEstimator(CallbackSupportMixin, SpeaksOfSVC):
                 sampler,
                 eigenbasis=self._step == "metric",
                 centred=self._centred,
-                features=engine.nystroem,
+                features=backend.nystroem,
             )
         given = self.approximation
         if isinstance(given, FrozenEstimator):
@@ -242,7 +243,7 @@ class AssetEstimator(CallbackSupportMixin, SpeaksOfSVC):
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         if self._on_card(X) and not self._decision.alone:
-            return self._decision.on_card(card_engine(None, self.precision), X)
+            return self._decision.on_card(card_backend(None, self.precision), X)
         return self._decision(on_host(X))
 
     def _checked(self, X, *, reset: bool):

@@ -8,10 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from asset_svm.engines.certification import tight_work
-from asset_svm.engines.pairs import suits_pairs, train_by_pairs
-from asset_svm.engines.task import Stopping, TrainingRows
-from asset_svm.engines.training import train
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.epochs import Epochs
@@ -20,6 +16,11 @@ from asset_svm.estimators.monitor import Monitor
 from asset_svm.estimators.rows import Rows
 from asset_svm.estimators.session import keep_session, warm_parts
 from asset_svm.exceptions import warn_caller
+from asset_svm.training.certificate import tight_work
+from asset_svm.training.pairs import suits_pairs, train_by_pairs
+from asset_svm.training.rows import TrainingRows
+from asset_svm.training.run import train
+from asset_svm.training.stopping import Stopping
 
 DEFAULT_EPOCHS = Epochs(least=25, steps=100_000)
 BESIDE_EIGENVALUES = 3.0
@@ -49,15 +50,15 @@ def fit_batch(
         held_out = (rows.X[out], rows.y[out], rows.weight[out])
         rows = rows.take(kept)
         encoded = learner._encode(rows.y, rows.weight, encoded.labels)
-    engine = learner._engine(rows.X)
+    backend = learner._backend(rows.X)
     deadline = begun + learner.time_limit if learner.time_limit else float("inf")
     told: dict[str, Any] = {}
     phi, metric, start = warm_parts(learner, rows.X, encoded)
     if phi is not None:
         drawn = DrawnMap(phi, metric)
     elif drawn is None:
-        phi, told = learner._choose_map(engine, rows, encoded, seed, deadline)
-        drawn = DrawnMap.measured(engine, phi, rows, learner._step, seed)
+        phi, told = learner._choose_map(backend, rows, encoded, seed, deadline)
+        drawn = DrawnMap.measured(backend, phi, rows, learner._step, seed)
     phi, metric = drawn.phi, drawn.metric
     lam = learner._lam(rows)
     recipe = learner._recipe(encoded.loss, lam, encoded.targets.n_models, seed)
@@ -67,7 +68,7 @@ def fit_batch(
     order, slope_weight = rows.order(learner.sampling, learner._step, seed)
     epochs = DEFAULT_EPOCHS.over(len(rows.y), learner.max_iter)
     training = TrainingRows(
-        drawn.rows(engine, rows.X),
+        drawn.rows(backend, rows.X),
         encoded.targets,
         order,
         rows.weight,
@@ -75,7 +76,7 @@ def fit_batch(
         encoded.y_max,
         metric,
     )
-    monitor = Monitor(learner, engine, phi, metric, encoded, held_out, epochs, rows.X, rows.y, watch)
+    monitor = Monitor(learner, backend, phi, metric, encoded, held_out, epochs, rows.X, rows.y, watch)
     stopping = Stopping(
         epochs,
         tol=learner.tol,
@@ -89,11 +90,11 @@ def fit_batch(
     if (
         start is None
         and _leaves_steps_open(learner, stopping)
-        and suits_pairs(engine, recipe, training)
+        and suits_pairs(backend, recipe, training)
     ):
-        solution = train_by_pairs(engine, recipe, training)
+        solution = train_by_pairs(backend, recipe, training)
     if solution is None:
-        solution = train(engine, recipe, training, stopping, start=start)
+        solution = train(backend, recipe, training, stopping, start=start)
     steps = solution.steps + (learner.t_ if start is not None else 0)
     forget(learner, keep=FROM_VALIDATION)
     learner._store(solution.coef, solution.intercept, phi, encoded)

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from asset_svm import clock
-from asset_svm.engines.memory import available_memory, planned_memory, require_memory
-from asset_svm.engines.task import Engine
+from asset_svm.backends.base import Backend
 from asset_svm.estimators.landmarks import largest_count
 from asset_svm.estimators.margin import margin_sampler
 from asset_svm.estimators.trial import some_of, trial
+from asset_svm.memory import available_memory, planned_memory, require_memory
 
 FIRST, MOST = 256, 16_384
 TRIAL_ROWS = 100_000
@@ -36,7 +36,7 @@ FACTOR_BYTES = 24
 
 def find_components(
     learner: Any,
-    engine: Engine,
+    backend: Backend,
     rows: Any,
     encoded: Any,
     seed: int,
@@ -63,14 +63,14 @@ def find_components(
         )
         begun = clock.now()
         phi = learner._draw_map(
-            engine,
+            backend,
             some.X,
             some.uneven,
             seed,
             n_components=count,
-            margin=partial(margin_sampler, learner, engine, some, part, seed),
+            margin=partial(margin_sampler, learner, backend, some, part, seed),
         )
-        decisions = trial(learner, engine, phi, some, part, learner._lam(rows), seed)(X_out)
+        decisions = trial(learner, backend, phi, some, part, learner._lam(rows), seed)(X_out)
         seconds = clock.now() - begun
         score = learner._validation_score(decisions, y_out, weight)
         records.append({"n_components": count, "validation_score": score, "seconds": seconds})

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.task import Engine
+from asset_svm.backends.base import Backend
+from asset_svm.backends.cpu import CpuBackend
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.base import map_in_blocks
 from asset_svm.numerics.rows import weighted_sums
@@ -59,16 +59,16 @@ class Decision:
         basis, weights, intercept = self.basis(dtype), self.weights.T.copy(), self.intercept
         return lambda X: basis(X) @ weights + intercept
 
-    def by(self, engine: Engine, X: Any) -> np.ndarray:
-        """The (rows, K) decisions, computed where the engine works."""
-        return self(X) if isinstance(engine, LocalEngine) else self.on_card(engine, X)
+    def by(self, backend: Backend, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, computed where the backend works."""
+        return self(X) if isinstance(backend, CpuBackend) else self.on_card(backend, X)
 
-    def on_card(self, engine: Any, X: Any) -> np.ndarray:
+    def on_card(self, backend: Any, X: Any) -> np.ndarray:
         """The (rows, K) decisions, computed on a card."""
         dtype = np.dtype(np.float64 if "64" in str(X.dtype) else np.float32)
-        key = (dtype, engine.precision)
+        key = (dtype, backend.precision)
         if key not in self._prepared:
-            self._prepared[key] = engine.decision(self.source, self.weights, self.intercept, dtype)
+            self._prepared[key] = backend.decision(self.source, self.weights, self.intercept, dtype)
         return finite(self._prepared[key](X))
 
     def __call__(self, X: Any) -> np.ndarray:

@@ -55,7 +55,7 @@ def goes_to_card(device: str, X: Any, width: int) -> bool:
 def _has_card() -> bool:
     if find_spec("torch") is None:
         return False
-    from asset_svm.engines.cuda.memory import card_is_there
+    from asset_svm.backends.cuda.memory import card_is_there
 
     return card_is_there()
 
@@ -73,12 +73,12 @@ def require_card() -> None:
         )
 
 
-def card_engine(memory_limit: int | None, precision: Any) -> Any:
-    """The engine of the card."""
+def card_backend(memory_limit: int | None, precision: Any) -> Any:
+    """The backend of the card."""
     require_card()
-    from asset_svm.engines.cuda.engine import CudaEngine
+    from asset_svm.backends.cuda.backend import CudaBackend
 
-    return CudaEngine(memory_limit=memory_limit, precision=precision)
+    return CudaBackend(memory_limit=memory_limit, precision=precision)
 
 
 def check_card_rows(estimator: Any, X: Any, *, reset: bool) -> Any:

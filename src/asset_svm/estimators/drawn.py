@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from asset_svm.engines.local import LocalRows
-from asset_svm.engines.task import Engine, StepKind
+from asset_svm.backends.base import Backend
+from asset_svm.backends.cpu import CpuRows
 from asset_svm.estimators.rows import Rows
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.solvers import BlockRows
+from asset_svm.training.recipe import StepKind
 
 
 @dataclass(eq=False)
@@ -20,34 +21,34 @@ class DrawnMap:
     ----------
     phi : FeatureMap
     metric : Metric, optional
-    mapped : LocalRows, optional
+    mapped : CpuRows, optional
         In the metric.
     """
 
     phi: FeatureMap
     metric: Metric | None
-    mapped: LocalRows | None = None
+    mapped: CpuRows | None = None
 
     @classmethod
     def measured(
-        cls, engine: Engine, phi: FeatureMap, rows: Rows, step: StepKind, seed: int
+        cls, backend: Backend, phi: FeatureMap, rows: Rows, step: StepKind, seed: int
     ) -> DrawnMap:
         """With the metric of these rows, where steps are taken in one."""
         if step != "metric":
             return cls(phi, None)
-        return cls(phi, engine.find_metric(phi, rows.X, rows.weight, seed))
+        return cls(phi, backend.find_metric(phi, rows.X, rows.weight, seed))
 
-    def rows(self, engine: Engine, X: Any) -> BlockRows:
+    def rows(self, backend: Backend, X: Any) -> BlockRows:
         """The rows of X; those that were mapped before are given away."""
         mapped, self.mapped = self.mapped, None
         if mapped is not None:
             return mapped
         phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
-        return engine.rows(phi, X)
+        return backend.rows(phi, X)
 
     def keep(self, rows: BlockRows) -> None:
         """Keep mapped rows, where they lie in this machine's memory."""
-        if isinstance(rows, LocalRows) and rows.kept_bytes:
+        if isinstance(rows, CpuRows) and rows.kept_bytes:
             self.mapped = rows
 
     def make_way(self, limit: int) -> None:

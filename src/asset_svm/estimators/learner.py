@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from asset_svm import clock
+from asset_svm.backends.base import Backend
 from asset_svm.data import GivenOrder
-from asset_svm.engines.certification import certify_rows
-from asset_svm.engines.task import Engine, TrainingRows
 from asset_svm.estimators.base import AssetEstimator, Encoded, inner_intercept
 from asset_svm.estimators.batch import fit_batch, warn_of_excess, warn_of_gap
 from asset_svm.estimators.beginning import Beginning
@@ -31,6 +30,8 @@ from asset_svm.estimators.monitor import shown
 from asset_svm.estimators.online import HISTORY, learn_batch
 from asset_svm.estimators.rows import Rows
 from asset_svm.features import FeatureMap, Metric
+from asset_svm.training.certificate import certify_rows
+from asset_svm.training.rows import TrainingRows
 
 
 class Learner(AssetEstimator):
@@ -101,7 +102,7 @@ class Learner(AssetEstimator):
 
     def _choose_map(
         self,
-        engine: Engine,
+        backend: Backend,
         rows: Rows,
         encoded: Encoded,
         seed: int,
@@ -110,10 +111,10 @@ class Learner(AssetEstimator):
         """The map for these rows, and what there is to tell of the trials that led to it."""
         count, told = None, {}
         if isinstance(self.approximation, str) and self.n_components == "auto":
-            count, records = find_components(self, engine, rows, encoded, seed, deadline)
+            count, records = find_components(self, backend, rows, encoded, seed, deadline)
             told = {"component_search_": records}
-        margin = partial(margin_sampler, self, engine, rows, encoded, seed)
-        phi = self._draw_map(engine, rows.X, rows.uneven, seed, n_components=count, margin=margin)
+        margin = partial(margin_sampler, self, backend, rows, encoded, seed)
+        phi = self._draw_map(backend, rows.X, rows.uneven, seed, n_components=count, margin=margin)
         return phi, told
 
     def _warn_of_landmarks(self, landmarks) -> None:
@@ -197,7 +198,7 @@ class Learner(AssetEstimator):
         phi, metric = self._session.phi, self._session.metric
         dtype = self._session.state.direction.dtype
         training = TrainingRows(
-            self._engine(rows.X).rows(
+            self._backend(rows.X).rows(
                 phi.in_metric(Metric.identity(phi.dimension) if metric is None else metric),
                 as_type(rows.X, dtype),
             ),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from asset_svm.engines.task import Engine
+from asset_svm.backends.base import Backend
 from asset_svm.estimators.maps import draw_nystroem
 from asset_svm.estimators.trial import some_of, trial
 from asset_svm.features.landmarks import ScoredRows, uniform_landmarks
@@ -23,7 +23,7 @@ FEWEST_ROWS = 50_000
 
 
 def margin_sampler(
-    learner: Any, engine: Engine, rows: Any, encoded: Any, seed: int, count: int
+    learner: Any, backend: Backend, rows: Any, encoded: Any, seed: int, count: int
 ) -> ScoredRows:
     """A sampler of rows by their scores, for ``count`` landmarks; rows not looked at have score 0."""
     rng = np.random.default_rng([seed, 5])
@@ -39,9 +39,9 @@ def margin_sampler(
         uniform_landmarks,
         eigenbasis=learner._step == "metric",
         centred=learner._centred,
-        features=engine.nystroem,
+        features=backend.nystroem,
     )
-    first = trial(learner, engine, phi, some, part, learner._lam(rows), seed)
+    first = trial(learner, backend, phi, some, part, learner._lam(rows), seed)
     scores = np.zeros(len(rows.y))
     scores[looked] = learner._importance(first(some.X), some.y)
     return ScoredRows(scores)

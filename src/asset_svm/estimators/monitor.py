@@ -18,7 +18,7 @@ Watch = Callable[[dict[str, Any]], bool]
 
 
 class Monitor:
-    """Called by the engine with (epoch, model, record); True asks to stop.
+    """Called by the backend with (epoch, model, record); True asks to stop.
 
     Parameters
     ----------
@@ -28,14 +28,14 @@ class Monitor:
         Called with the record; True asks to stop.
     """
 
-    def __init__(self, estimator, engine, phi, metric, encoded, held_out, epochs, X, y, watch=None):
+    def __init__(self, estimator, backend, phi, metric, encoded, held_out, epochs, X, y, watch=None):
         self.watch, self.epochs = watch, epochs
         self.estimator, self.phi, self.metric, self.encoded = estimator, phi, metric, encoded
         self.callbacks = EpochCallbacks(estimator, epochs, X, y)
         self.held_out, self.best, self.waited = None, None, 0
         if held_out is not None:
             X_out, y_out, weight = held_out
-            self.held_out = (engine.held_out(phi, X_out), y_out, weight)
+            self.held_out = (backend.held_out(phi, X_out), y_out, weight)
 
     @property
     def watched(self) -> bool:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from asset_svm.engines.online import OnlineSession
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.device import as_type, row_type
 from asset_svm.estimators.monitor import logger
 from asset_svm.estimators.rows import Rows
 from asset_svm.estimators.session import keep
 from asset_svm.solvers import SolverState
+from asset_svm.training.stream import OnlineSession
 
 HISTORY = 32
 """Batches that the history of a stream reaches back."""
@@ -23,7 +23,7 @@ def learn_batch(learner: Any, rows: Rows, encoded: Encoded, *, first: bool) -> N
     """Learn from one batch, and store the model on the learner."""
     session = _new_session(learner, rows, encoded) if first else learner._session.copy()
     certificate = session.update(
-        learner._engine(rows.X),
+        learner._backend(rows.X),
         as_type(rows.X, session.state.direction.dtype),
         encoded.targets,
         rows.weight,
@@ -55,7 +55,7 @@ def _new_session(learner: Any, rows: Rows, encoded: Encoded) -> OnlineSession:
     seed, lam = learner._seed(), learner._lam(rows)
     if learner.lam is None:
         logger.info("lam=%g = 1 / (C * weight of the first rows) from now on", lam)
-    phi, told = learner._choose_map(learner._engine(rows.X), rows, encoded, seed)
+    phi, told = learner._choose_map(learner._backend(rows.X), rows, encoded, seed)
     learner.__dict__.update(told)
     K = encoded.targets.n_models
     learner.lam_, learner.history_ = lam, []

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from asset_svm.engines.online import OnlineSession
-from asset_svm.engines.task import Recipe, Solution
 from asset_svm.estimators.base import Encoded, inner_intercept
 from asset_svm.estimators.device import row_type
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.solvers import SolverState
+from asset_svm.training.recipe import Recipe
+from asset_svm.training.solution import Solution
+from asset_svm.training.stream import OnlineSession
 
 
 def keep_session(

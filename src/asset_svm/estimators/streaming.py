@@ -10,12 +10,12 @@ import numpy as np
 
 from asset_svm.data.scan import Scanned, scan
 from asset_svm.data.source import RowSource
-from asset_svm.engines.memory import available_memory, planned_memory
 from asset_svm.estimators.constant import warn_of_constant
 from asset_svm.estimators.labels import labelled
 from asset_svm.estimators.monitor import Watch
 from asset_svm.estimators.parameters import is_integer
 from asset_svm.estimators.windows import WindowFit
+from asset_svm.memory import available_memory, planned_memory
 from asset_svm.storage.checkpoint import Checkpoint
 
 SAMPLE_ROWS = 8192

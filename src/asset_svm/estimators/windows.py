@@ -18,13 +18,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm import clock
+from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data.ahead import ahead
 from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Scanned
 from asset_svm.data.source import Block
-from asset_svm.engines.local import LocalEngine
-from asset_svm.engines.online import OnlineSession
-from asset_svm.engines.task import Solution
 from asset_svm.estimators.base import Encoded, public_parts
 from asset_svm.estimators.callbacks import EpochCallbacks
 from asset_svm.estimators.epochs import Epochs
@@ -37,6 +35,8 @@ from asset_svm.estimators.session import keep_session
 from asset_svm.exceptions import DataError, warn_caller
 from asset_svm.solvers import SolverState
 from asset_svm.storage.checkpoint import Checkpoint, SavedRun, SavedState
+from asset_svm.training.solution import Solution
+from asset_svm.training.stream import OnlineSession
 
 WINDOW_ROWS = 65_536
 WINDOW_BYTES = 32 << 20
@@ -74,7 +74,7 @@ class WindowFit:
         with all_or_nothing(model), shown(model.verbose):
             self.begun = clock.now()
             self.deadline = self.begun + model.time_limit if model.time_limit else np.inf
-            self.engine = model._host_engine()
+            self.backend = model._host_backend()
             self._prepare()
             self._learn_all()
             self._store()
@@ -105,7 +105,7 @@ class WindowFit:
         if self.resumed is not None:
             phi = self.resumed.phi
         else:
-            phi = model._draw_map(self.engine, self.sample.X, None, self.seed)
+            phi = model._draw_map(self.backend, self.sample.X, None, self.seed)
             if self.checkpoint is not None:
                 run = SavedRun(self._settings(), summary, phi, self.seed, {}, self._files())
                 self.checkpoint.write_run(run)
@@ -176,7 +176,7 @@ class WindowFit:
             horizon=0 if self.deadline < np.inf else self.total,
         )
         session.prepare(
-            self.engine,
+            self.backend,
             self.sample.X,
             self.encoded.targets,
             self.weight,
@@ -190,7 +190,7 @@ class WindowFit:
     def _learn_all(self) -> None:
         state, source = self.state, self.scanned.source
         # A row is mapped once in a window: keeping it would only take memory.
-        engine = replace(self.engine, memory_limit=0)
+        backend = replace(self.backend, memory_limit=0)
         callbacks = EpochCallbacks(self.model, self.epochs, None, None)
         self.stopped, self.waited, self.mixing = False, 0.0, Mixing()
         windows = -(-self.scanned.summary.n_rows // self.window)
@@ -198,7 +198,7 @@ class WindowFit:
         while state.epoch < self.epochs and not self.stopped:
             for window in self._windows():
                 block = labelled(self.model, window, self.scanned.summary)
-                record = self._learn(engine, block)
+                record = self._learn(backend, block)
                 if state.session.batches % stride == 0 or state.session.batches == 1:
                     state.history.append(record)
                 self.stopped = clock.now() > self.deadline
@@ -230,13 +230,13 @@ class WindowFit:
                     return
                 yield window
 
-    def _learn(self, engine: LocalEngine, block: Block) -> dict[str, Any]:
+    def _learn(self, backend: CpuBackend, block: Block) -> dict[str, Any]:
         """One window; returns the record of what was seen of its rows before they were learnt from."""
         state, session = self.state, self.state.session
         error = progressive_error(self.model, self._parts()["_decision"], block.X, block.y)
         encoded, weight = self._encode(block)
         self.mixing.add(encoded.targets.block(np.arange(len(block))))
-        progress = session.learn(engine, block.X, encoded.targets, weight)
+        progress = session.learn(backend, block.X, encoded.targets, weight)
         state.windows += 1
         coef, _ = session.model
         lam = np.array(session.recipe.lam)
@@ -276,7 +276,7 @@ class WindowFit:
     def _store(self) -> None:
         model, session = self.model, self.state.session
         coef, intercept, certificate = session.finish(
-            self.engine, self.sample.X, self.encoded.targets, self.weight
+            self.backend, self.sample.X, self.encoded.targets, self.weight
         )
         solution = Solution(
             coef, intercept, certificate, max(self.state.epoch, 1), float(session.scale or 1.0),

@@ -49,6 +49,9 @@ there are must not matter, because products of other shapes are rounded in other
 SHORTEST, LONGEST = 32, 256
 """Rows of a block, as many as there are models between these: G costs a row twice the block's length
 times d, products with coef four times the number of models times d."""
+MANY_MODELS = 128
+"""From so many on a fit goes by the blocked form: 200 classes take as long as by loops over rows, with
+one thread, and 1000 half as long."""
 
 
 SPARSE = 0.125

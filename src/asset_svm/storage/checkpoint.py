@@ -18,11 +18,11 @@ from typing import Any
 from asset_svm import clock
 from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Summary
-from asset_svm.engines.online import OnlineSession
 from asset_svm.exceptions import ModelFileError
 from asset_svm.storage import container
 from asset_svm.storage.atomic import check_writable, remove_left_over
 from asset_svm.storage.encoding import Decoder, Encoder
+from asset_svm.training.stream import OnlineSession
 
 logger = logging.getLogger("asset_svm")
 

@@ -26,8 +26,6 @@ import scipy.sparse as sp
 from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Summary, TargetSummary
 from asset_svm.data.source import Block
-from asset_svm.engines.online import OnlineSession, Recent
-from asset_svm.engines.task import Recipe
 from asset_svm.exceptions import ModelFileError
 from asset_svm.features import FourierFeatures, HadamardFeatures, Metric, NystroemFeatures
 from asset_svm.features.cells import Node, Partition
@@ -44,6 +42,8 @@ from asset_svm.solvers import (
 )
 from asset_svm.solvers.average import Segment
 from asset_svm.solvers.driver import Progress
+from asset_svm.training.recipe import Recipe
+from asset_svm.training.stream import OnlineSession, Recent
 
 Array = npt.NDArray[Any]
 CLASSES: dict[str, type[Any]] = {

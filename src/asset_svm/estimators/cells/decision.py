@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from asset_svm.engines.cells import CellFunctions
 from asset_svm.estimators.cells.nested import Nested
 from asset_svm.estimators.decision import Decision, finite
 from asset_svm.estimators.device import row_type
 from asset_svm.features.base import BLOCK_ROWS
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
+from asset_svm.solvers.cells import CellFunctions
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import check_interrupt, side_by_side
 
@@ -45,15 +45,15 @@ class CellModels:
     n_rows: int = 0
     """That were solved at once."""
 
-    def functions(self, engine: Any, n_models: int) -> CellFunctions:
-        """The functions of the cells as an engine of a card takes them."""
+    def functions(self, backend: Any, n_models: int) -> CellFunctions:
+        """The functions of the cells as an backend of a card takes them."""
         count = len(self.decisions)
         landmarks: list[Any] = [None] * count
         weights = [np.empty((n_models, 0))] * count
         intercept, others, kernel = np.zeros((count, n_models)), {}, Kernel("linear")
         for cell, decision in enumerate(self.decisions):
             if isinstance(decision, Nested):
-                others[cell] = partial(decision.by, engine)
+                others[cell] = partial(decision.by, backend)
             elif isinstance(decision, Constant):
                 intercept[cell] = decision.values
             else:
@@ -82,13 +82,13 @@ class CellDecision:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_prepared": {}}
 
-    def on_card(self, engine: Any, X: Any) -> np.ndarray:
+    def on_card(self, backend: Any, X: Any) -> np.ndarray:
         """The (rows, K) decisions, computed on a card."""
         dtype = row_type(X)
-        key = (dtype, engine.precision)
+        key = (dtype, backend.precision)
         if key not in self._prepared:
-            parts = [part.functions(engine, self.n_models) for part in self.parts]
-            self._prepared[key] = engine.cell_decision(parts, X.shape[1], dtype)
+            parts = [part.functions(backend, self.n_models) for part in self.parts]
+            self._prepared[key] = backend.cell_decision(parts, X.shape[1], dtype)
         return finite(self._prepared[key](X))
 
     def __call__(self, X: Any) -> np.ndarray:

@@ -12,8 +12,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm import clock
-from asset_svm.engines.cells import TOLERANCE, CellProblem, CellSolution
-from asset_svm.engines.memory import available_memory
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.cells.decision import CellDecision, CellModels
 from asset_svm.estimators.cells.partitions import (
@@ -32,6 +30,8 @@ from asset_svm.estimators.rows import Rows
 from asset_svm.exceptions import warn_caller
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
+from asset_svm.memory import available_memory
+from asset_svm.solvers.cells import TOLERANCE, CellProblem, CellSolution
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side
 
@@ -55,7 +55,7 @@ def fit_cells(
         )
     card: Any = None
     if estimator._on_card(rows.X) and not callable(estimator.kernel):
-        card = estimator._engine(rows.X).cells(rows.X)
+        card = estimator._backend(rows.X).cells(rows.X)
     else:
         rows = replace(rows, X=on_host(rows.X))
     with nullcontext() if card is None else closing(card):
@@ -97,7 +97,7 @@ def _fit_partition(
     progress: CellProgress,
 ) -> tuple[CellModels, list[FittedCell]]:
     """The cells of one partition; ``card`` has the same rows, where a card does the work."""
-    host, m = estimator._host_engine(), len(rows.y)
+    host, m = estimator._host_backend(), len(rows.y)
     count = resolve_cells(estimator.n_cells, m)
     partition, groups = grow_partition(rows.X, count, seed, number, card or Partition)
     threads = max(host.n_threads, blas_threads())

@@ -35,9 +35,9 @@ class Nested:
         """The (rows, K) decisions."""
         return self._placed(self.model._decision(X))
 
-    def by(self, engine: Any, X: Any) -> np.ndarray:
-        """The (rows, K) decisions, computed where the engine works."""
-        return self._placed(self.model._decision.by(engine, X))
+    def by(self, backend: Any, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, computed where the backend works."""
+        return self._placed(self.model._decision.by(backend, X))
 
     def _placed(self, found: np.ndarray) -> np.ndarray:
         if self.columns is None:

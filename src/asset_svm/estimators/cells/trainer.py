@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from asset_svm import clock
-from asset_svm.engines.cells import CellProblem, CellSolution
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.batch import excess, is_apart
 from asset_svm.estimators.cells.decision import Constant
@@ -19,6 +18,7 @@ from asset_svm.estimators.device import on_host
 from asset_svm.estimators.parameters import is_integer
 from asset_svm.estimators.rows import Rows
 from asset_svm.features.nystroem import KernelBasis
+from asset_svm.solvers.cells import CellProblem, CellSolution
 
 KEPT_ROWS = 100
 """Rows that a constant cell keeps."""

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from asset_svm import clock
-from asset_svm.engines.cells import CellProblem, Model, same_targets
-from asset_svm.engines.many import SAME_POWER, power_below, unit_power
-from asset_svm.engines.memory import available_memory
 from asset_svm.estimators.cells.partitions import grow_partition, resolve_cells
 from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.search.maps import Found
 from asset_svm.estimators.search.scores import scores
 from asset_svm.estimators.search.splits import Encoding, Split, encode
+from asset_svm.memory import available_memory
+from asset_svm.solvers.cells import CellProblem, Model, same_targets
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side
+from asset_svm.training.folds import SAME_POWER, power_below, unit_power
 
 ROUGH_TOLERANCE = 0.03
 """Of the duality gap: scores of held-out rows hardly change below it, sweeps double."""
@@ -96,12 +96,12 @@ class CellSearch:
             deadline=deadline,
             rough=True,
         )
-        engine = learner._host_engine()
+        backend = learner._host_backend()
         largest = min(problem.largest(learner.memory_limit), MOST_SEARCHED)
         solved = (min(len(group), largest) for group in self.groups)
         problem.check_memory(solved, largest, available_memory())
         run = _Run(self, problem, encodings, largest)
-        threads = 1 if callable(kernel.name) else max(engine.n_threads, blas_threads())
+        threads = 1 if callable(kernel.name) else max(backend.n_threads, blas_threads())
         done = side_by_side(run.cell, range(len(self.groups)), threads)
         in_time = all(done) and not problem.is_late
         trained = (clock.now() - begun) / len(encodings)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from asset_svm import clock
-from asset_svm.engines.many import ManyModels
 from asset_svm.estimators.drawn import DrawnMap
 from asset_svm.estimators.epochs import Epochs
 from asset_svm.estimators.rows import Rows
 from asset_svm.estimators.search.scores import scores
 from asset_svm.estimators.search.splits import Encoding, Split, encode
+from asset_svm.training.folds import ManyModels
 
 SEARCH_EPOCHS = Epochs(least=5, steps=30_000)
 
@@ -71,14 +71,14 @@ class MapSearch:
         """What is found for each epsilon, with the learner's gamma."""
         begun = clock.now()
         rows = self.rows
-        engine = learner._engine(rows.X)
-        phi = learner._draw_map(engine, rows.X, rows.uneven, self.seed)
+        backend = learner._backend(rows.X)
+        phi = learner._draw_map(backend, rows.X, rows.uneven, self.seed)
         if isinstance(learner.landmarks, str) and learner.landmarks == "kmeans":
             learner.set_params(
                 landmarks=phi.components
             )  # for the next gammas: they do not depend on it
-        drawn = DrawnMap.measured(engine, phi, rows, learner._step, self.seed)
-        metric, features = drawn.metric, drawn.rows(engine, rows.X)
+        drawn = DrawnMap.measured(backend, phi, rows, learner._step, self.seed)
+        metric, features = drawn.metric, drawn.rows(backend, rows.X)
         drawn.keep(features)
         # Splits weigh the rows, each in its own way: the order they are visited in has no part in it.
         even = replace(rows, weight=np.ones(len(rows.y)))
@@ -97,7 +97,7 @@ class MapSearch:
                 epochs,
                 metric,
             )
-            coef, intercept, in_time = models.train(engine, deadline)
+            coef, intercept, in_time = models.train(backend, deadline)
             trained = clock.now()
             found = self._scores(learner, features, encoding, coef, intercept)
             ended = clock.now()

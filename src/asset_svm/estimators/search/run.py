@@ -173,7 +173,7 @@ class SearchRun:
             return
         classes, n = len(getattr(self.learner, "classes_", ())), self.rows.X.shape[1]
         models = len(self.grid.Cs) * len(self.splits) * (classes if classes > 2 else 1)
-        engine = self.learner._host_engine()
+        backend = self.learner._host_backend()
         if self.cells is None:
             given = self.owner.n_components
             s = min(int(given), m) if is_integer(given) else min(DEFAULT_COMPONENTS, m)
@@ -181,7 +181,7 @@ class SearchRun:
         else:
             sizes = [min(len(cell), MOST_SEARCHED) for cell in self.cells]
             seen = float(np.mean([len(split.train) for split in self.splits])) / m
-            one = cell_seconds(sizes, n, models, seen, engine.crew)
+            one = cell_seconds(sizes, n, models, seen, backend.crew)
         self.foreseen(self.total, models, self.ahead * one)
 
     # Gammas -------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class SearchRun:
     ) -> None:
         learner = self.learner.set_params(gamma=gamma)
         if self.kept is not None:
-            self.kept[1].make_way(learner._host_engine().memory())
+            self.kept[1].make_way(learner._host_backend().memory())
         try:
             for epsilon, found in enumerate(search.lines(learner, self.grid.epsilons, self.deadline)):
                 self._note((number, epsilon), search.n_rows, found, round_number)

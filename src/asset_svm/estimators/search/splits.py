@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 
-from asset_svm.engines.many import Splits
 from asset_svm.estimators.parameters import is_integer, is_number
+from asset_svm.training.folds import Splits
 
 DEFAULT_FOLDS = 5
 FEWEST_LEFT = 10
@@ -141,7 +141,7 @@ def may_race(splits: list[Split], kept: np.ndarray, y: np.ndarray, *, classifier
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """The splits as the engines see them, and what is added to the decisions of each."""
+    """The splits as the backends see them, and what is added to the decisions of each."""
 
     splits: Splits
     targets: Any

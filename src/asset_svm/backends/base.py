@@ -1,0 +1,99 @@
+"""The edge of a backend: whoever evaluates phi, keeps mapped rows and runs the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from asset_svm.data import Order, Targets
+from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
+from asset_svm.solvers import Average, BlockRows, Cut, Driver, MappedRows, ModelAxis, SolverState
+from asset_svm.solvers.driver import Form
+
+Array = npt.NDArray[Any]
+Matrix = Any
+
+
+class HeldRows(MappedRows, Protocol):
+    """Some rows of mapped rows, mapped once."""
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of |v|^2."""
+
+    def margins(self, coef: Array, count: int) -> Array:
+        """V coef^T of the first ``count`` rows, (K, count)."""
+
+
+class Trials(Protocol):
+    """Who steps through rows that are held: all that a pilot needs of a backend."""
+
+    @property
+    def block_size(self) -> int:
+        """The steps that are taken at a time."""
+
+    def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
+        """Some of the mapped rows, mapped once."""
+
+    def driver(
+        self,
+        rows: MappedRows,
+        targets: Targets,
+        order: Order,
+        axis: ModelAxis,
+        state: SolverState,
+        average: Average,
+        *,
+        cut: Cut,
+        weight: Array | None = None,
+        form: Form = "row",
+        pool: ThreadPoolExecutor | None = None,
+        length: int | None = None,
+        ahead: bool = False,
+        shrink_interval: int | None = None,
+    ) -> Driver:
+        """A driver for rows of this backend; parameters as in ``Driver``."""
+
+
+class Backend(Trials, Protocol):
+    """Who evaluates phi and runs the loop."""
+
+    @property
+    def nystroem(self) -> type[NystroemFeatures]:
+        """The class of Nystroem maps whose landmarks are factored here."""
+
+    def rows(self, phi: Evaluable, X: Matrix) -> BlockRows:
+        """phi of the rows of X."""
+
+    def memory(self) -> int:
+        """Bytes that mapped rows may take."""
+
+    def cut(self) -> Cut:
+        """Steps between two looks at a run."""
+
+    def working(self, rows: BlockRows) -> AbstractContextManager[None]:
+        """Inside, rows are mapped ahead of the loop, where the backend has threads for it."""
+
+    def pool(self, n_models: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
+        """Threads for the models of a block."""
+
+    def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
+        """The metric of the data from a random sample of rows."""
+
+    @property
+    def hides_rows_by_model(self) -> bool:
+        """Whether models that train together may each see other rows."""
+
+    @property
+    def crew(self) -> int:
+        """Threads for the models of a search."""
+
+    def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
+        """Map the rows that are kept ahead of time."""
+
+    def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
+        """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""

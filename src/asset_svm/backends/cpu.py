@@ -1,0 +1,378 @@
+"""The machine at hand: V cached in memory or recomputed, BLAS for the map, threads for the models.
+
+Matrix products have a multiple of 16 rows (the last is repeated) and columns (``numerics.padding``):
+a row is then rounded in the same way whatever rows stand beside it, and a row that was kept equals
+one that is computed anew, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.backends.base import HeldRows
+from asset_svm.backends.workers import Workers, working
+from asset_svm.data import Order, Targets
+from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
+from asset_svm.memory import available_memory
+from asset_svm.solvers import Average, Driver, MappedRows, ModelAxis, SolverState
+from asset_svm.solvers.blocked_form import MANY_MODELS
+from asset_svm.solvers.blocks import BlockRows, Cut
+from asset_svm.solvers.driver import Form
+from asset_svm.solvers.products import exact_margins, exact_sums, scattered_margins
+from asset_svm.threads.blas import blas_threads, few_threads
+
+Array = npt.NDArray[Any]
+Matrix = Any
+
+ROWS = 16
+FEW_MODELS = 4
+"""Up to so many, loops over rows are faster than matrix products with copies of them."""
+FEW_SLOPES = 0.15
+"""Of the slopes of many models: with fewer that are not 0, loops are faster too."""
+LONG_BLOCKS = 4
+"""Blocks that are stepped through at a time where nothing is looked at between them."""
+BLOCK_SIZE = 512
+"""Rows mapped and stepped through at a time: large enough for a matrix product, small enough for
+the block of V to stay in a cache."""
+METRIC_SAMPLE = 2048
+"""Rows from which the metric is estimated."""
+LOOK = 4096
+"""Rows at a time, where all of them are looked at once."""
+
+
+class CpuRows:
+    """phi of the rows of X, kept in memory or computed anew at every visit.
+
+    Parameters
+    ----------
+    phi : Evaluable
+    X : matrix of shape (m, n)
+    block_size : int
+        Rows are mapped so many at a time.
+    keep : bool
+    """
+
+    look_size = LOOK
+
+    def __init__(self, phi: Evaluable, X: Matrix, block_size: int, *, keep: bool):
+        self.X, self.block_size = X, block_size
+        self.dimension, self.dtype = phi.dimension, np.dtype(X.dtype)
+        self.phi = phi
+        self.basis, self.lift = phi.basis(self.dtype), phi.lift(self.dtype)
+        m = X.shape[0]
+        self.seen = np.zeros(m, dtype=bool)
+        self.kept = np.empty((m, self.dimension), dtype=self.dtype) if keep else None
+        self.reentrant = phi.reentrant
+        self.workers: Workers | None = None
+        self._coming = np.zeros(m, dtype=bool)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Of memory that mapped rows take."""
+        return 0 if self.kept is None else self.kept.nbytes
+
+    @property
+    def looks_ahead(self) -> int:
+        """How many blocks should be announced."""
+        if self.workers is None or not self.reentrant or (self.kept is not None and self.seen.all()):
+            return 0
+        return self.workers.depth
+
+    def expect(self, rows: Array) -> None:
+        """These rows come next but one, or later: workers map them meanwhile."""
+        assert self.workers is not None
+        if self.kept is None:
+            self.workers.announce(rows, self._anew)
+            return
+        new = rows[~self.seen[rows]]
+        if len(new):
+            self.seen[new] = self._coming[new] = True
+            self.workers.announce(new, self._keep)
+
+    def dismiss(self) -> None:
+        """Go on without workers, when they have finished what was announced."""
+        workers, self.workers = self.workers, None
+        if workers is not None:
+            for done, _ in workers.finished():
+                self._coming[done] = False
+
+    def open(self, rows: Array) -> CpuBlock:
+        """These rows, as they are kept or computed."""
+        if self.kept is None:
+            scratch = self._announced(rows)
+            if scratch is None:
+                scratch = self._anew(rows)
+            return CpuBlock(scratch, np.arange(len(rows)))
+        if self.workers is not None and self._coming[rows].any():
+            for done, _ in self.workers.finished():
+                self._coming[done] = False
+                if not self._coming[rows].any():
+                    break
+        new = rows[~self.seen[rows]]
+        if len(new):
+            self._keep(new)
+            self.seen[new] = True
+        return CpuBlock(self.kept, rows)
+
+    def _announced(self, rows: Array) -> Array | None:
+        """What a worker made of these rows, if they were announced."""
+        if self.workers is not None:
+            for announced, scratch in self.workers.finished():
+                if np.array_equal(announced, rows):
+                    return np.asarray(scratch)
+        return None
+
+    def _anew(self, rows: Array) -> Array:
+        scratch = np.empty((len(rows), self.dimension), dtype=self.dtype)
+        self._compute(rows, scratch, np.arange(len(rows)))
+        return scratch
+
+    def _keep(self, rows: Array) -> None:
+        assert self.kept is not None
+        self._compute(rows, self.kept, rows)
+
+    def fetch(self, rows: Array) -> tuple[Array, Array]:
+        """The features of these rows."""
+        block = self.open(rows)
+        return block.matrix, block.positions
+
+    def _compute(self, rows: Array, out: Array, where: Array) -> None:
+        """Put the numbers of these rows there."""
+        size = self.block_size
+        for start in range(0, len(rows), size):
+            part, place = rows[start : start + size], where[start : start + size]
+            out[place] = self.lift(self.basis(self.X[_even(part)]))[: len(part)]
+
+
+@dataclass(eq=False)
+class CpuBlock:
+    """Some of ``CpuRows``: row i is matrix[positions[i]]."""
+
+    matrix: Array
+    positions: Array
+
+    @cached_property
+    def values(self) -> Array:
+        """The features, (B, d)."""
+        return np.asarray(self.matrix[self.positions])
+
+    def margins(self, coef: Array) -> Array:
+        """V coef^T."""
+        weights = coef.astype(self.matrix.dtype)
+        if len(coef) > FEW_MODELS:
+            return (weights @ self.values.T).astype(np.float64)
+        out = np.empty((len(coef), len(self.positions)))
+        scattered_margins(self.matrix, self.positions, weights, out)
+        return out
+
+    def exact_margins(self, coef: Array) -> Array:
+        """V coef^T in float64."""
+        weights = np.asarray(coef, dtype=np.float64)
+        if len(coef) > FEW_MODELS:
+            return np.asarray(weights @ self.exact_values.T)
+        out = np.empty((len(coef), len(self.positions)))
+        exact_margins(self.matrix, self.positions, weights, out)
+        return out
+
+    def exact_sums(self, beta: Array) -> Array:
+        """min(beta, 0) V and max(beta, 0) V in float64."""
+        total = np.zeros((2, len(beta), self.matrix.shape[1]))
+        if len(beta) <= FEW_MODELS:
+            exact_sums(self.matrix, self.positions, beta, total)
+            return total
+        for sign, part in enumerate((np.minimum(beta, 0.0), np.maximum(beta, 0.0))):
+            if np.count_nonzero(part) < FEW_SLOPES * part.size:
+                exact_sums(self.matrix, self.positions, part, total)
+            else:
+                total[sign] = part @ self.exact_values
+        return total
+
+    @cached_property
+    def exact_values(self) -> Array:
+        """``values`` in float64."""
+        rows = self.positions
+        if rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():  # no copy before that
+            return np.asarray(self.matrix[rows[0] : rows[-1] + 1], dtype=np.float64)
+        return self.values.astype(np.float64)
+
+
+def _even(rows: Array) -> Array:
+    """The rows, the last repeated up to a multiple of 16."""
+    return np.concatenate([rows, np.full(-len(rows) % ROWS, rows[-1])])
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """Some rows of mapped rows, in memory."""
+
+    V: Array
+
+    @classmethod
+    def of(cls, mapped: MappedRows, rows: Array, size: int) -> Subset:
+        """These rows, ``size`` at a time."""
+        parts = []
+        for start in range(0, len(rows), size):
+            V, positions = mapped.fetch(rows[start : start + size])
+            parts.append(V[positions, : mapped.dimension])
+        return cls(np.concatenate(parts))
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return int(self.V.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the rows."""
+        return self.V.dtype
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of |v|^2."""
+        return float(np.einsum("ij,ij->", self.V, self.V)) / len(self.V)
+
+    def fetch(self, rows: Array) -> tuple[Array, Array]:
+        """All of them, and the positions of these."""
+        return self.V, rows
+
+    def margins(self, coef: Array, count: int) -> Array:
+        """V coef^T of the first ``count`` rows, (K, count)."""
+        return (coef.astype(self.V.dtype) @ self.V[:count].T).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class CpuBackend:
+    """How this machine is used.
+
+    Parameters
+    ----------
+    n_threads : int
+        Threads that models are spread over; rows are mapped by as many, or by as many as BLAS may
+        take, whichever is more.
+    memory_limit : int, optional
+        Bytes that mapped rows may take; by default half of what is available.
+    block_size : int
+    """
+
+    n_threads: int = 1
+    memory_limit: int | None = None
+    block_size: int = BLOCK_SIZE
+
+    nystroem = NystroemFeatures
+    """The class of Nystroem maps whose landmarks are factored here."""
+
+    def memory(self) -> int:
+        """Bytes that mapped rows, or kernel matrices, may take now: a matter of speed alone."""
+        free = available_memory()
+        return free // 2 if self.memory_limit is None else min(self.memory_limit, free)
+
+    def rows(self, phi: Evaluable, X: Matrix) -> CpuRows:
+        """The rows of X: mapped once where they fit in memory, else whenever they are visited."""
+        size = X.shape[0] * phi.dimension * np.dtype(X.dtype).itemsize
+        return CpuRows(phi, X, self.block_size, keep=size <= self.memory())
+
+    def cut(self) -> Cut:
+        """Steps between two looks at the run."""
+        return Cut(LONG_BLOCKS * self.block_size)
+
+    @contextmanager
+    def working(self, rows: BlockRows) -> Iterator[None]:
+        """Inside, rows are mapped by threads beside the one that steps through them."""
+        if not isinstance(rows, CpuRows):
+            yield
+            return
+        with working(max(self.n_threads, blas_threads())) as rows.workers:
+            try:
+                yield
+            finally:
+                rows.dismiss()
+
+    @contextmanager
+    def pool(self, n_models: int) -> Iterator[ThreadPoolExecutor | None]:
+        """Threads for the models of a block, where there is more than one of each.
+
+        Many models share matrix products, which take as many threads as BLAS may.
+        """
+        threads = self.crew if n_models >= MANY_MODELS else min(self.n_threads, n_models)
+        if threads <= 1:
+            yield None
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            yield pool
+
+    def driver(
+        self,
+        rows: MappedRows,
+        targets: Targets,
+        order: Order,
+        axis: ModelAxis,
+        state: SolverState,
+        average: Average,
+        *,
+        cut: Cut,
+        weight: Array | None = None,
+        form: Form = "row",
+        pool: ThreadPoolExecutor | None = None,
+        length: int | None = None,
+        ahead: bool = False,
+        shrink_interval: int | None = None,
+    ) -> Driver:
+        """A driver for rows of this backend; parameters as in ``Driver``."""
+        return Driver(
+            rows,
+            targets,
+            order,
+            axis,
+            state,
+            average,
+            cut=cut,
+            weight=weight,
+            form=form,
+            pool=pool,
+            length=length,
+            ahead=ahead,
+            shrink_interval=shrink_interval,
+            n_threads=self.n_threads,
+        )
+
+    hides_rows_by_model = True
+    """Whether models that train together may each see other rows."""
+
+    @property
+    def crew(self) -> int:
+        """Threads for the models of a search."""
+        return max(self.n_threads, blas_threads())
+
+    def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
+        """Map the rows that are kept ahead of time, by threads where phi allows it."""
+        assert isinstance(rows, CpuRows)
+        if pool is None or rows.kept is None or not rows.reentrant:
+            return
+        every = np.arange(len(rows.seen))
+        list(pool.map(rows.fetch, np.array_split(every, -(-len(every) // self.block_size))))
+
+    def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
+        """Some of the mapped rows, mapped once."""
+        return Subset.of(mapped, rows, self.block_size)
+
+    def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
+        """The metric of the data from a random sample of rows."""
+        rng = np.random.default_rng([seed, 3])
+        count = min(METRIC_SAMPLE, X.shape[0])
+        chosen = np.sort(rng.choice(X.shape[0], size=count, replace=False))
+        with few_threads(0):  # how a sum over rows is rounded depends on how many threads share it
+            V = phi(X[chosen])
+            return phi.find_metric(V, weight[chosen], rng)
+
+    def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
+        """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""
+        V = phi(X)
+        return lambda coef: np.asarray(V @ coef.T.astype(V.dtype))

@@ -1,1 +1,0 @@
-"""Who evaluates phi and runs the loop: local (numpy + numba)."""

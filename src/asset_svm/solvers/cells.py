@@ -1,0 +1,446 @@
+"""Cells trained side by side, each by itself: the exact SVM of its rows.
+
+The rows of a cell bring their own C_i = w_i / (lam W), W of all rows: the same C everywhere, which
+is lam_c = lam W / W_c in the words of the cell's own (PL).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm import clock
+from asset_svm.data import Targets
+from asset_svm.exceptions import NonFiniteError
+from asset_svm.features.cells import Partition
+from asset_svm.kernels import BlockFunction, Kernel
+from asset_svm.losses import Hinge, Loss
+from asset_svm.memory import planned_memory, require_memory
+from asset_svm.numerics.definite import is_semidefinite
+from asset_svm.numerics.rows import transpose_into
+from asset_svm.solvers.exact_form import solve_cell
+from asset_svm.solvers.interior_form import solve_interior
+from asset_svm.solvers.pair_form import solve_pairs
+from asset_svm.threads.team import side_by_side
+
+Array = npt.NDArray[Any]
+Matrix = Any
+Model = tuple[Array, float, float, float, int]
+"""(beta, b, P, D, sweeps) of one model of a cell."""
+
+TOLERANCE = 0.01
+"""Of the duality gap, relative to the objective of the cell."""
+MOST_SWEEPS = 10_000
+BUDGET = 0.3
+"""Times m^2: so many changes take as long as the interior-point method, which then has its turn."""
+PAIR_BUDGET = 0.05
+"""The same of pairs: half as long."""
+FEWEST_PAIRS = 10_000
+"""Changes of pairs that are affordable whatever m."""
+NEGLIGIBLE = 1e-4
+"""Times tol and the mean of |beta|: a smaller |beta_i| is that of a row that is no support vector."""
+LARGEST_CELL = 16384
+"""Rows whose kernel matrix is solved whole, where memory allows."""
+SMALL_CELL = 256
+"""Rows that are solved whole whatever the limit: less than a block of mapped rows takes."""
+INSIDE = 0.2
+"""Times tol: that of pairs and of the interior-point method, whose last steps cost little and gain
+much."""
+LARGEST_INTERIOR = 4096
+"""Rows for which the interior-point method is affordable: a factor is of the third order."""
+DEFINITE_ROWS = 512
+"""Of a cell, at most, that show whether a kernel is definite."""
+BLOCK = 1024
+GROUP = 2 * BLOCK
+"""Rows that others are compared with at a time: what is prepared of sparse ones stays small, and half
+of the pairs of a large cell need not be computed."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellSolution:
+    """K models of one cell: decisions are k(x, X[rows]) weights^T + intercept."""
+
+    rows: Array
+    weights: Array
+    intercept: Array
+    objective: Array
+    """(PL)'s part of this cell, by model, in the weights of all rows."""
+    dual_gap: Array
+    """NaN where the kernel matrix is not positive semi-definite: what is dual to it bounds nothing."""
+    sweeps: int
+    converged: bool
+    definite: bool
+    """Whether the kernel matrix can be positive semi-definite."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellFunctions:
+    """The decision functions of the cells of one partition.
+
+    Parameters
+    ----------
+    landmarks : sequence of matrices
+        Of each cell, of shape (s, n); None where there are none.
+    weights : sequence of arrays
+        (K, s).
+    intercept : array of shape (cells, K)
+    others : mapping from cells to functions
+        Cells that decide by themselves: from rows to (rows, K) decisions.
+    """
+
+    partition: Partition
+    kernel: Kernel
+    landmarks: Sequence[Any]
+    weights: Sequence[Array]
+    intercept: Array
+    others: Mapping[int, Callable[[Any], Array]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class CellProblem:
+    """What the cells share.
+
+    Parameters
+    ----------
+    cost : array of shape (m,)
+        C_i.
+    intercept : bool
+        Whether each cell has its own free b.
+    tol : float
+        The relative duality gap at which a cell is solved.
+    rough : bool
+        Whether what sweeps found within their budget will do, where there is no intercept.
+    """
+
+    kernel: Kernel
+    X: Matrix
+    targets: Targets
+    loss: Loss
+    cost: Array
+    lam: float
+    intercept: bool
+    tol: float = TOLERANCE
+    deadline: float = np.inf
+    rough: bool = False
+
+    @property
+    def entry_bytes(self) -> int:
+        """Of an entry of the kernel matrix, with those of the interior-point method's two."""
+        return int(self.X.dtype.itemsize) + 16
+
+    def largest(self, memory_limit: float | None) -> int:
+        """Rows of a cell up to which it is solved whole: by the limit, never by what is free."""
+        most = LARGEST_INTERIOR if self.intercept else LARGEST_CELL
+        fitting = (planned_memory(memory_limit) / self.entry_bytes) ** 0.5
+        return int(min(max(fitting, SMALL_CELL), most))
+
+    def check_memory(self, sizes: Iterable[int], largest: int, free: int) -> None:
+        """Raise where the largest of these cells that is solved whole takes more than is free."""
+        rows = max((size for size in sizes if SMALL_CELL < size <= largest), default=0)
+        # Beyond the interior-point method's reach, one float64 copy settles what sweeps have found.
+        entry = self.entry_bytes if rows <= LARGEST_INTERIOR else self.entry_bytes - 8
+        require_memory(
+            float(entry) * rows**2,
+            free,
+            f"The kernel matrix of a cell of {rows} rows takes",
+            "raise n_cells, or set memory_limit, above which a cell is approximated",
+        )
+
+    def solve(self, rows: Array, seed: int, n_threads: int = 1) -> CellSolution:
+        """The models of the cell with these rows."""
+        K = self.kernel_matrix(rows, n_threads)
+        y, cost, late = self.targets.block(rows), self.cost[rows], self.is_late
+        trivial, like, paired = self.is_trivial(y), same_targets(y), self.is_paired(K)
+
+        def model(k: int) -> Model:
+            if trivial[k]:
+                return constant(y[k])
+            return self.model(K, y[k], cost, seed + k, paired=paired, late=late)
+
+        different = np.unique(like)
+        found = dict(zip(different, side_by_side(model, different.tolist(), n_threads), strict=True))
+        return self.solution(rows, [found[k] for k in like])
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is up: every cell still gets a model, that of one sweep."""
+        return clock.now() >= self.deadline
+
+    def most_sweeps(self, *, late: bool) -> int:
+        """Sweeps at most."""
+        return 1 if late else MOST_SWEEPS
+
+    def budget(self, *, late: bool) -> float:
+        """Changes of a beta, times m^2, after which no new sweep begins.
+
+        With an intercept, sweeps, and those of a card, which has no pairs, are of use only where
+        nothing better can be had.
+        """
+        return 0.0 if self.intercept and not late else BUDGET
+
+    def is_paired(self, K: Array) -> bool:
+        """Whether pairs solve the models of a cell with this kernel matrix.
+
+        With an intercept they do, but for a kernel that makes no SVM.
+        """
+        return self.intercept and (self.kernel.positive_definite or is_semidefinite(K, centred=True))
+
+    def is_trivial(self, y: Array) -> Array:
+        """Whether a constant stands for each model of a cell, one a row of y: y[:, 0] is it.
+
+        With an intercept it solves a class that is absent from the cell, or alone there. Without one
+        it does so only where a class is alone, for all classes at once: others, all of them far below
+        -1 where rows are many, would lose to the -1 of one that is absent.
+        """
+        one_sided: Array = (y == y[:, :1]).all(axis=1)
+        if not isinstance(self.loss, Hinge):
+            return np.zeros_like(one_sided)
+        if self.intercept:
+            return one_sided
+        return np.full_like(one_sided, len(y) > 1 and bool(one_sided.all()))
+
+    def solution(self, rows: Array, parts: Sequence[Model]) -> CellSolution:
+        """What the models of the cell with these rows come to."""
+        betas = np.array([part[0] for part in parts])
+        if not np.isfinite([part[1:4] for part in parts]).all() or not np.isfinite(betas).all():
+            raise NonFiniteError(
+                "The model of a cell is not finite; scale the columns of X (StandardScaler) or lower C."
+            )
+        used = np.flatnonzero(betas.any(axis=0))
+        primal, dual = (np.array([part[i] for part in parts]) for i in (2, 3))
+        definite = self._is_definite(rows, primal, dual)
+        return CellSolution(
+            rows[used],
+            betas[:, used],
+            np.array([part[1] for part in parts]),
+            self.lam * primal,
+            self.lam * (primal - dual) if definite else np.full(len(primal), np.nan),
+            max(part[4] for part in parts),
+            bool((primal - dual <= 2 * self.tol * primal + 1e-12).all()),
+            definite,
+        )
+
+    def _is_definite(self, rows: Array, primal: Array, dual: Array) -> bool:
+        """False is certain: D is below every P, that of beta = 0 too, unless beta^T K beta < 0.
+
+        Of a kernel that need not be definite, some rows are looked at besides.
+        """
+        at_zero = self.loss.value(self.targets.block(rows), np.zeros(len(rows))) @ self.cost[rows]
+        if (np.minimum(primal, dual) > (1.0 + self.tol) * at_zero + 1e-12).any():
+            return False
+        return self.kernel.positive_definite or self.kernel.definite_on(
+            self.X[rows[:: -(-len(rows) // DEFINITE_ROWS)]], centred=self.intercept
+        )
+
+    def kernel_matrix(self, rows: Array, n_threads: int = 1) -> Array:
+        """k of every pair of these rows."""
+        X = self.X[rows]
+        K = np.empty((len(rows), len(rows)), dtype=self.X.dtype)
+        size = len(rows) if callable(self.kernel.name) else GROUP  # a user's may not be symmetric
+        for first in range(0, len(rows), size):
+            group = slice(first, first + size)
+            values = self.kernel.against(X[group], self.X.dtype)
+
+            def fill(start: int, group: slice = group, values: BlockFunction = values) -> None:
+                """Pairs of rows from here with the group, and, beyond it, the other way round."""
+                block = slice(start, start + BLOCK)
+                K[block, group] = found = values(X[block])
+                if start >= group.stop:
+                    transpose_into(found, K[group, block])
+
+            side_by_side(fill, range(first, len(rows), BLOCK), n_threads)
+        if not np.isfinite(K).all():
+            raise NonFiniteError(
+                "The kernel matrix of a cell is not finite; scale the columns of X (StandardScaler) or "
+                "lower gamma."
+            )
+        self.kernel.check_own(K, X)
+        return K
+
+    def model(
+        self,
+        K: Array,
+        y: Array,
+        cost: Array,
+        seed: int,
+        *,
+        paired: bool,
+        late: bool = False,
+        start: Array | None = None,
+    ) -> Model:
+        """One model.
+
+        Parameters
+        ----------
+        paired : bool
+            ``is_paired`` of K.
+        start : array of shape (m,), optional
+            The beta of a model with smaller costs, to go on from.
+        """
+        m, hinge = len(y), isinstance(self.loss, Hinge)
+        if paired:
+            beta, steps, found = self._paired(K, y, cost, late=late, start=start)
+            if found[2] - found[3] <= self.tol * found[2] or not self.goes_inside(m, late=late):
+                return (*found, steps)
+        else:
+            beta, F = np.zeros(m), np.zeros(m, dtype=K.dtype)
+            if start is not None and not self.intercept:
+                beta[:] = start
+                F[:] = K @ start.astype(K.dtype)
+            steps, primal, dual = solve_cell(
+                K, y, *self.box(y, cost), self.loss.epsilon, hinge, self.tol,
+                self.most_sweeps(late=late), self.budget(late=late) * m**2, seed, beta, F,
+                self.deadline,
+            )  # fmt: skip
+            if self.is_solved(primal, dual):
+                return beta, 0.0, primal, dual, steps
+        exact, inside = K.astype(np.float64), None
+        if self.goes_inside(m, late=late):
+            inside = solve_interior(
+                K, y, *self.box(y, cost), self.loss.epsilon, INSIDE * self.tol,
+                intercept=self.intercept, deadline=self.deadline,
+            )  # fmt: skip
+        return self.settled(exact.__matmul__, y, cost, beta, steps, inside)
+
+    def _paired(
+        self, K: Array, y: Array, cost: Array, *, late: bool, start: Array | None
+    ) -> tuple[Array, int, tuple[Array, float, float, float]]:
+        """Where pairs end, after how many sweeps' worth of steps, and (beta, b, P, D) there."""
+        m, hinge = len(y), isinstance(self.loss, Hinge)
+        beta, r = np.zeros(m), y.astype(np.float64)
+        if start is not None:
+            beta[:] = start
+            used = np.flatnonzero(start)
+            r -= start[used] @ K[used].astype(np.float64)
+        most = m if late else max(int(PAIR_BUDGET * m**2), FEWEST_PAIRS)
+        steps = solve_pairs(
+            K, y, *self.box(y, cost), self.loss.epsilon, hinge, INSIDE * self.tol, most, beta, r,
+            self.deadline,
+        )  # fmt: skip
+        return beta, -(-steps // m), self._valued(y, cost, beta, y - r)
+
+    def goes_inside(self, m: int, *, late: bool) -> bool:
+        """Whether the interior-point method has its turn, after sweeps that have not solved a cell."""
+        return not late and m <= LARGEST_INTERIOR and (self.intercept or not self.rough)
+
+    def is_solved(self, primal: Any, dual: Any) -> Any:
+        """Whether sweeps that ended at these values have done all there is to do."""
+        return (primal - dual <= self.tol * primal) & (not self.intercept)
+
+    def box(self, y: Array, cost: Array) -> tuple[Array, Array]:
+        """(low, high), between which beta lies."""
+        if isinstance(self.loss, Hinge):
+            return np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)
+        return -cost, cost
+
+    def settled(
+        self,
+        times: Callable[[Array], Array],
+        y: Array,
+        cost: Array,
+        beta: Array,
+        sweeps: int,
+        inside: tuple[Array, int] | None,
+    ) -> Model:
+        """The model of a cell that sweeps have not solved: the better of where they and others ended.
+
+        Parameters
+        ----------
+        times : callable
+            beta -> K beta, in float64.
+        beta : array of shape (m,)
+            Where sweeps ended.
+        inside : (beta, steps) of the interior-point method, optional
+        """
+        found = self._finished(times, y, cost, beta)
+        if inside is None:
+            return (*found, sweeps)
+        for candidate in self._candidates(inside[0]):
+            another = self._finished(times, y, cost, candidate)
+            # The one with fewer support vectors comes last, and is taken where it is as good.
+            if another[2] <= found[2] or another[2] - another[3] <= self.tol * another[2]:
+                found = another
+        return (*found, sweeps + inside[1])
+
+    def _candidates(self, beta: Array) -> Iterator[Array]:
+        """What the interior-point method found, and the same without what is nearly 0."""
+        if np.isfinite(beta).all():
+            yield beta
+            size = np.abs(beta)
+            yield np.where(size < NEGLIGIBLE * self.tol * size.mean(), 0.0, beta)
+
+    def _finished(
+        self, times: Callable[[Array], Array], y: Array, cost: Array, beta: Array
+    ) -> tuple[Array, float, float, float]:
+        """(beta, b, P, D) of the feasible point next to beta, and the b that suits it best."""
+        if self.intercept:
+            beta = _balanced(beta)
+        return self._valued(y, cost, beta, times(beta))
+
+    def _valued(
+        self, y: Array, cost: Array, beta: Array, f: Array
+    ) -> tuple[Array, float, float, float]:
+        """(beta, b, P, D) of a feasible point with f = K beta, and the b that suits it best."""
+        b = best_intercept(self.loss, y, f, cost) if self.intercept else 0.0
+        square = 0.5 * float(beta @ f)
+        primal = square + float(cost @ self.loss.value(y, f + b))
+        dual = float(y @ beta) - self.loss.epsilon * float(np.abs(beta).sum()) - square
+        return beta, b, primal, dual
+
+
+def same_targets(y: Array) -> Array:
+    """The first model with the same targets as each, one a row of y.
+
+    All classes that are absent from a cell have one; two that are there have no row in common.
+    """
+    like, first = np.arange(len(y)), y[:, 0]
+    one_sided = (y == y[:, :1]).all(axis=1)
+    for value in np.unique(first[one_sided]):
+        same = np.flatnonzero(one_sided & (first == value))
+        like[same] = same[0]
+    return like
+
+
+def constant(y: Array) -> Model:
+    """The model of a row of targets that are all the same, where it is trivial."""
+    return np.zeros(len(y)), float(y[0]), 0.0, 0.0, 0
+
+
+def solve_cells(
+    problem: CellProblem, cells: Sequence[Array], seed: int, n_threads: int
+) -> list[CellSolution]:
+    """Every cell, several at a time."""
+    return side_by_side(
+        lambda number: problem.solve(cells[number], seed + number), range(len(cells)), n_threads
+    )
+
+
+def best_intercept(loss: Loss, y: Array, f: Array, cost: Array) -> float:
+    """b that minimises sum cost loss(y, f + b): where the slope, which grows in jumps, meets 0.
+
+    Where it is 0 between two kinks, the middle.
+    """
+    if isinstance(loss, Hinge):
+        kinks, jumps, slope = y - f, cost, -float(cost[y > 0].sum())
+    else:
+        kinks = np.concatenate([y - f - loss.epsilon, y - f + loss.epsilon])
+        jumps, slope = np.concatenate([cost, cost]), -float(cost.sum())
+    order = np.argsort(kinks)
+    passed, last = slope + np.cumsum(jumps[order]), len(order) - 1
+    rounding = 1e-12 * float(jumps.sum())
+    first = min(int(np.searchsorted(passed, -rounding)), last)
+    end = min(int(np.searchsorted(passed, rounding, side="right")), last)
+    return 0.5 * float(kinks[order[first]] + kinks[order[end]])
+
+
+def _balanced(beta: Array) -> Array:
+    """The heavier sign scaled down until the sum is 0: a feasible point of the dual."""
+    positive, negative = beta[beta > 0].sum(), -beta[beta < 0].sum()
+    if positive <= 0.0 or negative <= 0.0:
+        return np.zeros_like(beta)
+    least = min(positive, negative)
+    return np.where(beta > 0, beta * (least / positive), beta * (least / negative))

@@ -1,0 +1,182 @@
+"""Objective and duality gap of a model on the rows of a run.
+
+Two bounds, the better of which counts: that of the run's average slopes, from the pass that gives the
+objective anyway; and the tight one of ``dual``, on request and where it is cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.dual import tight_bound
+from asset_svm.problem import (
+    Certificate,
+    CertificateSums,
+    RowProducts,
+    best_intercept,
+    certificate_sums,
+    certify,
+)
+from asset_svm.solvers.driver import Slopes
+from asset_svm.training.recipe import Recipe
+from asset_svm.training.rows import TrainingRows
+
+Array = npt.NDArray[Any]
+SETTLING = 1 << 22
+"""Margins, of all models together, that intercepts are settled by."""
+FINISHES = 4
+"""Times at most that a model is looked at so; what counts as precise follows its own objective."""
+FAR = 0.01
+"""Of the objective: a gap beyond which a solution found on the way to the bound is worth taking."""
+LITTLE = 5e9
+"""Operations that a run with a ``tol`` spends on it, however short the run: about a second."""
+PRODUCTS = 10.0
+"""Operations of a matrix product that take as long as one of a loop over rows."""
+
+
+def tight_work(n_rows: int, dimension: int, n_models: int) -> float:
+    """About what the tight bound takes: some 100 m d + 60 d^3 operations a model."""
+    return n_models * (100.0 * n_rows * dimension + 60.0 * dimension**3)
+
+
+def run_work(rows: TrainingRows, recipe: Recipe, epochs: int) -> float:
+    """About what so many epochs took: a map of 2 d^2 operations a row, steps of 4 d a model.
+
+    Operations are counted, and not seconds: when a run ends must not depend on the machine's mood.
+    """
+    d, m = rows.mapped.dimension, rows.order.n_rows
+    return m * (2.0 * d**2 / PRODUCTS + 4.0 * d * len(recipe.lam) * epochs)
+
+
+def settle_intercept(
+    rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """The model with the best intercept for its coef, on these rows, or on a sample of very many.
+
+    Steps leave the intercept where it happened to be among those that are about as good: which rows
+    lie on which side of it can hang on that, where decisions hardly differ. The paper's steps are
+    left as they are, and so is a problem without an intercept, or with a bound of the user's.
+    """
+    if recipe.step != "metric" or not recipe.free_intercept or recipe.intercept_bound is not None:
+        return model
+    coef, intercept = model[0].astype(np.float64), model[1].copy()
+    rows = rows.some(max(SETTLING // len(coef), 1), recipe.seed)
+    index = np.arange(rows.order.n_rows)
+    margins = np.concatenate([rows.mapped.open(part).margins(coef) for part in rows.indices()], axis=1)
+    targets = rows.targets.block(index)
+    for k in range(len(coef)):
+        intercept[k] = best_intercept(recipe.loss, targets[k], margins[k], rows.weight)
+    return model[0], intercept
+
+
+def row_sums(
+    rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], slopes: Slopes | None
+) -> CertificateSums:
+    """What these rows add to the certificate of a model."""
+    return certificate_sums(recipe.loss, model, _blocks(rows, slopes))
+
+
+def _blocks(
+    rows: TrainingRows, slopes: Slopes | None
+) -> Iterator[tuple[RowProducts, Array, Array, Array]]:
+    for index in rows.indices():
+        y = rows.targets.block(index)
+        mean = np.full(y.shape, np.nan) if slopes is None else slopes.mean(index)
+        yield rows.mapped.open(index), y, rows.weight[index], mean
+
+
+def certify_rows(
+    rows: TrainingRows,
+    recipe: Recipe,
+    model: tuple[Array, Array],
+    slopes: Slopes | None = None,
+    *,
+    tight: bool | None = None,
+    smoothed: list[Array] | None = None,
+) -> Certificate:
+    """The certificate of a model; ``tight=None`` decides by what it costs.
+
+    Where the bound is tight ``smoothed`` gains the solution of each model's smoothed problem.
+    """
+    coef, intercept = model
+    lam = np.array(recipe.lam)
+    found = certify(
+        recipe.loss,
+        lam,
+        coef,
+        intercept,
+        _blocks(rows, slopes),
+        free_intercept=recipe.free_intercept,
+        metric=rows.metric,
+    )
+    if not np.isfinite(found.objective).all():
+        return found
+    work = tight_work(rows.order.n_rows, rows.mapped.dimension, len(lam))
+    if tight if tight is not None else work <= recipe.tight_within:
+        for k in range(len(lam)):
+            gap, solution = _tight_gap(rows, recipe, model, k)
+            found.dual_gap[k] = min(found.dual_gap[k], gap)
+            if smoothed is not None:
+                smoothed.append(solution)
+    return found
+
+
+def finish(
+    rows: TrainingRows,
+    recipe: Recipe,
+    model: tuple[Array, Array],
+    slopes: Slopes | None = None,
+    *,
+    tight: bool | None = None,
+) -> tuple[tuple[Array, Array], Certificate]:
+    """The model of a run with its certificate, or a better one, where that was found on the way.
+
+    Steps go slowly where lam is small and the kernel smooth; Newton's method, by which the tight
+    bound is found, does not mind. Where it was affordable and a model is farther than ``FAR`` from
+    the optimum, its solution is taken. The paper's steps end where they end, and Newton's know no
+    bound of the user's.
+    """
+    bound = np.full(len(recipe.lam), -np.inf)
+    for looks in range(1, FINISHES + 1):
+        smoothed: list[Array] = []
+        found = certify_rows(rows, recipe, model, slopes, tight=tight, smoothed=smoothed)
+        bound = np.maximum(bound, found.objective - found.dual_gap)
+        found = replace(found, dual_gap=np.maximum(found.objective - bound, 0.0))
+        far = found.dual_gap > FAR * found.objective
+        ours = recipe.step == "metric" and recipe.intercept_bound is None
+        if not ours or not smoothed or not far.any() or looks == FINISHES:
+            break
+        solved, d = np.stack(smoothed), model[0].shape[1]
+        other = solved[:, :d], solved[:, d] if recipe.free_intercept else model[1]
+        other = settle_intercept(rows, recipe, other)
+        better = certify_rows(rows, recipe, other, slopes, tight=False)
+        taken = far & (better.objective < found.objective)
+        if not taken.any():
+            break
+        coef = np.where(taken[:, None], other[0], model[0])
+        model = coef, np.where(taken, other[1], model[1])
+    return model, found
+
+
+def _tight_gap(
+    rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], k: int
+) -> tuple[float, Array]:
+    def blocks() -> Iterator[tuple[Array, Array, Array]]:
+        for index in rows.indices():
+            yield rows.take(index), rows.targets.block(index)[k], rows.weight[index]
+
+    objective, bound, solution = tight_bound(
+        recipe.loss,
+        recipe.lam[k],
+        model[0][k],
+        float(model[1][k]),
+        blocks,
+        free_intercept=recipe.free_intercept,
+        metric=rows.metric,
+    )
+    return max(objective - bound, 0.0), solution

@@ -1,0 +1,391 @@
+"""All models of a search at once: every C, every split and every class, on one map of the rows.
+
+Model (c, f, t) has the C of number c, sees the rows of split f and separates class t:
+lam = 1 / (C W_f), W_f the weight of the rows it sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm import clock
+from asset_svm.backends.base import Backend, HeldRows
+from asset_svm.data import Order
+from asset_svm.features import Metric
+from asset_svm.solvers import (
+    Average,
+    BlockRows,
+    CountWindow,
+    Driver,
+    ModelAxis,
+    NoWindow,
+    SolverState,
+)
+from asset_svm.solvers.average import NEVER
+from asset_svm.solvers.many import BLOCK_ROWS, ManyDriver
+from asset_svm.steps import GRID
+from asset_svm.threads.blas import few_threads
+from asset_svm.training.gradients import GradientSample, bulk_of
+from asset_svm.training.pilot import choose_step_scale
+from asset_svm.training.recipe import Recipe
+
+Array = npt.NDArray[Any]
+
+FEWEST_TOGETHER = 5
+"""Models from which the blocked form is faster than loops over rows, by measurement. Both shrink after
+the same rows, so that iterates are the same but for rounding."""
+PILOT_OUTPUTS = 4
+"""Classes at most that take part in pilots."""
+NEAR = (8.0, 3.0, 1.2, 0.5, 0.2)
+"""Times the multiplier expected from the power of 10 before: the grid of a pilot. Started from the
+whole grid, pilots for large C jumped to far longer steps in 3 of 8 cases on ADULT, so in 1."""
+SAME_POWER = 1e-9
+"""Of log10 C: closer to a power of 10, it is that."""
+
+
+def unit_power(targets: Array, square: float) -> int:
+    """The power of 10 of the C at which neither term of (PL) is small beside the other.
+
+    A row with |beta| = C moves its own margin by C k(x, x), and there that is about |y|. What begins at
+    it depends on rows and targets alone, not on the Cs that are searched.
+
+    Parameters
+    ----------
+    targets : array
+    square : float
+        Of k(x, x), or |v|^2.
+    """
+    size = np.abs(targets[targets != 0.0])
+    if len(size) == 0 or not square > 0.0:
+        return 0
+    return round(float(np.log10(np.median(size)) - np.log10(square)))
+
+
+def power_below(C: float) -> int:
+    """The exponent of the last power of 10 that is not above C."""
+    return int(np.floor(np.log10(C) + SAME_POWER))
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """F splits of the rows, each with its own weights and targets.
+
+    Parameters
+    ----------
+    weight : array of shape (F, m)
+        Of (PL); 0 where a split hides the row.
+    target : array of shape (T, m)
+    own_target : bool
+        Whether target f belongs to split f (regression, T = F), instead of target t to class t.
+    y_max : array of shape (F,)
+        The largest |target| that a split sees.
+    """
+
+    weight: Array
+    target: Array
+    own_target: bool
+    y_max: Array
+
+    @property
+    def count(self) -> int:
+        """F."""
+        return len(self.weight)
+
+    @property
+    def n_outputs(self) -> int:
+        """Models of one C and split."""
+        return 1 if self.own_target else len(self.target)
+
+    @cached_property
+    def seen(self) -> Array:
+        """The number of rows of each split."""
+        return np.asarray((self.weight > 0.0).sum(axis=1))
+
+    @cached_property
+    def total(self) -> Array:
+        """The weight of the rows of each split."""
+        return np.asarray(self.weight.sum(axis=1))
+
+    @cached_property
+    def slope_weight(self) -> Array:
+        """Multipliers of slopes, mean 1 over the rows that a split sees, negative where hidden."""
+        mean = self.total / self.seen
+        return np.where(self.weight > 0.0, self.weight / mean[:, None], -1.0)
+
+    def targets_of(self, split: int) -> Array:
+        """The (outputs, m) targets of a split."""
+        return self.target[split : split + 1] if self.own_target else self.target
+
+
+@dataclass(frozen=True, eq=False)
+class _RowTargets:
+    """The targets of some models, for drivers that ask for blocks of them."""
+
+    values: Array
+    times: int = 1
+
+    @property
+    def n_models(self) -> int:
+        return len(self.values) * self.times
+
+    def block(self, rows: Array) -> Array:
+        return np.tile(self.values[:, rows], (self.times, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class ManyModels:
+    """What K = Cs x splits x outputs models have in common, and what not.
+
+    Parameters
+    ----------
+    mapped : BlockRows
+        In the metric, where there is one.
+    recipe : Recipe
+        Its ``lam`` is not used: every model has its own.
+    Cs : array
+    epochs : int
+    """
+
+    mapped: BlockRows
+    order: Order
+    splits: Splits
+    recipe: Recipe
+    Cs: Array
+    epochs: int
+    metric: Metric | None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(Cs, splits, outputs)."""
+        return len(self.Cs), self.splits.count, self.splits.n_outputs
+
+    def train(self, backend: Backend, deadline: float = np.inf) -> tuple[Array, Array, bool]:
+        """The averaged coef, (Cs, splits, outputs, d), the intercepts, and whether time was enough."""
+        n_Cs, F, T = self.shape
+        together = backend.hides_rows_by_model and n_Cs * F * T >= FEWEST_TOGETHER
+        with crew(backend) as pool:
+            backend.map_all(self.mapped, pool)
+            sample = GradientSample.draw(self.recipe, self.mapped, self.order.n_rows, self.metric)
+            scales = self._step_scales(backend, sample, pool, deadline)
+            parts = [np.arange(F)] if together else [np.array([f]) for f in range(F)]
+            coef = np.zeros((n_Cs, F, T, self.mapped.dimension))
+            intercept = np.zeros((n_Cs, F, T))
+            for splits in parts:
+                axis, sort, split = self._axis(sample, scales, splits)
+                if float(axis.radius.max()) == 0.0:
+                    continue  # epsilon >= |y|: the solution is 0
+                run = self._together if together else self._alone
+                found, b, in_time = run(backend, axis, sort, split, splits, deadline, pool)
+                shape = (n_Cs, len(splits), T)
+                coef[:, splits], intercept[:, splits] = found.reshape(*shape, -1), b.reshape(shape)
+                if not in_time:
+                    return coef, intercept, False
+        return coef, intercept, True
+
+    def _together(
+        self,
+        backend: Backend,
+        axis: ModelAxis,
+        sort: Array,
+        split: Array,
+        splits: Array,
+        deadline: float,
+        pool: ThreadPoolExecutor | None,
+    ) -> tuple[Array, Array, bool]:
+        """By the blocked form, every model with its own rows.
+
+        Models of one class come together: they learn from about the same rows, so that the products of
+        a group of models leave out all others.
+        """
+        n_Cs, F, T = self.shape
+        by_class = np.arange(n_Cs * F * T).reshape(n_Cs * F, T).T.ravel()
+        axis, sort, split = axis.take(by_class), sort[by_class], split[by_class]
+        average_from = np.array([self._average_from(f) for f in range(F)])
+        driver = ManyDriver(
+            self.mapped,
+            self.order,
+            lambda rows: self.splits.target[:, rows],
+            sort,
+            self.splits.slope_weight,
+            split,
+            axis,
+            average_from[split],
+            pool=pool,
+        )
+        total = self.epochs * self.order.n_rows
+        in_time = driver.advance(total, deadline) == total
+        coef, intercept = driver.model()
+        back = np.argsort(by_class)
+        return coef[back], intercept[back], in_time
+
+    def _alone(
+        self,
+        backend: Backend,
+        axis: ModelAxis,
+        sort: Array,
+        split: Array,
+        splits: Array,
+        deadline: float,
+        pool: ThreadPoolExecutor | None,
+    ) -> tuple[Array, Array, bool]:
+        """The models of one split, by the backend's own loop."""
+        (f,) = splits
+        total = self.epochs * self.order.n_rows
+        begin = self._visit_of(f, self._average_from(f))
+        driver = backend.driver(
+            self.mapped,
+            _RowTargets(self.splits.targets_of(f), len(self.Cs)),
+            self.order,
+            axis,
+            SolverState.zeros(len(axis.lam), self.mapped.dimension, self.mapped.dtype),
+            Average(NoWindow() if begin == NEVER else CountWindow(total - begin + 1, total)),
+            weight=self.splits.slope_weight[f],
+            cut=backend.cut(),
+            pool=pool,
+            length=total,
+            shrink_interval=BLOCK_ROWS,
+        )
+        in_time = driver.advance(total, deadline) == total
+        driver.settle()
+        return *driver.model(), in_time
+
+    def _average_from(self, split: int) -> int:
+        """The first step that the models of a split average, counted from 1."""
+        steps = self.epochs * int(self.splits.seen[split])
+        return self.recipe.window(steps, looked_at=False).start(steps) + 1
+
+    def _visit_of(self, split: int, step: int) -> int:
+        """The visit of a row, counted from 1, that is this step of a split; NEVER where none is."""
+        m, done = self.order.n_rows, 0
+        for start in range(0, self.epochs * m, m):
+            seen = np.flatnonzero(self.splits.weight[split, self.order.rows(start, start + m)] > 0.0)
+            if step <= done + len(seen):
+                return start + int(seen[step - done - 1]) + 1
+            done += len(seen)
+        return NEVER
+
+    def _bounds(self, sample: GradientSample, split: int) -> Array:
+        """D_G of each output, from the sampled rows that a split sees."""
+        y = self.splits.targets_of(split)[:, sample.rows]
+        return sample.bounds(self.recipe, y, self.splits.slope_weight[split, sample.rows])
+
+    def _axis(
+        self, sample: GradientSample, scales: Array, splits: Array
+    ) -> tuple[ModelAxis, Array, Array]:
+        """The models of these splits, and which target and split each has."""
+        bounds = [self._bounds(sample, f) for f in splits]
+        parts, sort, split = [], [], []
+        for C, scale in zip(self.Cs, scales, strict=True):
+            for f, bound in zip(splits, bounds, strict=True):
+                steps = self.epochs * int(self.splits.seen[f])
+                parts.append(self._part(float(C), f, sample, bound, float(scale), steps))
+                sort += [int(f)] if self.splits.own_target else list(range(len(bound)))
+                split += [int(f)] * len(bound)
+        return ModelAxis.joined(parts), np.array(sort), np.array(split)
+
+    def _part(
+        self, C: float, split: int, sample: GradientSample, bounds: Array, scale: float, steps: int
+    ) -> ModelAxis:
+        """The models of one C and split, for a run of so many steps."""
+        y = self.splits.targets_of(split)[:, sample.rows]
+        bulk = bulk_of(y, self.splits.slope_weight[split, sample.rows])
+        lam = 1.0 / (C * float(self.splits.total[split]))
+        recipe = replace(self.recipe, lam=(lam,) * len(bounds))
+        y_max = float(self.splits.y_max[split])
+        sets = recipe.feasible_sets(y_max, sample.kappa, bulk, self.metric)
+        rules = recipe.rules(sets, bounds, scale, steps, self.metric)
+        return ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
+
+    def _step_scales(
+        self,
+        backend: Backend,
+        sample: GradientSample,
+        pool: ThreadPoolExecutor | None,
+        deadline: float,
+    ) -> Array:
+        """The multiplier of the steps of each C, whichever others are searched beside it.
+
+        Pilots on the first split find those of powers of 10, one after the other from ``unit_power``
+        on up and down to the Cs that are searched; between two powers it is interpolated. From the
+        deadline on, what is expected from the power before is taken.
+        """
+        recipe = self.recipe
+        if recipe.step == "strong" or recipe.step_scale is not None:
+            return np.full(len(self.Cs), recipe.step_scale or 1.0)
+        rows = np.flatnonzero(self.splits.weight[0] > 0.0)
+        targets = self.splits.targets_of(0)
+        some = np.unique(np.linspace(0, len(targets) - 1, PILOT_OUTPUTS).round().astype(int))
+        bounds, targets = self._bounds(sample, 0)[some], targets[np.ix_(some, rows)]
+
+        def pilot(power: int, grid: tuple[float, ...]) -> float:
+            def axis(scale: float, steps: int) -> ModelAxis:
+                return self._part(10.0**power, 0, sample, bounds, scale, steps)
+
+            return choose_step_scale(
+                self.mapped,
+                _RowTargets(targets),
+                len(rows),
+                axis,
+                total=self.epochs * len(rows),
+                weight=self.splits.weight[0, rows],
+                seed=recipe.seed,
+                backend=_TrialsOn(backend, rows),
+                pool=pool,
+                average=recipe.usual_average(decaying=True),
+                grid=grid,
+                deadline=deadline,
+            )
+
+        lowest, highest = power_below(self.Cs.min()), -power_below(1.0 / self.Cs.max())
+        first = unit_power(targets, sample.kappa**2)
+        found = {first: pilot(first, GRID)}
+        for way, last in ((-1, min(first, lowest)), (1, max(first, highest))):
+            for power in range(first + way, last + way, way):
+                # Steps grow with D_X = 1 / sqrt(lam); how far they go hardly depends on C.
+                expected = found[power - way] * 10.0 ** (-0.5 * way)
+                if clock.now() > deadline:
+                    found[power] = min(expected, GRID[0])
+                else:
+                    grid = tuple(min(factor * expected, GRID[0]) for factor in NEAR)
+                    found[power] = pilot(power, grid)
+        powers = np.array(sorted(found))
+        scales = np.log([found[power] for power in powers])
+        return np.exp(np.interp(np.log10(self.Cs), powers, scales))
+
+
+@dataclass(frozen=True, eq=False)
+class _TrialsOn:
+    """Pilots on some of the rows."""
+
+    backend: Backend
+    rows: Array
+
+    @property
+    def block_size(self) -> int:
+        return self.backend.block_size
+
+    def hold(self, mapped: Any, rows: Array) -> HeldRows:
+        return self.backend.hold(mapped, self.rows[rows])
+
+    def driver(self, *args: Any, **options: Any) -> Driver:
+        return self.backend.driver(*args, **options)
+
+
+@contextmanager
+def crew(backend: Backend) -> Iterator[ThreadPoolExecutor | None]:
+    """Threads for groups of models, as many as BLAS may take: their products have one each."""
+    count = backend.crew
+    with few_threads(0):
+        if count <= 1:
+            yield None
+            return
+        with ThreadPoolExecutor(count) as pool:
+            yield pool

@@ -1,0 +1,82 @@
+"""D_G, kappa and the bulk of the targets, estimated from a random sample of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.features import Metric
+from asset_svm.solvers import BlockRows
+from asset_svm.steps import gradient_bound
+from asset_svm.training.recipe import Recipe
+
+Array = npt.NDArray[Any]
+BLOCK = 1024
+"""Sampled rows that are looked at at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class GradientSample:
+    """Some rows, their features in float64, and kappa, the largest |v| among them.
+
+    In a metric the features are those of V T; kappa is of V.
+    """
+
+    rows: Array
+    V: Array
+    kappa: float
+
+    @classmethod
+    def draw(
+        cls,
+        recipe: Recipe,
+        mapped: BlockRows,
+        n_rows: int,
+        metric: Metric | None,
+        p: Array | None = None,
+    ) -> GradientSample:
+        """``gradient_sample`` of the rows: each at most once, or, with ``p``, as likely as it says."""
+        rng = np.random.default_rng([recipe.seed, 1])
+        count = min(recipe.gradient_sample, n_rows)
+        chosen = rng.choice(n_rows, size=count, replace=p is not None, p=p)
+        parts = []
+        for start in range(0, count, BLOCK):
+            V, positions = mapped.fetch(chosen[start : start + BLOCK])
+            parts.append(V[positions, : mapped.dimension])
+        V = np.concatenate(parts)
+        plain = V if metric is None else metric.invert(V)
+        kappa = float(np.sqrt(np.max(np.einsum("ij,ij->i", plain, plain, dtype=np.float64))))
+        return cls(chosen, V.astype(np.float64), kappa)
+
+    def bounds(self, recipe: Recipe, y: Array, weight: Array | None) -> Array:
+        """D_G of each model, by its targets of these rows, (K, rows), and multipliers of slopes.
+
+        Rows whose multiplier is negative are not seen.
+        """
+        seen = np.ones(len(self.V), dtype=bool) if weight is None else weight >= 0.0
+        if not seen.any():
+            seen, weight = ~seen, None
+        V, y = self.V[seen], y[:, seen]
+        weight = None if weight is None else weight[seen]
+        norms = np.einsum("ij,ij->i", V, V) + (1.0 if recipe.free_intercept else 0.0)
+        return np.array([gradient_bound(recipe.loss, norms, own, weight) for own in y])
+
+
+BULK = 0.55
+"""Three standard errors of a sample of 1000 above a half."""
+
+
+def bulk_of(y: Array, weight: Array | None) -> float:
+    """A size that ``BULK`` of the targets, by weight, do not exceed; the largest over models.
+
+    Half of them would do (see ``Recipe.feasible_sets``); of a sample it had better be more.
+    """
+    weight = np.ones(y.shape[1]) if weight is None else np.maximum(weight, 0.0)
+    sizes = np.abs(y)
+    order = np.argsort(sizes, axis=1)
+    running = np.cumsum(weight[order], axis=1)
+    first = (running < BULK * running[:, -1:]).sum(axis=1)
+    return float(np.take_along_axis(sizes, order, axis=1)[np.arange(len(y)), first].max())

@@ -1,0 +1,100 @@
+"""(PL) for many classes on few rows, solved exactly, two coordinates of the dual at a time.
+
+    G = V V^T                        shared by all models
+    beta_k by ``solvers.pair_form``  each model by itself, spread over threads
+    coef_k = V^T beta_k, b_k the best one for it
+
+Steps cost d operations a row, epoch and model, whatever a class looks like. A class of a few rows has
+a few support vectors, and a few pairs find them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm import clock
+from asset_svm.backends.base import Backend
+from asset_svm.backends.cpu import CpuBackend
+from asset_svm.losses import Hinge
+from asset_svm.solvers import SolverState
+from asset_svm.solvers.driver import Slopes
+from asset_svm.solvers.pair_form import solve_pairs
+from asset_svm.threads.blas import blas_threads, few_threads
+from asset_svm.threads.team import side_by_side
+from asset_svm.training.certificate import certify_rows, settle_intercept
+from asset_svm.training.recipe import Recipe
+from asset_svm.training.rows import TrainingRows
+from asset_svm.training.run import sample_gradients
+from asset_svm.training.solution import Solution, check_finite
+
+Array = npt.NDArray[Any]
+
+FEWEST_MODELS = 8
+MOST_ROWS = 4096
+"""G takes 128 MB then."""
+TOLERANCE = 1e-3
+"""Of the duality gap of each model, relative to its objective."""
+PAIRS = 20
+"""Times m: steps at most of a model. Harder ones are left to stochastic steps."""
+FAR = 0.01
+"""Of the objective: a gap with which nothing was gained."""
+
+
+def suits_pairs(backend: Backend, recipe: Recipe, rows: TrainingRows) -> bool:
+    """Whether there are many models of few rows, with the steps that are ours to choose."""
+    few = rows.order.n_rows <= MOST_ROWS and len(recipe.lam) >= FEWEST_MODELS
+    free = recipe.step == "metric" and recipe.free_intercept and recipe.intercept_bound is None
+    return few and free and isinstance(backend, CpuBackend) and isinstance(recipe.loss, Hinge)
+
+
+def train_by_pairs(backend: CpuBackend, recipe: Recipe, rows: TrainingRows) -> Solution | None:
+    """The solution; None where some of the models are too hard for pairs."""
+    begun = clock.now()
+    m, K = rows.order.n_rows, len(recipe.lam)
+    V = rows.take(np.arange(m)).astype(np.float64)
+    if rows.metric is not None:
+        V = rows.metric.invert(V)
+    with few_threads(m):
+        G = V @ V.T
+    y = rows.targets.block(np.arange(m)).astype(np.float64)
+    beta, steps = np.zeros((K, m)), np.zeros(K, dtype=np.int64)
+    total = float(rows.weight.sum())
+
+    def solve(k: int) -> None:
+        bound = rows.weight / (recipe.lam[k] * total) * y[k]
+        r = y[k].copy()
+        low, high = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
+        steps[k] = solve_pairs(
+            G, y[k], low, high, 0.0, True, TOLERANCE, PAIRS * m, beta[k], r
+        )  # fmt: skip
+
+    side_by_side(solve, range(K), max(backend.n_threads, blas_threads()))
+    coef = beta @ V
+    inner = coef if rows.metric is None else rows.metric.invert(coef)
+    model = settle_intercept(rows, recipe, (inner, np.zeros(K)))
+    lam = np.array(recipe.lam)[:, None]
+    visited = Slopes((-lam * total * beta / rows.weight).astype(np.float32), np.ones(m, np.float32))
+    found = certify_rows(rows, recipe, model, visited, tight=False)
+    if (found.dual_gap > FAR * found.objective).any():
+        return None
+    check_finite(coef, model[1], found)
+    bounds, kappa, bulk = sample_gradients(recipe, rows)
+    sweeps = max(-(-int(steps.max()) // m), 1)
+    record = {"epoch": sweeps, "steps": sweeps * m, "seconds": clock.now() - begun}
+    state = SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
+    return Solution(
+        coef,
+        model[1],
+        found,
+        sweeps,
+        None,
+        state,
+        bounds,
+        kappa,
+        sweeps * m,
+        [record],
+        bulk=bulk,
+    )

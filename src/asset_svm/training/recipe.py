@@ -1,0 +1,126 @@
+"""How K problems (PL) are solved: everything but the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy.typing as npt
+
+from asset_svm.feasible import FeasibleSet
+from asset_svm.features import Metric
+from asset_svm.losses import Loss
+from asset_svm.solvers import CountWindow, FinalWindow, FractionWindow, NoWindow
+from asset_svm.solvers.average import Window
+from asset_svm.solvers.blocked_form import MANY_MODELS
+from asset_svm.solvers.driver import Form
+from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep
+
+Array = npt.NDArray[Any]
+StepKind = Literal["robust", "strong", "metric"]
+UNASKED = 1e9
+"""Operations up to which the tight bound is computed unasked: some tenths of a second."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to solve K problems (PL): everything but the rows.
+
+    Parameters
+    ----------
+    loss : Loss
+    lam : tuple of float
+        One a model.
+    step : {"robust", "strong", "metric"}
+    step_scale : float or None
+        None: by a pilot.
+    average : float, int, None or "auto"
+        "auto": the last half; the last twentieth where the steps decay to 0.
+    free_intercept : bool
+    intercept_bound : float or None
+        None: the loss's own.
+    gradient_sample : int
+    form : {"row", "blocked"}
+    seed : int
+    tight_within : float
+        Operations that the tight bound of a certificate may take without a ``tol`` that asks for it.
+    """
+
+    loss: Loss
+    lam: tuple[float, ...]
+    step: StepKind = "robust"
+    step_scale: float | None = None
+    average: float | int | Literal["auto"] | None = "auto"
+    free_intercept: bool = True
+    intercept_bound: float | None = None
+    gradient_sample: int = 1000
+    form: Form = "row"
+    seed: int = 0
+    tight_within: float = UNASKED
+
+    def feasible_sets(
+        self, y_max: float, kappa: float, bulk: float, metric: Metric | None
+    ) -> list[FeasibleSet]:
+        """X of each model; ``kappa`` is the largest |v|, ``bulk`` the size of most targets.
+
+        The paper's, for its steps. Steps in the metric have smaller ones where a few targets are far
+        larger than all others, which would make them too long: slopes are at most 1, so that
+        |coef| <= kappa / lam; and where |y| <= bulk for half of the rows, their slopes alone keep
+        an optimal intercept below the bound for these.
+        """
+        sets = []
+        for lam in self.lam:
+            radius, largest = self.loss.radius(lam, y_max), y_max
+            if self.step == "metric" and kappa > 0.0:
+                radius, largest = min(radius, kappa / lam), min(bulk, y_max)
+            bound = self.intercept_bound
+            if bound is None:
+                bound = self.loss.intercept_bound(largest, kappa * radius)
+            if metric is not None:
+                radius /= metric.least
+            sets.append(FeasibleSet(radius, bound if self.free_intercept else None))
+        return sets
+
+    def rules(
+        self,
+        sets: list[FeasibleSet],
+        gradient_bounds: Array,
+        scale: float,
+        horizon: int = 0,
+        metric: Metric | None = None,
+    ) -> list[StepRule]:
+        """The step rule of each model; ``horizon`` is the number of steps, 0 where not known."""
+        if metric is not None:
+            return [
+                MetricStep(s.size, float(g), metric, scale, horizon)
+                for s, g in zip(sets, gradient_bounds, strict=True)
+            ]
+        if self.step == "strong":
+            return [StrongStep(lam) for lam in self.lam]
+        return [RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)]
+
+    @property
+    def loop_form(self) -> Form:
+        """How rows are stepped through; by many models with matrix products that they share."""
+        return "blocked" if len(self.lam) >= MANY_MODELS else self.form
+
+    def usual_average(self, *, decaying: bool) -> float:
+        """The fraction that "auto" stands for."""
+        return 0.05 if self.step == "metric" and decaying else 0.5
+
+    def window(self, total: int | None, *, stream: bool = False, looked_at: bool = True) -> Window:
+        """The averaging window of a run of ``total`` steps (None: not known).
+
+        ``stream`` says that the steps do not decay to 0 at its end, ``looked_at`` that its model is
+        of interest before.
+        """
+        if self.average is None:
+            return NoWindow()
+        if isinstance(self.average, int):
+            return CountWindow(self.average, total, every_step=total is None)
+        fraction = self.average
+        if fraction == "auto":
+            fraction = self.usual_average(decaying=not stream)
+        if total is None or looked_at:
+            return FractionWindow(fraction, total)
+        return FinalWindow(fraction, total)

@@ -1,0 +1,57 @@
+"""When a run stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop.
+
+    Parameters
+    ----------
+    epochs : int
+        At most this many.
+    tol : float or None
+        Stop when gap / objective is below it; checked after 1, 2, 4, 8, ... epochs.
+    deadline : float
+        By ``clock.now``.
+    after_epoch : callable, optional
+        Called with (epoch, model, record); returns True to stop.
+    chosen : callable, optional
+        Gives the model to return instead of the last one, or None.
+    early : bool
+        Whether ``after_epoch`` is there to stop the run.
+    watched : bool
+        Whether ``after_epoch`` looks at the model.
+    """
+
+    epochs: int
+    tol: float | None = None
+    deadline: float = float("inf")
+    after_epoch: Callable[[int, tuple[Array, Array], dict[str, Any]], bool] | None = None
+    chosen: Callable[[], tuple[Array, Array] | None] | None = None
+    early: bool = False
+    watched: bool = False
+
+    @property
+    def looked_at(self) -> bool:
+        """Whether the model is of interest before the end of the run."""
+        return self.watched or self.early or not self.end_is_known or self.tol is not None
+
+    @property
+    def end_is_known(self) -> bool:
+        """Whether the run, or a stage of it, ends when planned: steps can decay to 0 then."""
+        return self.deadline == float("inf") and not self.early
+
+    def stage(self, done: int) -> int:
+        """The epochs of the next stage: all, or, to be checked by ``tol``, as many as are done."""
+        left = self.epochs - done
+        return left if self.tol is None else min(max(done, 1), left)
