@@ -9,7 +9,7 @@ import pytest
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.cli import progress as cli_progress
 from asset_svm.cli.progress import Display
-from asset_svm.estimators.cells import progress as cell_progress
+from asset_svm.families.cells import progress as cell_progress
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 3))

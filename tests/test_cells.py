@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 import asset_svm.solvers.cells as cells_engine
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.data import OneVsRestTargets, RealTargets
-from asset_svm.estimators.cells import Nested
+from asset_svm.families.cells import Nested
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge

@@ -26,7 +26,7 @@ def trained(monkeypatch):
         taken.append(found is None)
         return found
 
-    monkeypatch.setattr("asset_svm.estimators.batch.train_by_pairs", counted)
+    monkeypatch.setattr("asset_svm.families.one_map.fit.train_by_pairs", counted)
     return taken
 
 

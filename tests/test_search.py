@@ -32,11 +32,11 @@ from threadpoolctl import threadpool_limits
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV
 from asset_svm.backends.cpu import CpuBackend, CpuRows
 from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
-from asset_svm.estimators.search.grid import AUTO_FACTORS, MEDIAN_ROWS, resolve_costs, resolve_gammas
-from asset_svm.estimators.search.race import rounds
-from asset_svm.estimators.search.rows import in_single
-from asset_svm.estimators.search.scores import scores
-from asset_svm.estimators.search.splits import Split, draw_splits, may_race
+from asset_svm.search.grid import AUTO_FACTORS, MEDIAN_ROWS, resolve_costs, resolve_gammas
+from asset_svm.search.race import rounds
+from asset_svm.search.rows import in_single
+from asset_svm.search.scores import scores
+from asset_svm.search.splits import Split, draw_splits, may_race
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.losses import EpsilonInsensitive, Hinge
@@ -629,7 +629,7 @@ def test_a_cell_too_large_is_searched_by_some_of_its_rows():
 )
 @pytest.mark.parametrize("cells", [None, 8])
 def test_a_split_that_would_lose_its_rows_ends_the_race(scoring, cv, cells, monkeypatch):
-    monkeypatch.setattr("asset_svm.estimators.search.race.FEWEST_ROWS", 30)
+    monkeypatch.setattr("asset_svm.search.race.FEWEST_ROWS", 30)
     search = quick(gammas=[0.5, 1.0, 2.0], cv=cv, scoring=scoring, n_cells=cells, refit=False)
     search.fit(X_MOONS, Y_MOONS)
     assert (search.cv_results_["iter"] == 0).all()
@@ -685,7 +685,7 @@ def test_the_rounds_of_a_race():
 
 @pytest.mark.parametrize("cells", [None, 8])
 def test_hopeless_gammas_drop_out_of_the_race(cells, monkeypatch):
-    monkeypatch.setattr("asset_svm.estimators.search.race.FEWEST_ROWS", 100)
+    monkeypatch.setattr("asset_svm.search.race.FEWEST_ROWS", 100)
     gammas = [1.0, 1e4, 1e5, 1e6]
     search = quick(gammas=gammas, n_cells=cells, Cs=[1.0, 10.0]).fit(X_MOONS, Y_MOONS)
     results = search.cv_results_

@@ -8,9 +8,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm import AssetClassifierCV, AssetRegressorCV, NystroemMap
-from asset_svm.estimators.search import run
-from asset_svm.estimators.search.grid import AUTO_FACTORS, AUTO_RATIO, MOST_BEYOND, Grid, target_unit
-from asset_svm.estimators.search.results import Line, Table
+from asset_svm.search import run
+from asset_svm.search.grid import AUTO_FACTORS, AUTO_RATIO, MOST_BEYOND, Grid, target_unit
+from asset_svm.search.results import Line, Table
 
 EDGE = r"The best C, 1e\+04, is the largest that was tried; give larger Cs\."
 

@@ -4,8 +4,8 @@ import pytest
 from sklearn.datasets import make_moons
 
 from asset_svm import AssetClassifierCV, AssetRegressorCV
-from asset_svm.estimators.search import cells, run
-from asset_svm.estimators.search.cost import cell_seconds, map_seconds
+from asset_svm.search import cells, run
+from asset_svm.search.cost import cell_seconds, map_seconds
 from asset_svm.solvers.cells import CellProblem
 
 X, Y = make_moons(300, noise=0.2, random_state=0)

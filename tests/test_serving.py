@@ -104,7 +104,7 @@ np.save("found.npy", asset_svm.load("m.asset").decision_function(X))
 """
 UNNEEDED = (
     "sklearn.calibration", "sklearn.linear_model", "sklearn.metrics", "sklearn.model_selection",
-    "sklearn.pipeline", "sklearn.svm", "asset_svm.estimators.search", "asset_svm.training.folds",
+    "sklearn.pipeline", "sklearn.svm", "asset_svm.search", "asset_svm.training.folds",
     "asset_svm.backends.cuda", "asset_svm.dask", "asset_svm.cli",
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from asset_svm.data import fingerprint
 from asset_svm.data.scan import scan
 from asset_svm.data.source import ArrayRows
 from asset_svm.estimators import streaming, windows
-from asset_svm.estimators.mixing import Mixing
+from asset_svm.families.one_map.mixing import Mixing
 from asset_svm.estimators.streaming import fit_rows
 from asset_svm.storage import atomic, container
 from asset_svm.storage.checkpoint import Checkpoint

@@ -28,12 +28,12 @@ from sklearn.utils.validation import check_is_fitted
 
 import asset_svm
 from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
-from asset_svm.estimators.beginning import Beginning
+from asset_svm.families.beginning import Beginning
 from asset_svm.estimators.calibration import CalibratedClassifier, calibrated
-from asset_svm.estimators.cells import CellDecision, CellModels, Constant, Nested
-from asset_svm.estimators.decision import Decision
-from asset_svm.estimators.fitting import results
-from asset_svm.estimators.rows import Rows
+from asset_svm.families.cells import CellDecision, CellModels, Constant, Nested
+from asset_svm.families.decision import Decision
+from asset_svm.estimators.validation import results
+from asset_svm.families.rows import Rows
 from asset_svm.exceptions import ModelFileError
 from asset_svm.storage import container, encoding
 from asset_svm.storage.encoding import Decoder, Encoder
@@ -159,7 +159,7 @@ def _steps(model: Any) -> tuple[Any, Any]:
     """(scaler or None, estimator)."""
     from sklearn.pipeline import Pipeline
 
-    from asset_svm.estimators.search.base import SearchEstimator
+    from asset_svm.search.base import SearchEstimator
 
     parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     estimator, before = calibrated(parts[-1]), parts[:-1]

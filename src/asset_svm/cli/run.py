@@ -23,7 +23,7 @@ from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.scan import MOST_CLASSES, Scanned, Summary
 from asset_svm.data.source import Block, RowSource
 from asset_svm.estimators.calibration import CalibratedClassifier, check_counts
-from asset_svm.estimators.labels import labelled
+from asset_svm.families.labels import labelled
 from asset_svm.estimators.streaming import scan_for
 from asset_svm.persistence import save
 

@@ -22,7 +22,7 @@ from asset_svm.cli.scores import ClassScores, RealScores, Scores
 from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.source import RowSource
 from asset_svm.estimators.calibration import CalibratedClassifier
-from asset_svm.estimators.labels import whole_labels
+from asset_svm.families.labels import whole_labels
 from asset_svm.estimators.passing import predict_rows
 from asset_svm.exceptions import DataError
 from asset_svm.persistence import load, read_provenance

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from asset_svm import clock
 from asset_svm.cli.progress import SECONDS, Interrupt
-from asset_svm.estimators.search import SearchProgress
+from asset_svm.search import SearchProgress
 
 LEVELS = "▁▂▃▄▅▆▇█"
 

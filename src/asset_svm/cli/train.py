@@ -22,7 +22,7 @@ from asset_svm.data.scan import Scanned
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.calibration import FOLDS
-from asset_svm.estimators.labels import target_type
+from asset_svm.families.labels import target_type
 from asset_svm.estimators.passing import learn_online
 from asset_svm.estimators.streaming import check_streamed, fit_rows
 from asset_svm.persistence import scaler_of, scaler_parts

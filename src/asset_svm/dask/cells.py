@@ -28,18 +28,18 @@ from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import Part, join
 from asset_svm.dask.work import Encoding
 from asset_svm.estimators.base import Encoded
-from asset_svm.estimators.cells import CellModels, Constant
-from asset_svm.estimators.cells.fit import (
+from asset_svm.families.cells import CellModels, Constant
+from asset_svm.families.cells.fit import (
     cell_problem,
     partition_record,
     public_cells,
     store_cells,
 )
-from asset_svm.estimators.cells.partitions import grow_partition, partition_seed, resolve_cells
-from asset_svm.estimators.cells.progress import CellProgress
-from asset_svm.estimators.cells.trainer import CellTrainer, FittedCell
-from asset_svm.estimators.maps import resolve_kernel
-from asset_svm.estimators.rows import Rows
+from asset_svm.families.cells.partitions import grow_partition, partition_seed, resolve_cells
+from asset_svm.families.cells.progress import CellProgress
+from asset_svm.families.cells.trainer import CellTrainer, FittedCell
+from asset_svm.families.one_map.maps import resolve_kernel
+from asset_svm.families.rows import Rows
 from asset_svm.features.cells import SAMPLE, Partition, grouped
 from asset_svm.kernels import Kernel
 from asset_svm.solvers.cells import CellProblem

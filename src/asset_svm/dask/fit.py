@@ -21,10 +21,10 @@ from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import group
 from asset_svm.dask.work import Assignment
 from asset_svm.data import GivenOrder
-from asset_svm.estimators.batch import DEFAULT_EPOCHS
-from asset_svm.estimators.drawn import DrawnMap
-from asset_svm.estimators.monitor import Monitor
-from asset_svm.estimators.rows import resolve_sampling
+from asset_svm.families.one_map.fit import DEFAULT_EPOCHS
+from asset_svm.families.one_map.drawn import DrawnMap
+from asset_svm.families.monitor import Monitor
+from asset_svm.families.rows import resolve_sampling
 from asset_svm.features import Evaluable, FeatureMap, Metric
 from asset_svm.problem import Certificate
 from asset_svm.solvers import SolverState

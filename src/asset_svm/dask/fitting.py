@@ -22,16 +22,16 @@ from asset_svm.dask.cluster import Watch
 from asset_svm.dask.fit import ClusterFit
 from asset_svm.dask.loading import Loaded, load_rows
 from asset_svm.dask.partitions import column_names, is_collection
-from asset_svm.estimators import parameters as check
-from asset_svm.estimators.batch import warn_of_excess
-from asset_svm.estimators.cells.fit import warn_of_cells
-from asset_svm.estimators.constant import warn_of_constant
-from asset_svm.estimators.decision import Decision
+from asset_svm.settings import checks as check
+from asset_svm.families.one_map.fit import warn_of_excess
+from asset_svm.families.cells.fit import warn_of_cells
+from asset_svm.families.constant import warn_of_constant
+from asset_svm.families.decision import Decision
 from asset_svm.estimators.documentation import document
-from asset_svm.estimators.fitting import all_or_nothing, forget, results
+from asset_svm.estimators.validation import all_or_nothing, forget, results
 from asset_svm.estimators.learner import Learner
-from asset_svm.estimators.monitor import shown
-from asset_svm.estimators.session import keep_session
+from asset_svm.families.monitor import shown
+from asset_svm.families.one_map.fitted import keep_session
 from asset_svm.features import NystroemFeatures
 from asset_svm.features.nystroem import KernelBasis
 

@@ -17,7 +17,7 @@ from asset_svm.dask.cluster import Watch
 from asset_svm.dask.partitions import Part, Summary, join, partitions, summarise
 from asset_svm.dask.work import Encoding
 from asset_svm.estimators.base import Encoded
-from asset_svm.estimators.rows import Rows
+from asset_svm.families.rows import Rows
 
 SAMPLE_ROWS = 20_000
 """Rows that come to the client at least; all, where there are no more."""

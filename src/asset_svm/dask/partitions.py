@@ -19,8 +19,8 @@ import scipy.sparse as sp
 from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import check_array, column_or_1d
 
-from asset_svm.estimators.fitting import FLOATS, check_weight
-from asset_svm.estimators.kinds import check_kind
+from asset_svm.estimators.validation import FLOATS, check_weight
+from asset_svm.settings.kinds import check_kind
 
 Array = npt.NDArray[Any]
 Matrix = Any

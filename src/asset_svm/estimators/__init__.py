@@ -21,7 +21,7 @@ from asset_svm.estimators.regressor import AssetRegressor
 from asset_svm.estimators.transformers import FourierMap, NystroemMap
 
 if TYPE_CHECKING:
-    from asset_svm.estimators.search import AssetClassifierCV, AssetRegressorCV
+    from asset_svm.search import AssetClassifierCV, AssetRegressorCV
 
 __all__ = [
     "AssetClassifier",
@@ -36,6 +36,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in ("AssetClassifierCV", "AssetRegressorCV"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from asset_svm.estimators import search
+    from asset_svm import search
 
     return getattr(search, name)

@@ -18,20 +18,20 @@ from sklearn.utils.validation import check_is_fitted
 from asset_svm.backends.base import Backend
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data import Targets
-from asset_svm.estimators import parameters as check
+from asset_svm.settings import checks as check
 from asset_svm.estimators.callbacks import CallbackSupportMixin
-from asset_svm.estimators.cells.partitions import resolve_cells
-from asset_svm.estimators.decision import Decision
-from asset_svm.estimators.device import (
+from asset_svm.families.cells.partitions import resolve_cells
+from asset_svm.families.decision import Decision
+from asset_svm.backends.device import (
     card_backend,
     check_card_rows,
     goes_to_card,
     on_card,
     on_host,
 )
-from asset_svm.estimators.fitting import results, validate_rows
-from asset_svm.estimators.landmarks import check_landmarks, sampler_of
-from asset_svm.estimators.maps import (
+from asset_svm.estimators.validation import results, validate_rows
+from asset_svm.settings.landmarks import check_landmarks, sampler_of
+from asset_svm.families.one_map.maps import (
     DEFAULT_COMPONENTS,
     FOURIER_KINDS,
     check_rank,

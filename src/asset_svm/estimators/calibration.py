@@ -24,7 +24,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators.classifier import AssetClassifier, winner
-from asset_svm.estimators.fitting import check_weight
+from asset_svm.estimators.validation import check_weight
 
 if TYPE_CHECKING:  # imported where they work: predictions need neither, and they take their time
     from sklearn.calibration import CalibratedClassifierCV

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.data import OneVsRestTargets
 from asset_svm.data.source import RowSource
-from asset_svm.estimators import parameters as check
+from asset_svm.settings import checks as check
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.estimators.documentation import document

@@ -13,22 +13,22 @@ from asset_svm import clock
 from asset_svm.backends.base import Backend
 from asset_svm.data import GivenOrder
 from asset_svm.estimators.base import AssetEstimator, Encoded, inner_intercept
-from asset_svm.estimators.batch import fit_batch, warn_of_excess, warn_of_gap
-from asset_svm.estimators.beginning import Beginning
+from asset_svm.families.one_map.fit import fit_batch, warn_of_excess, warn_of_gap
+from asset_svm.families.beginning import Beginning
 from asset_svm.estimators.callbacks import with_callbacks
-from asset_svm.estimators.cells.fit import fit_cells, warn_of_cells
-from asset_svm.estimators.cells.online import learn_batch_in_cells
-from asset_svm.estimators.components import find_components
-from asset_svm.estimators.constant import warn_of_constant
-from asset_svm.estimators.definite import warn_of_indefinite
-from asset_svm.estimators.device import as_type, check_card_targets, on_card, on_host
-from asset_svm.estimators.drawn import DrawnMap
-from asset_svm.estimators.fitting import all_or_nothing, check_weight, validate_rows
-from asset_svm.estimators.maps import warn_of_few_landmarks
-from asset_svm.estimators.margin import margin_sampler
-from asset_svm.estimators.monitor import shown
-from asset_svm.estimators.online import HISTORY, learn_batch
-from asset_svm.estimators.rows import Rows
+from asset_svm.families.cells.fit import fit_cells, warn_of_cells
+from asset_svm.families.cells.online import learn_batch_in_cells
+from asset_svm.families.one_map.components import find_components
+from asset_svm.families.constant import warn_of_constant
+from asset_svm.families.definite import warn_of_indefinite
+from asset_svm.backends.device import as_type, check_card_targets, on_card, on_host
+from asset_svm.families.one_map.drawn import DrawnMap
+from asset_svm.estimators.validation import all_or_nothing, check_weight, validate_rows
+from asset_svm.families.one_map.maps import warn_of_few_landmarks
+from asset_svm.families.one_map.margin import margin_sampler
+from asset_svm.families.monitor import shown
+from asset_svm.families.one_map.online import HISTORY, learn_batch
+from asset_svm.families.rows import Rows
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.training.certificate import certify_rows
 from asset_svm.training.rows import TrainingRows

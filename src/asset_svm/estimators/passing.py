@@ -11,10 +11,10 @@ import scipy.sparse as sp
 
 from asset_svm import clock
 from asset_svm.data.source import Block, RowSource, widened
-from asset_svm.estimators.labels import whole_labels
-from asset_svm.estimators.monitor import Watch
-from asset_svm.estimators.parameters import is_integer
-from asset_svm.estimators.probe import progressive_error
+from asset_svm.families.labels import whole_labels
+from asset_svm.families.monitor import Watch
+from asset_svm.settings.checks import is_integer
+from asset_svm.families.probe import progressive_error
 from asset_svm.exceptions import DataError
 
 ONLINE_ROWS = 8192

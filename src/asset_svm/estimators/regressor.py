@@ -7,10 +7,10 @@ from sklearn.base import RegressorMixin
 
 from asset_svm.data import RealTargets
 from asset_svm.data.source import RowSource
-from asset_svm.estimators import parameters as check
+from asset_svm.settings import checks as check
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.callbacks import with_callbacks
-from asset_svm.estimators.constant import UNEQUAL, quantile_range
+from asset_svm.families.constant import UNEQUAL, quantile_range
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.streaming import fit_rows

@@ -10,11 +10,11 @@ import numpy as np
 
 from asset_svm.data.scan import Scanned, scan
 from asset_svm.data.source import RowSource
-from asset_svm.estimators.constant import warn_of_constant
-from asset_svm.estimators.labels import labelled
-from asset_svm.estimators.monitor import Watch
-from asset_svm.estimators.parameters import is_integer
-from asset_svm.estimators.windows import WindowFit
+from asset_svm.families.constant import warn_of_constant
+from asset_svm.families.labels import labelled
+from asset_svm.families.monitor import Watch
+from asset_svm.settings.checks import is_integer
+from asset_svm.families.one_map.windows import WindowFit
 from asset_svm.memory import available_memory, planned_memory
 from asset_svm.storage.checkpoint import Checkpoint
 

@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from asset_svm.estimators.fitting import all_or_nothing, check_weight, validate_rows
-from asset_svm.estimators.landmarks import check_landmarks, sampler_of
-from asset_svm.estimators.maps import (
+from asset_svm.estimators.validation import all_or_nothing, check_weight, validate_rows
+from asset_svm.settings.landmarks import check_landmarks, sampler_of
+from asset_svm.families.one_map.maps import (
     FOURIER_KINDS,
     check_rank,
     draw_fourier,
@@ -20,7 +20,7 @@ from asset_svm.estimators.maps import (
     resolve_landmarks,
     warn_of_few_landmarks,
 )
-from asset_svm.estimators.parameters import check_choice, check_count, check_kernel, keep_parameters
+from asset_svm.settings.checks import check_choice, check_count, check_kernel, keep_parameters
 
 
 class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

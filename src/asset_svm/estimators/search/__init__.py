@@ -1,7 +1,0 @@
-"""Search of C, gamma and epsilon: every model on one map of the rows."""
-
-from asset_svm.estimators.search.classifier import AssetClassifierCV
-from asset_svm.estimators.search.progress import SearchProgress
-from asset_svm.estimators.search.regressor import AssetRegressorCV
-
-__all__ = ["AssetClassifierCV", "AssetRegressorCV", "SearchProgress"]

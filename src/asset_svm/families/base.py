@@ -1,0 +1,108 @@
+"""What a family of models is: fit, begin and go on, from settings, a task and rows to a fitted model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.families.observing import Observer
+from asset_svm.families.rows import Rows
+from asset_svm.settings import Settings
+from asset_svm.tasks import Task
+
+Array = npt.NDArray[Any]
+
+
+class DecisionFunction(Protocol):
+    """Rows to (rows, K) decisions."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of rows that it was made for."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether one thread of the host must decide."""
+
+    def __call__(self, X: Any) -> Array:
+        """The (rows, K) decisions, in float64."""
+
+    def unchecked(self, dtype: np.dtype[Any]) -> Any:
+        """A function from rows of this type to decisions, without any check."""
+
+    def on_card(self, backend: Any, X: Any) -> Array:
+        """The (rows, K) decisions, computed on a card."""
+
+
+class Fitted(Protocol):
+    """A model, what is known of it, and what it goes on from."""
+
+    @property
+    def task(self) -> Task:
+        """What it has learnt."""
+
+    @property
+    def decision(self) -> DecisionFunction:
+        """What it predicts with."""
+
+    @property
+    def objective(self) -> float:
+        """(PL) at this model, summed over models."""
+
+    @property
+    def dual_gap(self) -> float:
+        """An upper bound of objective minus optimum."""
+
+    def attributes(self) -> dict[str, Any]:
+        """What users see of it, by the names of an estimator's attributes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A fitted model, and the rows that it has learnt from, in the words of its task."""
+
+    fitted: Any
+    rows: Rows
+
+
+class Family(Protocol):
+    """A kind of models."""
+
+    def fit(
+        self,
+        settings: Settings,
+        task: Task,
+        rows: Rows,
+        begun: float,
+        observer: Observer,
+        before: Any = None,
+        drawn: Any = None,
+    ) -> Trained:
+        """Train on all rows at once.
+
+        Parameters
+        ----------
+        settings : Settings
+        task : Task
+            Settled by these rows.
+        rows : Rows
+        begun : float
+            When the fit began, by ``clock.now``.
+        observer : Observer
+        before : Fitted, optional
+            The model of an earlier fit, for ``warm_start``.
+        drawn : DrawnMap, optional
+            The map that this fit would draw, where it is known.
+        """
+
+    def begin(self, settings: Settings, task: Task, rows: Rows) -> Any:
+        """The model of a first batch."""
+
+    def go_on(self, settings: Settings, fitted: Any, rows: Rows) -> Any:
+        """The model after one batch more; that before it is left as it is."""
+
+    def warn(self, settings: Settings, trained: Trained) -> None:
+        """Warn where a model is not what was asked for."""

@@ -1,0 +1,71 @@
+"""Cells: a partition of the input space, and models of their own in every cell.
+
+A cell is the exact SVM of its rows; one that is too large for that, and every cell of a stream, is a
+model on one map of the rows of the cell. With a card, it finds the cells, solves the exact ones and
+decides; what is stored is the same.
+
+    partitions    which rows the cells have
+    trainer       one cell, from its rows to its decision function
+    nested        models of one cell
+    progress      who looks on while they are trained
+    fit           all cells of all rows
+    online        cells that learn from one batch after the other
+    decision      the decision function of all cells
+    fitted        what a fit leaves
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asset_svm.families.base import Trained
+from asset_svm.families.cells.decision import CellDecision, CellModels, Constant
+from asset_svm.families.cells.fit import fit_cells, warn_of_cells
+from asset_svm.families.cells.fitted import FittedCells
+from asset_svm.families.cells.nested import Nested
+from asset_svm.families.cells.online import begin_stream, go_on
+from asset_svm.families.observing import Observer
+from asset_svm.families.rows import Rows
+from asset_svm.settings import Settings
+from asset_svm.tasks import Task
+
+__all__ = ["CellDecision", "CellModels", "Cells", "Constant", "FittedCells", "Nested"]
+
+
+class Cells:
+    """The family of models of cells."""
+
+    def fit(
+        self,
+        settings: Settings,
+        task: Task,
+        rows: Rows,
+        begun: float,
+        observer: Observer,
+        before: Any = None,
+        drawn: Any = None,
+    ) -> Trained:
+        """Train on all rows at once; parameters as in ``Family.fit``."""
+        if settings.early_stopping:
+            raise ValueError(
+                "early_stopping=True looks at one model after every epoch, and cells are solved one "
+                "after the other; set early_stopping=False, or n_cells=None."
+            )
+        if settings.warm_start:
+            raise ValueError(
+                "warm_start=True goes on from the steps of an earlier fit, and cells are solved anew, "
+                "without steps; set warm_start=False, or n_cells=None."
+            )
+        return fit_cells(settings, task, rows, begun, observer)
+
+    def begin(self, settings: Settings, task: Task, rows: Rows) -> FittedCells:
+        """The model of a first batch."""
+        return begin_stream(settings, task, rows)
+
+    def go_on(self, settings: Settings, fitted: FittedCells, rows: Rows) -> FittedCells:
+        """The model after one batch more."""
+        return go_on(settings, fitted, rows)
+
+    def warn(self, settings: Settings, trained: Trained) -> None:
+        """Warn where a model is not what was asked for."""
+        warn_of_cells(settings, trained.fitted)

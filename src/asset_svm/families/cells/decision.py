@@ -1,0 +1,151 @@
+"""The decision function of a model of cells: that of the cell in which a row lies.
+
+Rows go down the tree ``DESCENT`` at a time, and then those of a cell are decided ``BLOCK_ROWS`` at a
+time, in products of one BLAS thread each: their shapes, and so the last bits of what they give, depend
+on the rows alone, not on how many threads there are or who else predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from asset_svm.families.cells.nested import Nested
+from asset_svm.families.decision import Decision, finite
+from asset_svm.backends.device import row_type
+from asset_svm.features.base import BLOCK_ROWS
+from asset_svm.features.cells import Partition
+from asset_svm.kernels import Kernel
+from asset_svm.solvers.cells import CellFunctions
+from asset_svm.threads.blas import blas_threads
+from asset_svm.threads.team import check_interrupt, side_by_side
+
+FEW_ROWS = 256
+"""Fewer are decided by one thread."""
+DESCENT = 16_384
+"""Rows that go down the tree at a time."""
+LOTS = 4
+"""Lots of work for each thread: one that is held up keeps the others waiting less."""
+
+
+@dataclass(eq=False)
+class CellModels:
+    """One partition, and the decision function of each of its cells."""
+
+    partition: Partition
+    decisions: list[Callable[[Any], np.ndarray]]
+    shares: np.ndarray
+    """The part of the weight of all rows that lies in each cell."""
+    mean_weight: float = 1.0
+    """Of a row."""
+    n_rows: int = 0
+    """That were solved at once."""
+
+    def functions(self, backend: Any, n_models: int) -> CellFunctions:
+        """The functions of the cells as an backend of a card takes them."""
+        count = len(self.decisions)
+        landmarks: list[Any] = [None] * count
+        weights = [np.empty((n_models, 0))] * count
+        intercept, others, kernel = np.zeros((count, n_models)), {}, Kernel("linear")
+        for cell, decision in enumerate(self.decisions):
+            if isinstance(decision, Nested):
+                others[cell] = partial(decision.by, backend)
+            elif isinstance(decision, Constant):
+                intercept[cell] = decision.values
+            else:
+                assert isinstance(decision, Decision)
+                kernel, landmarks[cell] = decision.source.kernel, decision.source.components
+                weights[cell], intercept[cell] = decision.weights, decision.intercept
+        return CellFunctions(self.partition, kernel, landmarks, weights, intercept, others)
+
+
+@dataclass(eq=False)
+class CellDecision:
+    """The mean decision over several partitions: each costs one descent and one cell.
+
+    The same rows in the same order give the same bits, whoever calls, from however many threads, and
+    whatever the number of BLAS threads. In another order, or beside other rows, a row may be rounded
+    in another way: products of other shapes are.
+    """
+
+    parts: list[CellModels]
+    n_models: int
+    dtype: np.dtype
+    alone: bool = False
+    """Whether one thread of the host decides: a user's kernel may not be made for several at a time."""
+    _prepared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_prepared": {}}
+
+    def on_card(self, backend: Any, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, computed on a card."""
+        dtype = row_type(X)
+        key = (dtype, backend.precision)
+        if key not in self._prepared:
+            parts = [part.functions(backend, self.n_models) for part in self.parts]
+            self._prepared[key] = backend.cell_decision(parts, X.shape[1], dtype)
+        return finite(self._prepared[key](X))
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, in float64."""
+        out = np.zeros((X.shape[0], self.n_models))
+        threads = 1 if X.shape[0] < FEW_ROWS or self.alone else blas_threads()
+        for part in self.parts:
+            pieces = _pieces(_cells(part.partition, X, threads))
+            lots = np.array_split(np.arange(len(pieces)), min(LOTS * threads, len(pieces)))
+
+            def add(
+                lot: int,
+                part: CellModels = part,
+                pieces: list[tuple[int, np.ndarray]] = pieces,
+                lots: list[np.ndarray] = lots,
+            ) -> None:
+                for number in lots[lot]:
+                    check_interrupt()
+                    cell, rows = pieces[number]
+                    out[rows] += part.decisions[cell](X[rows])
+
+            side_by_side(add, range(len(lots)), threads)
+        return out / len(self.parts)
+
+    def unchecked(self, dtype: np.dtype) -> Callable[[Any], np.ndarray]:
+        """A function from rows of this type to decisions."""
+        return self
+
+
+def _cells(partition: Partition, X: Any, threads: int) -> np.ndarray:
+    """The cell of every row."""
+    starts = range(0, X.shape[0], DESCENT)
+    found = side_by_side(
+        lambda start: partition.assign(X[start : start + DESCENT]), starts, min(threads, len(starts))
+    )
+    return np.concatenate(found)
+
+
+def _pieces(cells: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """The rows of each cell that has some, ``BLOCK_ROWS`` of them at a time."""
+    order = np.argsort(cells, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(cells[order])) + 1)
+    return [
+        (int(cells[rows[0]]), rows[first : first + BLOCK_ROWS])
+        for rows in groups
+        for first in range(0, len(rows), BLOCK_ROWS)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """The same decisions everywhere in a cell; a few of its rows, for ``partial_fit`` to go on from."""
+
+    values: np.ndarray
+    X: Any = None
+    y: np.ndarray | None = None
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """The (rows, K) decisions."""
+        return np.tile(np.asarray(self.values, dtype=np.float64), (X.shape[0], 1))

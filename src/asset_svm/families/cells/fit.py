@@ -1,0 +1,199 @@
+"""The fit of cells: all cells of every partition, side by side, and the model that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from asset_svm import clock
+from asset_svm.backends.device import on_host, row_type
+from asset_svm.exceptions import warn_caller
+from asset_svm.families.base import Trained
+from asset_svm.families.cells.decision import CellDecision, CellModels
+from asset_svm.families.cells.fitted import FittedCells, cell_attributes
+from asset_svm.families.cells.partitions import grow_partition, partition_seed, shares
+from asset_svm.families.cells.progress import CellProgress
+from asset_svm.families.cells.trainer import CellTrainer, FittedCell
+from asset_svm.families.definite import warn_that_indefinite
+from asset_svm.families.observing import Observer
+from asset_svm.families.rows import Rows
+from asset_svm.features.cells import Partition
+from asset_svm.kernels import Kernel
+from asset_svm.memory import available_memory
+from asset_svm.settings import Settings
+from asset_svm.solvers.cells import TOLERANCE, CellProblem, CellSolution
+from asset_svm.tasks import Encoded, Task
+from asset_svm.threads.blas import blas_threads
+from asset_svm.threads.team import side_by_side
+
+
+def fit_cells(
+    settings: Settings, task: Task, rows: Rows, begun: float, observer: Observer
+) -> Trained:
+    """Train the cells of every partition; parameters as in ``Family.fit``."""
+    seed, deadline = settings.draw_seed(), settings.deadline(begun)
+    card: Any = None
+    if settings.goes_to_card(rows.X) and not callable(settings.map.kernel):
+        card = settings.card().cells(rows.X)
+    else:
+        rows = replace(rows, X=on_host(rows.X))
+    with nullcontext() if card is None else closing(card):
+        kernel = settings.map.kernel_for(rows.X, rows.uneven)
+        encoded, lam = task.encode(rows.y), settings.lam_of(rows.weight.sum())
+        problem = cell_problem(settings, rows, encoded, kernel, lam, rows.weight.sum(), deadline)
+        progress = CellProgress(settings, begun, observer)
+        parts: list[CellModels] = []
+        history: list[dict[str, Any]] = []
+        decide = partial(joined_decision, parts, kernel, task.n_models, row_type(rows.X))
+        model = partial(model_parts, decide, kernel)
+        for number in range(settings.n_partitions):
+            models, fitted = _fit_partition(
+                settings, task, rows, problem, seed, number, card, progress
+            )
+            parts.append(models)
+            seconds = clock.now() - begun
+            history.append(partition_record(number, fitted, seconds, stopped=progress.stopped))
+            progress.partition_end(history[-1], model)
+            if problem.is_late or progress.stopped:
+                break
+    found = FittedCells.of(task, kernel, decide(), seed, lam, history, len(rows.y))
+    if len(parts) == 1 and len(fitted) == 1 and fitted[0].support is not None:
+        support = fitted[0].support
+        count = task.count_by_class(rows.y[support])
+        found = replace(found, support=rows.index[support], n_support=count)
+    progress.fit_end(model)
+    return Trained(found, rows)
+
+
+def _fit_partition(
+    settings: Settings,
+    task: Task,
+    rows: Rows,
+    problem: CellProblem,
+    seed: int,
+    number: int,
+    card: Any,
+    progress: CellProgress,
+) -> tuple[CellModels, list[FittedCell]]:
+    """The cells of one partition; ``card`` has the same rows, where a card does the work."""
+    host, m = settings.host(), len(rows.y)
+    partition, groups = grow_partition(rows.X, settings.cells_of(m), seed, number, card or Partition)
+    threads = max(host.n_threads, blas_threads())
+    if callable(problem.kernel.name):
+        threads = 1  # a user's function may not be made for several at a time
+    # Several cells at a time, as memory allows, or, where there are few, several threads in each.
+    memory, largest = (card or host).memory(), problem.largest(settings.memory_limit)
+    if card is None:
+        problem.check_memory(map(len, groups), largest, available_memory())
+    matrix = problem.entry_bytes * min(max(map(len, groups)), largest) ** 2
+    outer = max(min(threads, memory // max(matrix, 1)), 1) if len(groups) >= 2 * threads else 1
+    train = CellTrainer(
+        settings,
+        task,
+        rows,
+        problem,
+        groups,
+        partition_seed(seed, number),
+        largest,
+        threads // outer,
+    )
+    if card is not None:
+        solved = _solved_by(card, problem, groups, train.seed, largest)
+        train, outer = replace(train, solved=solved, device="cuda"), 1
+    progress.partition_begin(number, len(groups))
+
+    def one(cell: int) -> FittedCell:
+        with progress.cell(cell):
+            return (train.hurried() if progress.stopped else train)(cell)
+
+    fitted = side_by_side(one, range(len(groups)), outer)
+    decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())
+    return CellModels(partition, decisions, shares(rows.weight, groups), mean, m), fitted
+
+
+def _solved_by(
+    card: Any, problem: CellProblem, groups: list[np.ndarray], seed: int, largest: int
+) -> dict[int, CellSolution]:
+    """The cells that a card solves whole, all at once."""
+    small = [number for number, group in enumerate(groups) if len(group) <= largest]
+    found = card.solve(problem, [groups[c] for c in small], [seed + c for c in small])
+    return dict(zip(small, found, strict=True))
+
+
+def cell_problem(
+    settings: Settings,
+    rows: Rows,
+    encoded: Encoded,
+    kernel: Kernel,
+    lam: float,
+    total_weight: float,
+    deadline: float = float("inf"),
+) -> CellProblem:
+    """What the cells of these rows share; ``total_weight`` is that of all rows there are."""
+    return CellProblem(
+        kernel,
+        rows.X,
+        encoded.targets,
+        encoded.loss,
+        rows.weight / (lam * total_weight),
+        lam,
+        settings.free_intercept,
+        deadline=deadline,
+        tol=TOLERANCE if settings.tol is None else settings.tol,
+    )
+
+
+def partition_record(
+    number: int, fitted: Sequence[FittedCell], seconds: float, *, stopped: bool
+) -> dict[str, Any]:
+    """What the history tells of a partition; ``stopped``: somebody asked to cut it short."""
+    return {
+        "partition": number,
+        "cells": len(fitted),
+        "seconds": seconds,
+        "objective": float(sum(f.objective for f in fitted)),
+        "dual_gap": float(sum(f.dual_gap for f in fitted)),
+        "sweeps": max(f.sweeps for f in fitted),
+        "converged": all(f.converged for f in fitted),
+        "definite": all(f.definite for f in fitted),
+        "stopped": stopped,
+    }
+
+
+def joined_decision(
+    parts: list[CellModels], kernel: Kernel, n_models: int, dtype: np.dtype[Any]
+) -> CellDecision:
+    """The decision function of these partitions; others may come after them."""
+    return CellDecision(list(parts), n_models, dtype, alone=callable(kernel.name))
+
+
+def model_parts(decide: Callable[[], CellDecision], kernel: Kernel) -> dict[str, Any]:
+    """The attributes that make the model so far predict."""
+    decision = decide()
+    return cell_attributes(decision.parts, kernel) | {"_decision": decision}
+
+
+def warn_of_cells(settings: Settings, fitted: FittedCells) -> None:
+    """Warn where cells were not solved to their tolerance, or are no SVMs."""
+    history = fitted.history
+    if not all(record["definite"] for record in history):
+        warn_that_indefinite(
+            "Some cells end above the objective of coef = 0, or have negative eigenvalues (dual_gap_ "
+            "is NaN, since nothing bounds it)",
+            ", or, where rounding is the cause, scale the columns of X (StandardScaler) or lower C",
+        )
+    elif not all(record["converged"] or record["stopped"] for record in history) and (
+        settings.time_limit is None
+    ):
+        tol = TOLERANCE if settings.tol is None else settings.tol
+        warn_caller(
+            f"Some cells have a duality gap above {tol:g} of their objective after {fitted.n_iter} "
+            "sweeps; raise tol, or lower C.",
+            ConvergenceWarning,
+        )

@@ -1,0 +1,117 @@
+"""What a fit of cells leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.families.beginning import Beginning
+from asset_svm.families.cells.decision import CellDecision, CellModels
+from asset_svm.families.one_map.fitted import HISTORY
+from asset_svm.kernels import Kernel
+from asset_svm.tasks import Task
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCells:
+    """A model of cells.
+
+    Parameters
+    ----------
+    task : Task
+    kernel : Kernel
+    decision : CellDecision
+        The cells of every partition.
+    seed : int
+        Of the cells' models in a stream.
+    lam : float
+    n_iter, steps : int
+    objective, dual_gap : float
+        The means over partitions.
+    history : list of dict
+    support, n_support : arrays, optional
+        The rows that are support vectors, and how many of each class: of a model of one exact cell.
+    beginning : Beginning, optional
+        The first rows of a stream, as long as the model may begin anew.
+    extra : dict
+        Attributes that some kinds of fits have besides.
+    """
+
+    task: Task
+    kernel: Kernel
+    decision: CellDecision
+    seed: int
+    lam: float
+    n_iter: int
+    steps: int
+    objective: float
+    dual_gap: float
+    history: list[dict[str, Any]]
+    support: Array | None = None
+    n_support: Array | None = None
+    beginning: Beginning | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        kernel: Kernel,
+        decision: CellDecision,
+        seed: int,
+        lam: float,
+        history: list[dict[str, Any]],
+        n_rows: int,
+    ) -> FittedCells:
+        """From the records of all partitions."""
+        sweeps = max(record["sweeps"] for record in history)
+        return cls(
+            task,
+            kernel,
+            decision,
+            seed,
+            lam,
+            sweeps,
+            sweeps * n_rows,
+            float(np.mean([record["objective"] for record in history])),
+            float(np.mean([record["dual_gap"] for record in history])),
+            history,
+        )
+
+    def attributes(self) -> dict[str, Any]:
+        """What users see of it."""
+        found = cell_attributes(self.decision.parts, self.kernel) | {
+            "n_iter_": self.n_iter,
+            "t_": self.steps,
+            "lam_": self.lam,
+            "history_": self.history,
+            "objective_": self.objective,
+            "dual_gap_": self.dual_gap,
+        }
+        if self.support is not None:
+            found |= {"support_": self.support, "n_support_": self.n_support}
+        return found | self.extra
+
+    def counted_after(self, before: FittedCells) -> FittedCells:
+        """This model of a first batch as one more batch after those of another."""
+        batches = before.n_iter + 1
+        history = [*before.history, {**self.history[-1], "batch": batches}][-HISTORY:]
+        return replace(self, n_iter=batches, history=history)
+
+    def bare(self) -> FittedCells:
+        """The model with no more than prediction needs."""
+        return replace(self, beginning=None)
+
+
+def cell_attributes(parts: list[CellModels], kernel: Kernel) -> dict[str, Any]:
+    """The attributes that make a model of these partitions predict, as far as users see them."""
+    return {
+        "cells_": parts,
+        "n_cells_": int(np.mean([part.partition.n_cells for part in parts]).round()),
+        "gamma_": kernel.gamma,
+    }

@@ -1,0 +1,79 @@
+"""Models of one cell: of the family of one map, on the rows of the cell, with the same settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.families.one_map.fitted import FittedMap
+from asset_svm.kernels import Kernel
+from asset_svm.settings import Settings
+from asset_svm.tasks import Task
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Nested:
+    """The decision of a model of one cell, in the columns of all classes.
+
+    Parameters
+    ----------
+    model : FittedMap
+    columns : array of int, optional
+        The classes that the model knows, where they are not all: the others score -1, or less where
+        all that it knows do.
+    n_models : int
+    offset : float
+        What was subtracted from the targets.
+    """
+
+    model: FittedMap
+    columns: Array | None
+    n_models: int
+    offset: float
+
+    def __call__(self, X: Any) -> Array:
+        """The (rows, K) decisions."""
+        return self._placed(self.model.decision(X))
+
+    def by(self, backend: Any, X: Any) -> Array:
+        """The (rows, K) decisions, computed where the backend works."""
+        return self._placed(self.model.decision.by(backend, X))
+
+    def _placed(self, found: Array) -> Array:
+        if self.columns is None:
+            return found + self.offset
+        if len(self.columns) == 2:  # one decision between two of the classes
+            found = np.hstack([-found, found])
+        out = np.repeat(np.minimum(found.min(axis=1, keepdims=True), -1.0), self.n_models, axis=1)
+        out[:, self.columns] = found
+        return out
+
+
+def nested_settings(
+    settings: Settings, kernel: Kernel, seed: int, lam: float, device: str = "cpu"
+) -> Settings:
+    """The settings of a model for the rows of one cell."""
+    return settings.changed(
+        gamma=kernel.gamma,
+        n_cells=None,
+        device=device,
+        lam=lam,
+        random_state=seed,
+        n_threads=1,
+        verbose=0,
+        warm_start=False,
+    )
+
+
+def in_columns(task: Task, model: FittedMap) -> Nested:
+    """The decision of a nested model, in the columns of all classes."""
+    columns = None
+    if task.classes is not None and model.task.classes is not None:
+        if len(model.task.classes) < len(task.classes):
+            columns = np.searchsorted(task.classes, model.task.classes)
+    return Nested(model, columns, task.n_models, task.offset)

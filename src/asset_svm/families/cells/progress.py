@@ -1,0 +1,87 @@
+"""Looking on while cells are solved: callbacks, whoever watches, the log.
+
+Cells are told of by the threads that solve them, one thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from asset_svm import clock
+from asset_svm.families.observing import Observer, logger
+from asset_svm.settings import Settings
+
+INTERVAL = 0.1
+"""Seconds between two records: cells may be many and quick, and a terminal is slow."""
+
+
+class CellProgress:
+    """Counts the cells of one fit.
+
+    Parameters
+    ----------
+    begun : float
+        When the fit began, by ``clock.now``.
+    observer : Observer
+        Its ``watch`` is called with a record when a partition is grown, then every now and then, and
+        when it is solved; True asks to stop.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether somebody has asked to stop: cells that have not begun are made short work of, and no
+        other partition begins.
+    """
+
+    def __init__(self, settings: Settings, begun: float, observer: Observer):
+        self.settings, self.begun, self.watch = settings, begun, observer.watch
+        self.callbacks = observer.partitions(settings.n_partitions)
+        self.stopped = False
+        self._lock, self._number, self._solved, self._cells = Lock(), 0, 0, 0
+
+    def partition_begin(self, number: int, n_cells: int) -> None:
+        """A partition has so many cells, none of them solved."""
+        self._number, self._solved, self._cells = number, 0, n_cells
+        self.callbacks.partition_begin(n_cells)
+        self._tell()
+
+    @contextmanager
+    def cell(self, number: int) -> Iterator[None]:
+        """A cell is solved inside."""
+        with self._lock:
+            self.callbacks.cell_begin(number)
+        yield
+        with self._lock:
+            self._solved += 1
+            self.stopped |= self.callbacks.cell_end(number)
+            if self._solved < self._cells and clock.now() - self._told_at >= INTERVAL:
+                self._tell()
+
+    def partition_end(self, record: dict[str, Any], parts: Callable[[], dict[str, Any]]) -> None:
+        """Its ``record`` is that of the history; ``parts`` makes the model so far."""
+        self._solved = self._cells  # those without rows are nobody's work
+        self._tell()
+        if self.settings.verbose:
+            numbers = ", ".join(f"{k} {v:.6g}" for k, v in record.items() if k != "partition")
+            logger.info("partition %d: %s", self._number + 1, numbers)
+        self.stopped |= self.callbacks.partition_end(parts)
+
+    def fit_end(self, parts: Callable[[], dict[str, Any]]) -> None:
+        """The fit has ended; ``parts`` makes the model."""
+        self.callbacks.fit_end(parts)
+
+    def _tell(self) -> None:
+        self._told_at = clock.now()
+        if self.watch is None:
+            return
+        record = {
+            "partition": self._number + 1,
+            "partitions": self.settings.n_partitions,
+            "solved": self._solved,
+            "cells": self._cells,
+            "seconds": self._told_at - self.begun,
+        }
+        self.stopped |= bool(self.watch(record))

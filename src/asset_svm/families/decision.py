@@ -1,0 +1,104 @@
+"""Decisions basis(X) weights^T + intercept: s kernel values (or d features), no support vector.
+
+Basis values have the type of the rows; decisions are float64, as those of ``sklearn.svm``: targets of
+10^9 and more leave float32 no digit for what the model has learnt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from asset_svm.backends.base import Backend
+from asset_svm.backends.cpu import CpuBackend
+from asset_svm.exceptions import NonFiniteError
+from asset_svm.features import FeatureMap
+from asset_svm.features.base import map_in_blocks
+from asset_svm.numerics.rows import weighted_sums
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(eq=False)
+class Decision:
+    """The decision function of K models.
+
+    Parameters
+    ----------
+    source : object with ``basis(dtype)``
+        A feature map, or a kernel with its landmarks; ``reentrant`` where threads may call it.
+    weights : array of shape (K, s)
+    intercept : array of shape (K,)
+    """
+
+    source: Any
+    weights: np.ndarray
+    intercept: np.ndarray
+    alone: ClassVar[bool] = False
+    """Whether the host must decide, with one thread: never, since a card has a way for any kernel."""
+    _prepared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_prepared": {}}
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the landmarks, float32 where there are none."""
+        components = getattr(self.source, "components", None)
+        return np.dtype(np.float32) if components is None else components.dtype
+
+    def basis(self, dtype: np.dtype) -> Any:
+        """The basis for rows of this type, prepared once."""
+        basis = self._prepared.get(dtype)
+        if basis is None:
+            basis = self._prepared[dtype] = self.source.basis(dtype)
+        return basis
+
+    def unchecked(self, dtype: np.dtype) -> Callable[[Any], np.ndarray]:
+        """A function from rows of this type to (rows, K) decisions in float64, without any check."""
+        basis, weights, intercept = self.basis(dtype), self.weights.T.copy(), self.intercept
+        return lambda X: basis(X) @ weights + intercept
+
+    def by(self, backend: Backend, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, computed where the backend works."""
+        return self(X) if isinstance(backend, CpuBackend) else self.on_card(backend, X)
+
+    def on_card(self, backend: Any, X: Any) -> np.ndarray:
+        """The (rows, K) decisions, computed on a card."""
+        dtype = np.dtype(np.float64 if "64" in str(X.dtype) else np.float32)
+        key = (dtype, backend.precision)
+        if key not in self._prepared:
+            self._prepared[key] = backend.decision(self.source, self.weights, self.intercept, dtype)
+        return finite(self._prepared[key](X))
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """The (rows, K) decisions in float64, whatever the type of X."""
+        basis, K = self.basis(X.dtype), len(self.weights)
+
+        def decide(rows: Any) -> np.ndarray:
+            with np.errstate(over="ignore", invalid="ignore"):  # found and told below
+                return weighted_sums(basis(rows), self.weights) + self.intercept
+
+        return finite(map_in_blocks(decide, X, K, np.float64, reentrant=self.source.reentrant))
+
+
+def decision_of(coef: Array, intercept: Array, phi: FeatureMap, offset: float) -> Decision:
+    """The decision function of phi(x).coef + intercept, from the plain values of the map's basis.
+
+    ``offset`` is what was subtracted from the targets.
+    """
+    intercept = np.asarray(intercept, dtype=np.float64) + offset - phi.drift(coef)
+    return Decision(phi.plain, phi.decision_weights(coef), intercept)
+
+
+def finite(out: np.ndarray) -> np.ndarray:
+    """Decisions, none of which may be infinite or no number."""
+    if not np.isfinite(out).all():
+        raise NonFiniteError(
+            f"The decision of row {int(np.argmin(np.isfinite(out).all(axis=1)))} is not finite: "
+            "its values are too large for the kernel; scale the columns as in training."
+        )
+    return out

@@ -1,0 +1,61 @@
+"""One map for all rows, and a linear model on its features.
+
+    maps, drawn      a feature map, from settings and rows
+    choosing         the map of a fit; ``components`` counts, ``margin`` looks where landmarks matter
+    fit              all rows at once
+    online           a batch after the other
+    windows          files that are larger than memory
+    fitted           what any of them leaves
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asset_svm.families.base import Trained
+from asset_svm.families.definite import warn_of_indefinite
+from asset_svm.families.observing import Observer
+from asset_svm.families.one_map.drawn import DrawnMap
+from asset_svm.families.one_map.fit import fit_batch, warn_of_excess, warn_of_gap
+from asset_svm.families.one_map.fitted import FittedMap
+from asset_svm.families.one_map.maps import warn_of_few_landmarks
+from asset_svm.families.one_map.online import begin_stream, go_on
+from asset_svm.families.rows import Rows
+from asset_svm.settings import Settings
+from asset_svm.tasks import Task
+
+__all__ = ["FittedMap", "OneMap"]
+
+
+class OneMap:
+    """The family of models on one map."""
+
+    def fit(
+        self,
+        settings: Settings,
+        task: Task,
+        rows: Rows,
+        begun: float,
+        observer: Observer,
+        before: Any = None,
+        drawn: DrawnMap | None = None,
+    ) -> Trained:
+        """Train on all rows at once; parameters as in ``Family.fit``."""
+        return fit_batch(settings, task, rows, begun, observer, before, drawn)
+
+    def begin(self, settings: Settings, task: Task, rows: Rows) -> FittedMap:
+        """The model of a first batch."""
+        return begin_stream(settings, task, rows)
+
+    def go_on(self, settings: Settings, fitted: FittedMap, rows: Rows) -> FittedMap:
+        """The model after one batch more."""
+        return go_on(settings, fitted, rows)
+
+    def warn(self, settings: Settings, trained: Trained) -> None:
+        """Warn where a model is not what was asked for."""
+        landmarks = trained.fitted.landmarks
+        if settings.is_nystroem and landmarks is not None:
+            warn_of_few_landmarks(settings.map, landmarks.shape[0])
+        warn_of_excess(settings, trained)
+        warn_of_gap(settings, trained)
+        warn_of_indefinite(trained.fitted.phi)

@@ -1,0 +1,111 @@
+"""n_components="auto": twice as many components as long as held-out rows are predicted better for it.
+
+    s = 256: a quick fit, its losses on the held-out rows
+    twice as many: better than the best so far by more than a standard error of the difference, row by
+    row? Go on until they are not (among up to 1024, where a trial is cheap, until twice not)
+    the fit on all rows has the best
+
+A trial sees at most ``TRIAL_ROWS`` rows. Doubling ends before the mapped rows of the fit outgrow
+``memory_limit`` (8 GiB without one, whatever is free), before the time left is too short for one more
+trial and the fit, and at ``MOST``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from asset_svm import clock
+from asset_svm.backends.base import Backend
+from asset_svm.families.one_map.maps import draw_map
+from asset_svm.families.one_map.margin import margin_sampler
+from asset_svm.families.one_map.trial import some_of, trial
+from asset_svm.families.rows import Rows
+from asset_svm.memory import available_memory, planned_memory, require_memory
+from asset_svm.settings import Settings
+from asset_svm.settings.landmarks import largest_count
+from asset_svm.tasks import Task
+
+FIRST, MOST = 256, 16_384
+TRIAL_ROWS = 100_000
+PATIENT = 1024
+"""Up to so many components one failure is forgiven: too few to begin with can look like enough."""
+GROWTH = 3.0
+"""What twice the components cost, in time: between 2 (kernel values) and 4 (features)."""
+FACTOR_BYTES = 24
+"""Of s^2: the landmarks' kernel matrix and its factor."""
+
+
+def find_components(
+    settings: Settings,
+    backend: Backend,
+    rows: Rows,
+    task: Task,
+    seed: int,
+    deadline: float = float("inf"),
+) -> tuple[int, list[dict[str, Any]]]:
+    """The number of components, and a record of each trial."""
+    most = _most(settings, rows)
+    if most <= FIRST:
+        return most, []
+    kept, out = task.split(rows.y, settings.validation_fraction, seed)
+    some = rows.take(kept)
+    some = some.take(some_of(len(some.y), TRIAL_ROWS, np.random.default_rng([seed, 6])))
+    encoded = task.settled(some.y, some.weight).encode(some.y)
+    X_out, y_out, weight = rows.X[out], rows.y[out], rows.weight[out] / rows.weight[out].sum()
+    most = min(most, len(some.y))
+    count, chosen, least, failures = FIRST, FIRST, None, 0
+    lam = settings.lam_of(rows.weight.sum())
+    records: list[dict[str, Any]] = []
+    while True:
+        require_memory(
+            FACTOR_BYTES * count**2,
+            available_memory(),
+            f'n_components={count}, the next that n_components="auto" tries, takes',
+            "set n_components to a number, or memory_limit to what it may take",
+        )
+        begun = clock.now()
+        phi = draw_map(
+            settings,
+            backend,
+            some.X,
+            some.uneven,
+            seed,
+            n_components=count,
+            margin=partial(margin_sampler, settings, backend, some, task, seed),
+        )
+        decisions = trial(settings, backend, phi, some, encoded, lam, seed)(X_out)
+        seconds = clock.now() - begun
+        score = task.score(decisions, y_out, weight)
+        records.append({"n_components": count, "validation_score": score, "seconds": seconds})
+        losses = task.row_losses(decisions, y_out)
+        if least is None or _clearly_less(losses, least, weight):
+            chosen, least, failures = count, losses, 0
+        else:
+            failures += 1
+        ahead = GROWTH * seconds * (1.0 + 2.0 * len(rows.y) / len(some.y))
+        late = clock.now() + ahead > deadline
+        if failures > (count <= PATIENT) or count == most or late:
+            return chosen, records
+        count = min(2 * count, most)
+
+
+def _clearly_less(losses: np.ndarray, others: np.ndarray, weight: np.ndarray) -> bool:
+    """Whether the mean is smaller by more than a standard error of the difference."""
+    gain = others - losses
+    mean = float(weight @ gain)
+    return mean > float(np.sqrt(weight**2 @ (gain - mean) ** 2))
+
+
+def _most(settings: Settings, rows: Rows) -> int:
+    """The largest number worth a thought."""
+    row_bytes = len(rows.y) * rows.X.dtype.itemsize
+    # s row_bytes + FACTOR_BYTES s^2 <= memory
+    root = np.sqrt(row_bytes**2 + 4.0 * FACTOR_BYTES * planned_memory(settings.memory_limit))
+    fitting = int((root - row_bytes) / (2 * FACTOR_BYTES))
+    most = min(MOST, max(fitting, FIRST))
+    if settings.is_nystroem:
+        most = min(most, largest_count(settings.map.kernel, rows.X, rows.uneven))
+    return most

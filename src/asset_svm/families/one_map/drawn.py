@@ -1,0 +1,59 @@
+"""A map that was drawn for some rows, and what is known of them by it: a fit may begin from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from asset_svm.backends.base import Backend
+from asset_svm.backends.cpu import CpuRows
+from asset_svm.families.rows import Rows
+from asset_svm.features import FeatureMap, Metric
+from asset_svm.solvers import BlockRows
+from asset_svm.training.recipe import StepKind
+
+
+@dataclass(eq=False)
+class DrawnMap:
+    """phi, its metric, and the rows that it was drawn for, mapped, until somebody takes them.
+
+    Parameters
+    ----------
+    phi : FeatureMap
+    metric : Metric, optional
+    mapped : CpuRows, optional
+        In the metric.
+    """
+
+    phi: FeatureMap
+    metric: Metric | None
+    mapped: CpuRows | None = None
+
+    @classmethod
+    def measured(
+        cls, backend: Backend, phi: FeatureMap, rows: Rows, step: StepKind, seed: int
+    ) -> DrawnMap:
+        """With the metric of these rows, where steps are taken in one."""
+        if step != "metric":
+            return cls(phi, None)
+        return cls(phi, backend.find_metric(phi, rows.X, rows.weight, seed))
+
+    def rows(self, backend: Backend, X: Any) -> BlockRows:
+        """The rows of X; those that were mapped before are given away."""
+        mapped, self.mapped = self.mapped, None
+        if mapped is not None:
+            return mapped
+        phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
+        return backend.rows(phi, X)
+
+    def keep(self, rows: BlockRows) -> None:
+        """Keep mapped rows, where they lie in this machine's memory."""
+        if isinstance(rows, CpuRows) and rows.kept_bytes:
+            self.mapped = rows
+
+    def make_way(self, limit: int) -> None:
+        """Let the mapped rows go, where they and those of another map would take more bytes."""
+        if self.mapped is not None:
+            another = len(self.mapped.seen) * self.phi.basis_dimension * self.mapped.dtype.itemsize
+            if self.mapped.kept_bytes + another > limit:
+                self.mapped = None

@@ -1,0 +1,201 @@
+"""One fit to all rows, in memory: the map, epochs of steps on the mapped rows, the fitted model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from asset_svm.exceptions import warn_caller
+from asset_svm.families.base import Trained
+from asset_svm.families.epochs import Epochs
+from asset_svm.families.monitor import Monitor
+from asset_svm.families.observing import Observer
+from asset_svm.families.one_map.choosing import choose_map
+from asset_svm.families.one_map.drawn import DrawnMap
+from asset_svm.families.one_map.fitted import FittedMap, session_of, warm_start
+from asset_svm.families.rows import Rows
+from asset_svm.settings import Settings
+from asset_svm.tasks import Task
+from asset_svm.training.certificate import tight_work
+from asset_svm.training.pairs import suits_pairs, train_by_pairs
+from asset_svm.training.rows import TrainingRows
+from asset_svm.training.run import train
+from asset_svm.training.stopping import Stopping
+
+DEFAULT_EPOCHS = Epochs(least=25, steps=100_000)
+BESIDE_EIGENVALUES = 3.0
+"""Times s^3 operations, that a tight bound may take after an eigendecomposition of some 10 s^3."""
+NOTICED = 0.01
+"""Of the objective of coef = 0: a gap below which nobody would notice."""
+FAR = 0.1
+"""Of the objective: a duality gap beyond which a model is not what was asked for."""
+
+
+def fit_batch(
+    settings: Settings,
+    task: Task,
+    rows: Rows,
+    begun: float,
+    observer: Observer,
+    before: Any = None,
+    drawn: DrawnMap | None = None,
+) -> Trained:
+    """Train on all rows; parameters as in ``Family.fit``."""
+    seed, held_out = settings.draw_seed(), None
+    if settings.early_stopping:
+        kept, out = task.split(rows.y, settings.validation_fraction, seed)
+        held_out, rows = rows.take(out), rows.take(kept)
+        task = task.settled(rows.y, rows.weight)
+    encoded, backend, deadline = task.encode(rows.y), settings.backend(rows.X), settings.deadline(begun)
+    start, records = warm_start(settings, before, task, rows.X), None
+    if start is not None:
+        drawn = DrawnMap(start.phi, start.metric)
+    elif drawn is None:
+        phi, records = choose_map(settings, backend, rows, task, seed, deadline)
+        drawn = DrawnMap.measured(backend, phi, rows, settings.step, seed)
+    phi, metric = drawn.phi, drawn.metric
+    lam = settings.lam_of(rows.weight.sum())
+    recipe = settings.recipe(encoded.loss, lam, encoded.targets.n_models, seed)
+    if getattr(phi, "eigenvalues", None) is not None:
+        worth = BESIDE_EIGENVALUES * phi.basis_dimension**3
+        recipe = replace(recipe, tight_within=max(recipe.tight_within, worth))
+    order, slope_weight = rows.order(settings.sampling, settings.step, seed)
+    epochs = DEFAULT_EPOCHS.over(len(rows.y), settings.max_iter)
+    training = TrainingRows(
+        drawn.rows(backend, rows.X),
+        encoded.targets,
+        order,
+        rows.weight,
+        slope_weight,
+        encoded.y_max,
+        metric,
+    )
+    monitor = Monitor(settings, task, backend, phi, metric, held_out, epochs, observer)
+    stopping = Stopping(
+        epochs,
+        tol=settings.tol,
+        deadline=deadline,
+        after_epoch=monitor,
+        chosen=monitor.chosen,
+        early=settings.early_stopping,
+        watched=monitor.watched,
+    )
+    solution = None
+    if (
+        start is None
+        and _leaves_steps_open(settings, stopping)
+        and suits_pairs(backend, recipe, training)
+    ):
+        solution = train_by_pairs(backend, recipe, training)
+    if solution is None:
+        state = None if start is None else start.state
+        solution = train(backend, recipe, training, stopping, start=state)
+    steps = solution.steps + (start.steps if start is not None else 0)
+    session = session_of(
+        solution, recipe, phi, metric, float(rows.weight.mean()), encoded.y_max, steps
+    )
+    fitted = FittedMap.of(
+        settings,
+        task,
+        phi,
+        (solution.coef, solution.intercept),
+        solution.certificate,
+        session,
+        rows if start is None else None,
+        lam=lam,
+        n_iter=solution.epochs,
+        steps=steps,
+        step_scale=solution.step_scale,
+        history=solution.history,
+        component_search=records,
+    )
+    if start is not None:
+        fitted = replace(fitted, indices=start.indices)
+    monitor.finish(solution.coef, solution.intercept)
+    return Trained(fitted, rows)
+
+
+def _leaves_steps_open(settings: Settings, stopping: Stopping) -> bool:
+    """Whether nobody asks for stochastic steps, or looks at them."""
+    asked = (settings.max_iter, settings.step_scale, settings.average, settings.sampling)
+    if asked != (None, None, "auto", "auto"):
+        return False
+    return stopping.tol is None and stopping.end_is_known and not stopping.watched
+
+
+def objective_at_zero(task: Task, rows: Rows) -> float:
+    """The objective of coef = 0, b = 0."""
+    at_zero, encoded = 0.0, task.encode(rows.y)
+    for start in range(0, len(rows.y), 65_536):
+        index = np.arange(start, min(start + 65_536, len(rows.y)))
+        losses = encoded.loss.value(encoded.targets.block(index), np.zeros(len(index)))
+        at_zero += float((losses @ rows.weight[index]).sum()) / float(rows.weight.sum())
+    return at_zero
+
+
+def excess(settings: Settings, trained: Trained) -> float | None:
+    """The objective of coef = 0, where a fit ends far above it; None where all is well.
+
+    coef = 0 is a model too: steps were too long for the data then.
+    """
+    fitted: FittedMap = trained.fitted
+    at_zero = objective_at_zero(fitted.task, trained.rows)
+    far = fitted.objective > 2.0 * at_zero and fitted.n_iter > 0 and settings.step != "strong"
+    return at_zero if far else None
+
+
+def warn_of_excess(settings: Settings, trained: Trained) -> None:
+    """Warn where the model is worse than none."""
+    at_zero = excess(settings, trained)
+    if at_zero is not None:
+        warn_caller(
+            f"The objective {trained.fitted.objective:.3g} is far above that of coef = 0, "
+            f"{at_zero:.3g}; scale the columns of X (StandardScaler), raise max_iter, or lower "
+            "step_scale.",
+            ConvergenceWarning,
+        )
+
+
+def is_apart(settings: Settings, fitted: FittedMap) -> bool:
+    """Whether the model is not as near to the optimum as ``tol`` asks for."""
+    return settings.tol is not None and fitted.dual_gap > settings.tol * fitted.objective
+
+
+def is_known_to_be_far(settings: Settings, trained: Trained) -> bool:
+    """Whether a bound that is tight says that the model is far from the optimum.
+
+    Of the paper's steps nothing else is to be expected, nor of a run that was cut short; and next to
+    the losses that there were in the beginning a gap may be nothing.
+    """
+    fitted, rows = trained.fitted, trained.rows
+    n_models, dimension = fitted.coef.shape
+    within = 0.0 if fitted.session is None else fitted.session.recipe.tight_within
+    tight = tight_work(len(rows.y), dimension, n_models) <= within
+    cut_short = settings.time_limit is not None or settings.early_stopping
+    bounded = settings.intercept_bound is not None  # the gap is that of the problem without it
+    if not tight or settings.step != "metric" or cut_short or bounded:
+        return False
+    gap = fitted.dual_gap
+    return bool(gap > FAR * fitted.objective and gap > NOTICED * objective_at_zero(fitted.task, rows))
+
+
+def warn_of_gap(settings: Settings, trained: Trained) -> None:
+    """Warn where ``tol`` was not reached, or, without one, where the model is known to be far off."""
+    fitted = trained.fitted
+    gap = fitted.dual_gap / max(fitted.objective, 1e-300)
+    told = f"The duality gap is {gap:.2g} of the objective after {fitted.n_iter} epochs"
+    if is_apart(settings, fitted):
+        warn_caller(
+            f"{told}, above tol={settings.tol:g}; raise max_iter or tol (SVC's tol is another measure; "
+            "tol=None runs the usual epochs).",
+            ConvergenceWarning,
+        )
+    elif settings.tol is None and is_known_to_be_far(settings, trained):
+        warn_caller(
+            f"{told}: another model fits these rows much better; raise max_iter, lower C, or scale "
+            "the columns of X (StandardScaler).",
+            ConvergenceWarning,
+        )

@@ -1,0 +1,296 @@
+"""What a fit on one map leaves: the model, what is known of it, and what the next fit goes on from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.backends.device import row_type
+from asset_svm.families.beginning import Beginning
+from asset_svm.families.decision import Decision, decision_of
+from asset_svm.families.rows import Rows
+from asset_svm.features import FeatureMap, Metric, NystroemFeatures
+from asset_svm.features.nystroem import KernelBasis
+from asset_svm.problem import Certificate
+from asset_svm.settings import Settings
+from asset_svm.solvers import SolverState
+from asset_svm.tasks import Task
+from asset_svm.training.recipe import Recipe
+from asset_svm.training.solution import Solution
+from asset_svm.training.stream import OnlineSession
+
+Array = npt.NDArray[Any]
+HISTORY = 32
+"""Batches that the history of a stream reaches back."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMap:
+    """A model on one map.
+
+    Parameters
+    ----------
+    task : Task
+    coef : array of shape (K, d)
+        Of the features.
+    phi : FeatureMap or None
+        None where the model was compacted.
+    decision : Decision
+    indices : array, optional
+        The rows that are landmarks, numbered as the user passed them.
+    session : OnlineSession or None
+        What ``partial_fit`` and ``warm_start`` go on from.
+    map_key : tuple or None
+        ``Settings.map_key`` of the settings that the map was drawn with.
+    lam : float
+    n_iter, steps : int
+    step_scale : float or None
+    objective, dual_gap : float
+    history : list of dict
+    component_search : list of dict, optional
+        The trials of n_components="auto".
+    beginning : Beginning, optional
+        The first rows of a stream, as long as the model may begin anew.
+    extra : dict
+        Attributes that some kinds of fits have besides.
+    """
+
+    task: Task
+    coef: Array
+    phi: FeatureMap | None
+    decision: Decision
+    indices: Array | None
+    session: OnlineSession | None
+    map_key: tuple[Any, ...] | None
+    lam: float
+    n_iter: int
+    steps: int
+    step_scale: float | None
+    objective: float
+    dual_gap: float
+    history: list[dict[str, Any]]
+    component_search: list[dict[str, Any]] | None = None
+    beginning: Beginning | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        task: Task,
+        phi: FeatureMap,
+        model: tuple[Array, Array],
+        certificate: Certificate,
+        session: OnlineSession,
+        rows: Rows | None,
+        *,
+        lam: float,
+        n_iter: int,
+        steps: int,
+        step_scale: float | None,
+        history: list[dict[str, Any]],
+        component_search: list[dict[str, Any]] | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> FittedMap:
+        """From what a run has found; ``rows`` are those that the map was drawn from, where it was."""
+        coef = np.asarray(model[0], dtype=np.float64)
+        indices = getattr(phi, "indices", None)
+        if rows is not None and indices is not None and not _is_given(settings):
+            indices = rows.index[indices]
+        return cls(
+            task,
+            coef,
+            phi,
+            decision_of(coef, model[1], phi, task.offset),
+            indices,
+            session,
+            settings.map_key,
+            lam,
+            n_iter,
+            steps,
+            step_scale,
+            float(certificate.objective.sum()),
+            float(certificate.dual_gap.sum()),
+            history,
+            component_search,
+            extra=extra or {},
+        )
+
+    @property
+    def landmarks(self) -> Any:
+        """The landmarks; None where there are none."""
+        return getattr(self.decision.source, "components", None)
+
+    def attributes(self) -> dict[str, Any]:
+        """What users see of it."""
+        found = model_attributes(self.coef, self.decision, self.phi)
+        if "components_" in found:
+            found["component_indices_"] = self.indices
+        found |= {
+            "n_iter_": self.n_iter,
+            "t_": self.steps,
+            "lam_": self.lam,
+            "history_": self.history,
+            "step_scale_": self.step_scale,
+            "objective_": self.objective,
+            "dual_gap_": self.dual_gap,
+        }
+        if self.component_search is not None:
+            found["component_search_"] = self.component_search
+        return found | self.extra
+
+    def intercept_of(self, phi: FeatureMap) -> Array:
+        """The intercepts as training sees them: beside phi(x).coef, for targets less the offset."""
+        return np.asarray(self.decision.intercept - self.task.offset + phi.drift(self.coef))
+
+    def counted_after(self, before: FittedMap) -> FittedMap:
+        """This model of a first batch as one more batch after those of another."""
+        batches = before.n_iter + 1
+        if self.session is not None:
+            self.session.batches = batches
+        history = [*before.history, {**self.history[-1], "batch": batches}][-HISTORY:]
+        return replace(self, n_iter=batches, history=history)
+
+    def compacted(self) -> FittedMap:
+        """A model that predicts from d kernel values instead of s."""
+        phi = self.phi
+        assert isinstance(phi, NystroemFeatures)
+        chosen, weights = phi.compact(self.coef)
+        basis = KernelBasis(phi.kernel, phi.components[chosen], wide=phi.wide)
+        decision = Decision(basis, weights, self.decision.intercept)
+        change = decision(phi.components) - self.decision(phi.components)
+        return replace(
+            self,
+            phi=None,
+            session=None,
+            beginning=None,
+            indices=None if self.indices is None else self.indices[chosen],
+            decision=decision,
+            extra={**self.extra, "compact_error_": float(np.abs(change).max())},
+        )
+
+    def bare(self) -> FittedMap:
+        """The model with no more than prediction needs."""
+        phi, decision = self.phi, self.decision
+        if isinstance(phi, NystroemFeatures):
+            basis = KernelBasis(phi.kernel, phi.components, wide=phi.wide)
+            decision = Decision(basis, decision.weights, decision.intercept)
+        return replace(self, phi=None, session=None, beginning=None, decision=decision)
+
+
+def model_attributes(coef: Array, decision: Decision, phi: FeatureMap | None) -> dict[str, Any]:
+    """The attributes that make a model predict, as far as users see them."""
+    found = {
+        "map_coef_": coef,
+        "intercept_": decision.intercept,
+        "feature_map_": phi,
+        "n_components_": coef.shape[1],
+    }
+    components = getattr(decision.source, "components", None)
+    if components is not None:
+        found["dual_coef_"] = decision.weights
+        found["components_"] = components
+        found["gamma_"] = decision.source.kernel.gamma
+    if isinstance(phi, NystroemFeatures):
+        found["component_indices_"] = phi.indices
+        found["approximation_error_"] = phi.trace_error
+    return found
+
+
+def session_of(
+    solution: Solution,
+    recipe: Recipe,
+    phi: FeatureMap,
+    metric: Metric | None,
+    mean_weight: float,
+    y_max: float,
+    steps: int,
+) -> OnlineSession:
+    """What goes on from the averaged model of a run, at its step count."""
+    dtype = solution.state.direction.dtype
+    state = state_at(solution.coef, solution.intercept, metric, dtype, steps)
+    session = OnlineSession(recipe, phi, mean_weight, state)
+    session.y_max, session.scale, session.metric = y_max, solution.step_scale, metric
+    session.gradient_bounds, session.kappa = solution.gradient_bounds, solution.kappa
+    session.bulk = solution.bulk
+    session.rows_seen, session.next_estimate = steps, 2 * steps
+    session.scale_size = np.inf if recipe.step_scale is not None else session.size
+    if solution.epochs == 0:  # nothing was learnt, and nothing is known of the steps
+        session.scale = session.gradient_bounds = None
+    if session.scale is None:
+        session.scale_size = 0.0
+    return session
+
+
+def adopted(
+    settings: Settings,
+    task: Task,
+    phi: FeatureMap,
+    coef: Array,
+    intercept: Array,
+    dtype: Any,
+    mean_weight: float,
+    steps: int,
+) -> FittedMap:
+    """A model of other making, from which a stream goes on."""
+    seed, lam = settings.draw_seed(), settings.lam
+    assert lam is not None
+    recipe = settings.recipe(task.loss, lam, len(coef), seed)
+    session = OnlineSession(recipe, phi, mean_weight, state_at(coef, intercept, None, dtype, steps))
+    nothing = Certificate(np.zeros(1), np.zeros(1), np.zeros(1))
+    return FittedMap.of(
+        settings, task, phi, (coef, intercept), nothing, session, None,
+        lam=lam, n_iter=0, steps=steps, step_scale=None, history=[],
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class WarmStart:
+    """The map, metric and iterates of an earlier fit."""
+
+    phi: FeatureMap
+    metric: Metric | None
+    state: SolverState
+    steps: int
+    indices: Array | None
+
+
+def warm_start(settings: Settings, before: Any, task: Task, X: Any) -> WarmStart | None:
+    """What a fit goes on from, where ``warm_start`` asks for it and the earlier fit serves."""
+    if not settings.warm_start or not isinstance(before, FittedMap) or before.session is None:
+        return None
+    session, phi = before.session, before.session.phi
+    if before.map_key != settings.map_key or not same_classes(before.task, task):
+        return None
+    if phi.n_features_in != X.shape[1] or session.state.direction.dtype != row_type(X):
+        return None
+    intercept = before.decision.intercept - task.offset + phi.drift(before.coef)
+    # Steps that decay over this run count from its beginning; the paper's go on counting.
+    steps = session.state.steps if session.metric is None else 0
+    state = state_at(before.coef, intercept, session.metric, row_type(X), steps)
+    return WarmStart(phi, session.metric, state, before.steps, before.indices)
+
+
+def same_classes(one: Task, other: Task) -> bool:
+    """Whether two tasks have the same classes, or both none."""
+    if one.classes is None or other.classes is None:
+        return one.classes is other.classes
+    return one.classes.tolist() == other.classes.tolist()
+
+
+def state_at(coef: Array, intercept: Array, metric: Metric | None, dtype: Any, steps: Any) -> SolverState:
+    """A state whose iterate is this model, in the metric's basis, at these step counts."""
+    K, d = coef.shape
+    state = SolverState.zeros(K, d, dtype)
+    state.direction[:] = coef if metric is None else metric.invert(coef)
+    state.intercept[:] = intercept
+    state.steps[:] = steps
+    return state
+
+
+def _is_given(settings: Settings) -> bool:
+    """Whether the landmarks are those of a map that was fitted before: no rows of these."""
+    return hasattr(settings.approximation, "features_")

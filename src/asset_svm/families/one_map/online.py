@@ -1,0 +1,106 @@
+"""Learning on one map from arrays that come one batch after the other.
+
+Files that are read a window at a time, epoch after epoch, are those of ``windows``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from asset_svm.backends.device import as_type, row_type
+from asset_svm.families.observing import logger
+from asset_svm.families.one_map.choosing import choose_map
+from asset_svm.families.one_map.fitted import HISTORY, FittedMap
+from asset_svm.families.rows import Rows
+from asset_svm.settings import Settings
+from asset_svm.solvers import SolverState
+from asset_svm.tasks import Encoded, Task
+from asset_svm.training.stream import OnlineSession
+
+
+def begin_stream(settings: Settings, task: Task, rows: Rows) -> FittedMap:
+    """The model of a first batch, which settles the map, lam and the steps."""
+    encoded, seed = task.encode(rows.y), settings.draw_seed()
+    lam = settings.lam_of(rows.weight.sum())
+    if settings.lam is None:
+        logger.info("lam=%g = 1 / (C * weight of the first rows) from now on", lam)
+    phi, records = choose_map(settings, settings.backend(rows.X), rows, task, seed)
+    K = encoded.targets.n_models
+    session = OnlineSession(
+        settings.recipe(encoded.loss, lam, K, seed),
+        phi,
+        float(rows.weight.mean()),
+        SolverState.zeros(K, phi.dimension, row_type(rows.X)),
+    )
+    return _after(settings, task, session, rows, encoded, lam, [], records, rows)
+
+
+def go_on(settings: Settings, fitted: FittedMap, rows: Rows) -> FittedMap:
+    """The model after one batch more."""
+    if fitted.session is None:
+        raise ValueError(
+            "This model has no feature map to go on learning with (it was compacted); call "
+            "partial_fit on the model that it was made from."
+        )
+    encoded = fitted.task.encode(rows.y)
+    found = _after(
+        settings, fitted.task, fitted.session.copy(), rows, encoded, fitted.lam, fitted.history
+    )
+    return replace(
+        found,
+        indices=fitted.indices,
+        map_key=fitted.map_key,
+        component_search=fitted.component_search,
+        beginning=fitted.beginning,
+        extra=fitted.extra,
+    )
+
+
+def _after(
+    settings: Settings,
+    task: Task,
+    session: OnlineSession,
+    rows: Rows,
+    encoded: Encoded,
+    lam: float,
+    history: list[dict[str, Any]],
+    component_search: list[dict[str, Any]] | None = None,
+    drawn_from: Rows | None = None,
+) -> FittedMap:
+    """The model after a batch."""
+    certificate = session.update(
+        settings.backend(rows.X),
+        as_type(rows.X, session.state.direction.dtype),
+        encoded.targets,
+        rows.weight,
+        encoded.y_max,
+        shuffle=settings.sampling == "shuffle",
+    )
+    progress = session.progress
+    assert progress is not None
+    steps = int(session.state.steps.max())
+    record = {
+        "batch": session.batches,
+        "steps": steps,
+        "progressive_loss": float(progress.loss.sum()) / progress.steps,
+        "active": float(progress.active.mean()) / progress.steps,
+        "sign_errors": float(progress.errors.mean()) / progress.steps,
+        "objective": float(certificate.objective.sum()),
+        "dual_gap": float(certificate.dual_gap.sum()),
+    }
+    return FittedMap.of(
+        settings,
+        task,
+        session.phi,
+        session.model,
+        certificate,
+        session,
+        drawn_from,
+        lam=lam,
+        n_iter=session.batches,
+        steps=steps,
+        step_scale=session.scale,
+        history=[*history, record][-HISTORY:],
+        component_search=component_search,
+    )

@@ -1,0 +1,292 @@
+"""What AssetClassifierCV and AssetRegressorCV share: the search, its results, the model refitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import MetaEstimatorMixin
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from asset_svm import clock
+from asset_svm.data.source import RowSource
+from asset_svm.settings import checks as check
+from asset_svm.backends.device import on_host
+from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, forget
+from asset_svm.families.monitor import logger, shown
+from asset_svm.search.grid import (
+    Grid,
+    resolve_costs,
+    resolve_epsilons,
+    resolve_gammas,
+    target_unit,
+)
+from asset_svm.search.progress import Foreseen, Watch
+from asset_svm.search.results import Table
+from asset_svm.search.run import SearchRun
+from asset_svm.search.scores import check_one_scoring
+from asset_svm.search.splits import (
+    check_classes,
+    check_filled,
+    check_folds,
+    draw_splits,
+    restricted,
+)
+from asset_svm.estimators.vocabulary import SpeaksOfSVC
+from asset_svm.exceptions import NonFiniteError, warn_caller
+from asset_svm.kernels import WITH_GAMMA
+
+
+class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
+    """The common part; not for use by itself."""
+
+    _model: Any
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "cv_results_")
+
+    # Parameters -------------------------------------------------------------------------------
+
+    def _learner(self, **settings: Any) -> Any:
+        """The estimator that is searched for, with the parameters it shares with the search."""
+        names = set(self._model._get_param_names()) & set(self._get_param_names()) - {"time_limit"}
+        shared = {name: getattr(self, name) for name in names}
+        return self._model(**(shared | settings))
+
+    def _check_parameters(self) -> None:
+        self._learner()._check_parameters()
+        resolve_costs(self.Cs)
+        check_folds(self.cv)
+        check_one_scoring(self._learner(), self.scoring)
+        check.check_flag("refit", self.refit)
+        check.check_flag("keep_path", self.keep_path)
+        check.check_positive("time_limit", self.time_limit, optional=True)
+        check.check_count("search_iter", self.search_iter, optional=True)
+        if isinstance(self.landmarks, str) and self.landmarks == "margin":
+            raise ValueError(
+                'landmarks="margin" looks at the targets of all rows, those held out too; choose '
+                'another for a search, for example "kmeans", and refit the best model with it.'
+            )
+        if isinstance(self.n_components, str):
+            raise ValueError(
+                'n_components="auto" looks at the targets of all rows, those held out too; set it to a '
+                "number for a search."
+            )
+        if self.gammas is not None and not isinstance(self.gammas, str):
+            self._check_gammas()
+        if self.keep_path and self.n_cells is not None:
+            raise ValueError(
+                "keep_path=True keeps coefficients on one map for all rows, and "
+                f"n_cells={self.n_cells!r} asks for cells; set keep_path=False, or n_cells=None."
+            )
+
+    @property
+    def _gammas(self) -> Any:
+        """``gammas``, where "auto" leaves a gamma that is given, or that there is none of, as it is."""
+        if isinstance(self.gammas, str) and self.gammas == "auto":
+            named = isinstance(self.kernel, str) and self.kernel in WITH_GAMMA
+            drawn = isinstance(self.approximation, str)
+            free = isinstance(self.gamma, str) and self.gamma == "scale"
+            return "auto" if named and drawn and free else None
+        return self.gammas
+
+    def _check_gammas(self) -> None:
+        if callable(self.kernel) or self.kernel not in WITH_GAMMA:
+            shown_kernel = self.kernel if isinstance(self.kernel, str) else "a function"
+            raise ValueError(
+                f"gammas={self.gammas!r} cannot be searched: kernel={shown_kernel} has no gamma; set "
+                "gammas=None."
+            )
+        if not isinstance(self.approximation, str):
+            raise ValueError(
+                f"gammas={self.gammas!r} cannot be searched on a map of your own, whose gamma is its "
+                'own; set gammas=None, or approximation="nystroem".'
+            )
+
+    # The search -------------------------------------------------------------------------------
+
+    def _fit(
+        self,
+        X,
+        y,
+        sample_weight,
+        groups=None,
+        watch: Watch | None = None,
+        foreseen: Foreseen | None = None,
+    ):
+        begun = clock.now()
+        if isinstance(X, RowSource):
+            raise ValueError(
+                "A search needs all rows in memory, and X reads them from a file; pass arrays, for "
+                "example of a sample of the rows."
+            )
+        with all_or_nothing(self), shown(self.verbose):
+            self._check_parameters()
+            random_state = one_seed(self.random_state)
+            learner = self._learner(random_state=random_state)
+            scorer = check_one_scoring(learner, self.scoring)
+            found = learner._rows(X, y, sample_weight, first=True)
+            if found is None:
+                raise ValueError("Every row has weight 0; give some row a positive weight.")
+            rows, _ = found
+            forget(self)
+            for name in FROM_VALIDATION:
+                if hasattr(learner, name):
+                    setattr(self, name, getattr(learner, name))
+            seed = learner._seed()
+            splits = self._splits(X, y, groups, rows, seed)
+            grid = Grid(
+                resolve_costs(self.Cs, target_unit(rows.y) if self._model._y_numeric else 1.0),
+                resolve_gammas(self._gammas, rows.X, np.random.default_rng([seed, 6])),
+                resolve_epsilons(getattr(self, "epsilons", None)),
+            )
+            deadline = begun + self.time_limit if self.time_limit else float("inf")
+            asked = None if self.scoring is None else scorer
+            run = SearchRun(
+                self, learner, rows, splits, grid, asked, seed, begun, deadline, watch, foreseen
+            )
+            table = run.search()
+            self._store(table, scorer)
+            if not run.ended:
+                self._tell_of_edges()
+            self.n_splits_, self.search_time_ = len(splits), clock.now() - begun
+            if self.refit:
+                refitted = clock.now()
+                best = self._learner(random_state=random_state, **self.best_params_)
+                found = best._train(X, y, sample_weight, drawn=run.take_drawn())
+                best._warn(*found, searched=True)
+                self.best_estimator_ = best
+                self.n_iter_ = best.n_iter_
+                self.refit_time_ = clock.now() - refitted
+            elif self.n_cells is None and isinstance(self.landmarks, str):
+                learner._warn_of_landmarks(rows.X)
+        return self
+
+    def _splits(self, X, y, groups, rows, seed):
+        """The splits of what was passed to fit, without the rows that have no weight."""
+        whole = np.asarray(on_host(y)).ravel()
+        m, classifier = len(whole), hasattr(self, "classes_")
+        splits = draw_splits(self.cv, X, whole, groups, seed, classifier=classifier)
+        if len(rows.y) < m:
+            splits = restricted(splits, rows.index, m)
+            check_filled(splits, "rows of positive weight")
+        if classifier:
+            check_classes(splits, rows.y)
+        return splits
+
+    def _store(self, table: Table, scorer) -> None:
+        if not table.lines:
+            raise NonFiniteError(
+                "No candidate of the search has a finite model; scale the columns of X "
+                "(StandardScaler), or search smaller Cs and gammas."
+            )
+        best = table.best_index()
+        if np.isnan(table.means()[best]):
+            raise ValueError(self._why_no_score(table))
+        if table.late:
+            untried = int(np.isnan(table.means()).sum())
+            what = "scores are of fewer steps or rows than they were to be"
+            if untried:
+                what = f"{untried} of {len(table.params())} candidates have no score"
+            warn_caller(
+                f"time_limit={self.time_limit:g} ended the search early: {what}; raise it, or search "
+                "fewer candidates.",
+                ConvergenceWarning,
+            )
+        self.cv_results_ = table.cv_results()
+        self.scorer_, self.best_index_ = scorer, best
+        self.best_params_ = self.cv_results_["params"][best]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+        self.Cs_, self.gammas_ = table.grid.Cs, table.grid.gammas
+        self.best_at_edge_ = table.edges()
+        if table.grid.epsilons is not None:
+            self.epsilons_ = table.grid.epsilons
+        if self.keep_path:
+            path = table.lines[table.best_line()].path
+            self.path_coefs_, self.path_map_ = path.coefs, path.feature_map
+
+    def _tell_of_edges(self) -> None:
+        """Tell of every parameter whose best value is the first or the last of those tried.
+
+        A warning where the search chose them, a line of the log where somebody has given them.
+        """
+        chosen = {"C": check.is_integer(self.Cs), "gamma": isinstance(self._gammas, str)}
+        for name, which in self.best_at_edge_.items():
+            tried, way = "was tried", "smaller" if which == "smallest" else "larger"
+            advice = f"give {way} {name}s"
+            if name == "gamma" and chosen[name]:
+                tried = 'gammas="auto" came to'
+                advice += ", or scale the columns of X (StandardScaler)"
+            best = f"The best {name}, {self.best_params_[name]:.3g},"
+            message = f"{best} is the {which} that {tried}; {advice}."
+            if chosen.get(name):
+                warn_caller(message, ConvergenceWarning)
+            else:
+                logger.warning(message)
+
+    def _why_no_score(self, table: Table) -> str:
+        if table.late:
+            return (
+                f"time_limit={self.time_limit:g} ended the search before it had a score of every split;"
+                " raise it, or search fewer candidates."
+            )
+        unscored = np.any([np.isnan(line.scores).any(axis=0) for line in table.lines.values()], axis=0)
+        return (
+            f"The score of split {int(np.argmax(unscored))} is not a number, so that no candidate has "
+            "a mean; hold out more rows in every split (R^2 needs two), or choose another scoring."
+        )
+
+    # The model --------------------------------------------------------------------------------
+
+    def _best(self, method: str):
+        check_is_fitted(self)
+        if not hasattr(self, "best_estimator_"):
+            raise NotFittedError(
+                f"{method} needs a model trained on all rows, and refit=False; set refit=True, or fit "
+                "one with best_params_."
+            )
+        return self.best_estimator_
+
+    def predict(self, X):
+        """Predictions of the best model, refitted on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        return self._best("predict").predict(X)
+
+    def score(self, X, y, sample_weight=None):
+        """The score of the refitted model by ``scoring``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Where ``scoring`` takes weights.
+
+        Returns
+        -------
+        score : float
+        """
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.scorer_(self._best("score"), X, y, **weights))
+
+
+def one_seed(random_state: Any) -> int:
+    """An integer for ``random_state``, so that search and refit draw the same map."""
+    if check.is_integer(random_state):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

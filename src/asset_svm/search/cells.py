@@ -1,0 +1,248 @@
+"""The lines of a search with cells: a kernel matrix a cell serves every C, split, class and epsilon.
+
+Each model is the exact SVM of the rows of its split in the cell. It starts from the solution of the
+power of 10 below its C, and that from the one before: the same whichever Cs are searched. Rounds of the
+race look at a part of the cells, which are solved like all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from asset_svm import clock
+from asset_svm.families.cells.partitions import grow_partition, resolve_cells
+from asset_svm.families.one_map.maps import resolve_kernel
+from asset_svm.search.maps import Found
+from asset_svm.search.scores import scores
+from asset_svm.search.splits import Encoding, Split, encode
+from asset_svm.memory import available_memory
+from asset_svm.solvers.cells import CellProblem, Model, same_targets
+from asset_svm.threads.blas import blas_threads
+from asset_svm.threads.team import side_by_side
+from asset_svm.training.folds import SAME_POWER, power_below, unit_power
+
+ROUGH_TOLERANCE = 0.03
+"""Of the duality gap: scores of held-out rows hardly change below it, sweeps double."""
+MOST_SEARCHED = 4096
+"""Rows that a model of a search learns from in one cell: so many tell as much of C and gamma, and the
+time grows with their square."""
+
+
+def grow_cells(X: Any, n_cells: Any, seed: int) -> list[np.ndarray]:
+    """The rows of every cell."""
+    return grow_partition(X, resolve_cells(n_cells, X.shape[0]), seed, 0)[1]
+
+
+def some_cells(groups: list[np.ndarray], share: float, seed: int) -> list[np.ndarray]:
+    """So large a part of them, drawn at random."""
+    if share == 1.0:
+        return groups
+    count = max(round(share * len(groups)), 1)
+    chosen = np.random.default_rng([seed, 7]).permutation(len(groups))[:count]
+    return [groups[number] for number in np.sort(chosen)]
+
+
+@dataclass(frozen=True, eq=False)
+class CellSearch:
+    """How the lines of one gamma are searched in cells.
+
+    Parameters
+    ----------
+    rows : Rows
+    splits : list of Split
+    Cs : array
+        Ascending.
+    scorer : callable, optional
+    groups : list of arrays
+        The rows of the cells that are looked at.
+    """
+
+    rows: Any
+    splits: list[Split]
+    Cs: np.ndarray
+    scorer: Any
+    seed: int
+    groups: list[np.ndarray]
+
+    @property
+    def n_rows(self) -> int:
+        """The rows that are looked at."""
+        return sum(map(len, self.groups))
+
+    def lines(
+        self, learner: Any, epsilons: tuple[float, ...] | None, deadline: float
+    ) -> Iterator[Found]:
+        """What is found for each epsilon, with the learner's gamma."""
+        begun = clock.now()
+        encodings = []
+        for epsilon in epsilons or (None,):
+            if epsilon is not None:
+                learner.set_params(epsilon=epsilon)
+            encodings.append(encode(learner, self.rows, self.splits))
+        kernel = resolve_kernel(learner, self.rows.X, self.rows.uneven)
+        problem = CellProblem(
+            kernel,
+            self.rows.X,
+            encodings[0].targets,
+            encodings[0].loss,
+            self.rows.weight,
+            0.0,
+            learner._free_intercept,
+            tol=ROUGH_TOLERANCE,
+            deadline=deadline,
+            rough=True,
+        )
+        backend = learner._host_backend()
+        largest = min(problem.largest(learner.memory_limit), MOST_SEARCHED)
+        solved = (min(len(group), largest) for group in self.groups)
+        problem.check_memory(solved, largest, available_memory())
+        run = _Run(self, problem, encodings, largest)
+        threads = 1 if callable(kernel.name) else max(backend.n_threads, blas_threads())
+        done = side_by_side(run.cell, range(len(self.groups)), threads)
+        in_time = all(done) and not problem.is_late
+        trained = (clock.now() - begun) / len(encodings)
+        for number in range(len(encodings)):
+            scored = clock.now()
+            found = run.scores(number, done, getattr(learner, "classes_", None))
+            yield Found(found, trained, clock.now() - scored, in_time)
+
+
+class _CostPath:
+    """The models of one target in a cell, for any C, by way of powers of 10."""
+
+    def __init__(
+        self,
+        problem: CellProblem,
+        K: np.ndarray,
+        y: np.ndarray,
+        weight: np.ndarray,
+        seed: int,
+        *,
+        paired: bool,
+    ):
+        self.problem, self.K, self.y, self.weight, self.seed = problem, K, y, weight, seed
+        self.paired = paired
+        self.first = unit_power(y, float(np.mean(np.diagonal(K))))
+        self.known: dict[int, Model] = {}
+
+    def model(self, C: float) -> Model:
+        """The model of this C."""
+        power = power_below(C)
+        if power < self.first:  # far from the bound on beta of few rows: quickly found from nothing
+            return self._solved(C, None)
+        for number in range(self.first, power + 1):
+            if number not in self.known:
+                before = self.known.get(number - 1)
+                self.known[number] = self._solved(10.0**number, before)
+        at = self.known[power]
+        is_power = C / 10.0**power <= 1.0 + SAME_POWER
+        return at if is_power else self._solved(C, at)
+
+    def _solved(self, C: float, start: Model | None) -> Model:
+        problem = self.problem
+        return problem.model(
+            self.K,
+            self.y,
+            C * self.weight,
+            self.seed,
+            paired=self.paired,
+            late=problem.is_late,
+            start=None if start is None else start[0],
+        )
+
+
+class _Run:
+    """One gamma: the decisions of all models on the rows held out from them, cell by cell."""
+
+    def __init__(
+        self,
+        search: CellSearch,
+        problem: CellProblem,
+        encodings: list[Encoding],
+        largest: int,
+    ):
+        self.search, self.encodings, self.largest = search, encodings, largest
+        self.problem = problem
+        m = len(search.rows.y)
+        self.place = np.full((len(search.splits), m), -1)
+        for number, split in enumerate(search.splits):
+            self.place[number, split.test] = np.arange(len(split.test))
+        n_Cs, outputs = len(search.Cs), encodings[0].splits.n_outputs
+        self.decisions = [
+            [np.empty((n_Cs, len(split.test), outputs)) for split in search.splits] for _ in encodings
+        ]
+
+    def cell(self, number: int) -> bool:
+        """Decide the held-out rows of a cell; False where there was no time for it."""
+        if number > 0 and self.problem.is_late:
+            return False
+        index = self.search.groups[number]
+        seed = self.search.seed + number
+        if len(index) > self.largest:  # as many of its rows as can be solved stand for the others
+            rng = np.random.default_rng([seed, 8])
+            learnt = np.sort(rng.choice(len(index), size=self.largest, replace=False))
+        else:
+            learnt = np.arange(len(index))
+        K = self.problem.kernel_matrix(index[learnt])
+        for f in range(len(self.search.splits)):
+            out = np.flatnonzero(self.place[f, index] >= 0)
+            if len(out) == 0:
+                continue
+            used = np.flatnonzero(self.encodings[0].splits.weight[f, index[learnt]] > 0.0)
+            own = np.ascontiguousarray(K[np.ix_(used, used)])
+            if len(learnt) == len(index):
+                across = K[np.ix_(out, used)]
+            else:
+                values = self.problem.kernel.against(self.problem.X[index[learnt[used]]], K.dtype)
+                across = values(self.problem.X[index[out]])
+            for encoding, decisions in zip(self.encodings, self.decisions, strict=True):
+                decisions[f][:, self.place[f, index[out]]] = self._decide(
+                    encoding, f, index[learnt[used]], own, across, seed
+                )
+        return True
+
+    def _decide(
+        self,
+        encoding: Encoding,
+        f: int,
+        rows: np.ndarray,
+        own: np.ndarray,
+        across: np.ndarray,
+        seed: int,
+    ) -> np.ndarray:
+        """The (Cs, held out, outputs) decisions of the models of a split on its rows in a cell."""
+        targets, weight = encoding.splits.targets_of(f), encoding.splits.weight[f, rows]
+        out = np.zeros((len(self.search.Cs), len(across), len(targets)))
+        problem = replace(self.problem, loss=encoding.loss)
+        if len(rows) == 0:
+            return out + encoding.offset[f]
+        y = targets[:, rows]
+        trivial, like, paired = problem.is_trivial(y), same_targets(y), problem.is_paired(own)
+        for t, target in enumerate(y):
+            if trivial[t] or like[t] != t:
+                out[:, :, t] = target[0] if trivial[t] else out[:, :, like[t]]
+                continue
+            path = _CostPath(problem, own, target, weight, seed + t, paired=paired)
+            for c, C in enumerate(self.search.Cs):
+                beta, b, *_ = path.model(float(C))
+                out[c, :, t] = across @ beta.astype(own.dtype) + b
+        return out + encoding.offset[f]
+
+    def scores(self, number: int, done: list[bool], classes: np.ndarray | None) -> np.ndarray:
+        """The (Cs, splits) scores on the held-out rows of the cells that were done."""
+        search = self.search
+        looked = np.zeros(len(search.rows.y), dtype=bool)
+        for index, finished in zip(search.groups, done, strict=True):
+            looked[index] = finished
+        out = np.empty((len(search.Cs), len(search.splits)))
+        for f, split in enumerate(search.splits):
+            kept = looked[split.test]
+            test = split.test[kept]
+            X = search.rows.X[test] if search.scorer is not None else None
+            decisions = self.decisions[number][f][:, kept]
+            out[:, f] = scores(search.scorer, classes, X, search.rows.y[test], decisions)
+        return out

@@ -1,0 +1,118 @@
+"""AssetClassifierCV."""
+
+from __future__ import annotations
+
+from sklearn.base import ClassifierMixin
+
+from asset_svm.settings import checks as check
+from asset_svm.estimators.classifier import AssetClassifier
+from asset_svm.search.base import SearchEstimator
+from asset_svm.search.documentation import document
+
+
+@document
+class AssetClassifierCV(ClassifierMixin, SearchEstimator):
+    """AssetClassifier with C, and gamma, chosen by cross-validation.
+
+    All values of C, folds and classes train at once, on one map of the rows for each gamma; a model
+    skips the rows that are held out from it.
+
+    Parameters
+    ----------
+    %(search)s
+    class_weight : dict, "balanced" or None, default=None
+        "balanced" counts the rows that a fold learns from.
+    %(others)s
+
+    Attributes
+    ----------
+    %(attributes)s
+    classes_ : ndarray of shape (n_classes,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from asset_svm import AssetClassifierCV
+    >>> X, y = make_moons(500, noise=0.1, random_state=0)
+    >>> search = AssetClassifierCV(Cs=5, gammas=[0.1, 1.0, 10.0], random_state=0).fit(X, y)
+    >>> search.best_score_ > 0.99
+    True
+    """
+
+    _model = AssetClassifier
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        Cs=10,
+        gammas="auto",
+        cv=None,
+        scoring=None,
+        refit=True,
+        time_limit=None,
+        search_iter=None,
+        keep_path=False,
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        approximation="nystroem",
+        n_components=None,
+        landmarks="uniform",
+        fourier="iid",
+        rank=None,
+        rank_threshold=None,
+        rank_rule="relative",
+        n_cells=None,
+        n_partitions=1,
+        step="auto",
+        step_scale="auto",
+        gradient_sample=1000,
+        fit_intercept="auto",
+        intercept_bound=None,
+        average="auto",
+        sampling="auto",
+        max_iter=None,
+        tol=None,
+        memory_limit=None,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+        device="cpu",
+        precision="float32",
+        verbose=0,
+    ):
+        check.keep_parameters(self, locals())
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Search, and train the best model on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Of the rows that are learnt from; scores do not weigh rows, and leave out those of weight 0.
+        groups : array-like of shape (n_samples,), optional
+            For splitters that keep groups together, such as GroupKFold.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, groups)
+
+    score = SearchEstimator.score  # by ``scoring``, before the mixin's
+
+    def decision_function(self, X):
+        """Decisions of the best model, refitted on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        decisions : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
+        """
+        return self._best("decision_function").decision_function(X)

@@ -1,0 +1,106 @@
+"""AssetRegressorCV."""
+
+from __future__ import annotations
+
+from sklearn.base import RegressorMixin
+
+from asset_svm.settings import checks as check
+from asset_svm.estimators.regressor import AssetRegressor
+from asset_svm.search.base import SearchEstimator
+from asset_svm.search.documentation import document
+
+
+@document
+class AssetRegressorCV(RegressorMixin, SearchEstimator):
+    """AssetRegressor with C, gamma and epsilon chosen by cross-validation.
+
+    All values of C and folds train at once, on one map of the rows for each gamma; a model skips the
+    rows that are held out from it.
+
+    Parameters
+    ----------
+    %(search)s
+    epsilons : list of float, default=None
+        Half-widths of the tube to try. None: ``epsilon`` only.
+    epsilon : float, default=0.1
+    %(others)s
+
+    Attributes
+    ----------
+    %(attributes)s
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from asset_svm import AssetRegressorCV
+    >>> X = np.random.default_rng(0).uniform(0, 6, size=(500, 1))
+    >>> y = np.sin(X).ravel()
+    >>> AssetRegressorCV(Cs=5, epsilons=[0.01, 0.1], random_state=0).fit(X, y).best_score_ > 0.99
+    True
+    """
+
+    _model = AssetRegressor
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        Cs=10,
+        gammas="auto",
+        epsilons=None,
+        cv=None,
+        scoring=None,
+        refit=True,
+        time_limit=None,
+        search_iter=None,
+        keep_path=False,
+        gamma="scale",
+        epsilon=0.1,
+        degree=3,
+        coef0=0.0,
+        approximation="nystroem",
+        n_components=None,
+        landmarks="uniform",
+        fourier="iid",
+        rank=None,
+        rank_threshold=None,
+        rank_rule="relative",
+        n_cells=None,
+        n_partitions=1,
+        step="auto",
+        step_scale="auto",
+        gradient_sample=1000,
+        fit_intercept="auto",
+        intercept_bound=None,
+        average="auto",
+        sampling="auto",
+        max_iter=None,
+        tol=None,
+        memory_limit=None,
+        random_state=None,
+        n_jobs=None,
+        device="cpu",
+        precision="float32",
+        verbose=0,
+    ):
+        check.keep_parameters(self, locals())
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Search, and train the best model on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Of the rows that are learnt from; scores do not weigh rows, and leave out those of weight 0.
+        groups : array-like of shape (n_samples,), optional
+            For splitters that keep groups together, such as GroupKFold.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, groups)
+
+    score = SearchEstimator.score  # by ``scoring``, before the mixin's

@@ -1,0 +1,267 @@
+"""The run of a search: rounds of the race, gammas of a round, epsilons of a gamma.
+
+What one gamma is worth is found by ``MapSearch`` or, with cells, by ``CellSearch``; a run says on which
+rows and in which order, keeps the table of what was found, and ends when the time is up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import FitFailedWarning
+
+from asset_svm import clock
+from asset_svm.backends.device import on_host
+from asset_svm.families.one_map.drawn import DrawnMap
+from asset_svm.families.one_map.maps import DEFAULT_COMPONENTS, resolve_kernel
+from asset_svm.families.monitor import logger
+from asset_svm.settings.checks import is_integer
+from asset_svm.families.rows import Rows
+from asset_svm.search.cells import MOST_SEARCHED, CellSearch, grow_cells, some_cells
+from asset_svm.search.cost import cell_seconds, map_seconds
+from asset_svm.search.grid import MOST_BEYOND, Grid
+from asset_svm.search.maps import SEARCH_EPOCHS, Found, MapSearch
+from asset_svm.search.progress import Foreseen, SearchProgress, Watch
+from asset_svm.search.race import Round, rounds
+from asset_svm.search.results import Line, Table
+from asset_svm.search.rows import in_single
+from asset_svm.search.splits import Split, may_race, restricted
+from asset_svm.exceptions import NonFiniteError, warn_caller
+
+
+class SearchRun:
+    """One search.
+
+    Parameters
+    ----------
+    owner : SearchEstimator
+        Its parameters say what is searched; nothing is written to it.
+    learner : AssetClassifier or AssetRegressor
+        What is searched for, validated; its parameters become those of one candidate after the other.
+    rows : Rows
+        As they were given.
+    splits : list of Split
+    grid : Grid
+    scorer : callable, optional
+        By default the learner's own score.
+    seed : int
+    begun, deadline : float
+        Of ``clock.now``.
+    watch : callable, optional
+        Called with the progress; True asks to stop.
+    """
+
+    def __init__(
+        self,
+        owner: Any,
+        learner: Any,
+        rows: Rows,
+        splits: list[Split],
+        grid: Grid,
+        scorer: Any,
+        seed: int,
+        begun: float,
+        deadline: float,
+        watch: Watch | None,
+        foreseen: Foreseen | None = None,
+    ):
+        self.owner, self.learner, self.splits = owner, learner, splits
+        self.scorer, self.seed = scorer, seed
+        self.begun, self.deadline, self.watch = begun, deadline, watch
+        self.foreseen = foreseen
+        self.cells: list[np.ndarray] | None = None
+        self.as_given = False
+        if owner.n_cells is None:
+            self.rows = replace(rows, X=in_single(rows.X))
+            self.as_given = self.rows.X is rows.X
+        else:  # searched by the CPU
+            self.rows = replace(rows, X=in_single(on_host(rows.X)))
+            self.cells = grow_cells(self.rows.X, owner.n_cells, seed)
+            largest = max(map(len, self.cells))
+            if largest > MOST_SEARCHED:
+                logger.warning(
+                    "Cells have up to %d rows: models of the search learn from at most %d of each, and "
+                    "the best is trained on all.", largest, MOST_SEARCHED,
+                )  # fmt: skip
+        self.table = Table(grid, len(splits))
+        self.done = self.total = self.beyond = 0
+        self.passed = self.ahead = 0.0  # rows of the maps searched, and of all, in parts of all rows
+        self.stopped = False
+        self.kept: tuple[int, DrawnMap] | None = None
+
+    @property
+    def grid(self) -> Grid:
+        """The candidates, with gammas that came to them on the way."""
+        return self.table.grid
+
+    @property
+    def ended(self) -> bool:
+        """Whether the search was cut short."""
+        return self.stopped or self.table.late
+
+    def search(self) -> Table:
+        """Search, until the time is up."""
+        fixed: Any = None
+        if self.grid.gammas is None:
+            # "scale" is that of all rows, in every round and split.
+            fixed = resolve_kernel(self.learner, self.rows.X, self.rows.uneven).gamma
+        left = list(range(len(self.grid.gammas or (fixed,))))
+        plan = self._plan(len(left))
+        self.total = len(self.grid.epsilons or (0,)) * sum(part.count for part in plan)
+        self._foresee(plan)
+        for number, part in enumerate(plan):
+            if number > 0:
+                left = self.table.best_gammas(left, part.count)
+            search = self._on(part.share)
+            for gamma in left:
+                if self.done and self._ends():
+                    return self.table
+                self._gamma(search, gamma, (self.grid.gammas or (fixed,))[gamma], number)
+            if isinstance(self.owner._gammas, str):
+                left = self._go_beyond(search, left, number)
+        return self.table
+
+    def take_drawn(self) -> DrawnMap | None:
+        """The map of the best gamma, where the refit would draw the same: from all rows as they are."""
+        kept, self.kept = self.kept, None
+        return None if kept is None or kept[0] != self.table.best_line()[0] else kept[1]
+
+    # Rounds -------------------------------------------------------------------------------------
+
+    def _plan(self, n_gammas: int) -> list[Round]:
+        """The rounds of the race, or one where a part of the rows would leave splits without theirs."""
+        m = len(self.rows.y)
+        plan = rounds(n_gammas, m)
+        if len(plan) > 1:
+            kept, classifier = self._kept(plan[0].share), hasattr(self.learner, "classes_")
+            if not may_race(self.splits, kept, self.rows.y, classifier=classifier):
+                return [Round(n_gammas, 1.0)]
+        return plan
+
+    def _kept(self, share: float) -> np.ndarray:
+        """The rows of a round."""
+        if self.cells is not None:
+            return np.concatenate(some_cells(self.cells, share, self.seed))
+        m = len(self.rows.y)
+        rng = np.random.default_rng([self.seed, 7])
+        return np.sort(rng.permutation(m)[: round(share * m)])
+
+    def _on(self, share: float) -> MapSearch | CellSearch:
+        """The search of one gamma on a part of the rows (of the cells, where there are any)."""
+        owner, rows, splits = self.owner, self.rows, self.splits
+        if self.cells is not None:
+            groups = some_cells(self.cells, share, self.seed)
+            return CellSearch(rows, splits, self.grid.Cs, self.scorer, self.seed, groups)
+        if share < 1.0:
+            kept = self._kept(share)
+            rows, splits = rows.take(kept), restricted(splits, kept, len(rows.y))
+        self.learner.set_params(landmarks=owner.landmarks)
+        if is_integer(owner.n_components):
+            count = int(owner.n_components)
+            self.learner.set_params(n_components=min(count, len(rows.y)) if share < 1.0 else count)
+        return MapSearch(
+            rows, splits, self.grid.Cs, self.scorer, self.seed, owner.search_iter, owner.keep_path
+        )
+
+    def _foresee(self, plan: list[Round]) -> None:
+        """Tell what is ahead, and about how long it takes."""
+        lines, m = len(self.grid.epsilons or (0,)), len(self.rows.y)
+        self.ahead = lines * sum(part.count * len(self._kept(part.share)) / m for part in plan)
+        if self.foreseen is None:
+            return
+        classes, n = len(getattr(self.learner, "classes_", ())), self.rows.X.shape[1]
+        models = len(self.grid.Cs) * len(self.splits) * (classes if classes > 2 else 1)
+        backend = self.learner._host_backend()
+        if self.cells is None:
+            given = self.owner.n_components
+            s = min(int(given), m) if is_integer(given) else min(DEFAULT_COMPONENTS, m)
+            one = map_seconds(m, n, s, models, SEARCH_EPOCHS.over(m, self.owner.search_iter))
+        else:
+            sizes = [min(len(cell), MOST_SEARCHED) for cell in self.cells]
+            seen = float(np.mean([len(split.train) for split in self.splits])) / m
+            one = cell_seconds(sizes, n, models, seen, backend.crew)
+        self.foreseen(self.total, models, self.ahead * one)
+
+    # Gammas -------------------------------------------------------------------------------------
+
+    def _ends(self) -> bool:
+        """Whether no other map is searched: asked to stop, or without time for it."""
+        self.table.late |= clock.now() > self.deadline
+        return self.ended
+
+    def _go_beyond(
+        self, search: MapSearch | CellSearch, left: list[int], round_number: int
+    ) -> list[int]:
+        """Try gammas beyond the first or last while it is the best of the round; all of the round."""
+        while (end := self.table.end(left)) is not None and self.beyond < MOST_BEYOND:
+            if self.stopped or clock.now() > self.deadline:
+                break
+            gamma = self.grid.beyond(above=end > 0)
+            new = self.table.add_gamma(gamma)
+            if new == 0:
+                left = [number + 1 for number in left]
+                if self.kept is not None:
+                    self.kept = self.kept[0] + 1, self.kept[1]
+            left = sorted([*left, new])
+            self.beyond += 1
+            self.total += len(self.grid.epsilons or (0,))
+            self.ahead += len(self.grid.epsilons or (0,)) * search.n_rows / len(self.rows.y)
+            self._gamma(search, new, gamma, round_number)
+        return left
+
+    def _gamma(
+        self, search: MapSearch | CellSearch, number: int, gamma: float, round_number: int
+    ) -> None:
+        learner = self.learner.set_params(gamma=gamma)
+        if self.kept is not None:
+            self.kept[1].make_way(learner._host_backend().memory())
+        try:
+            for epsilon, found in enumerate(search.lines(learner, self.grid.epsilons, self.deadline)):
+                self._note((number, epsilon), search.n_rows, found, round_number)
+                if epsilon + 1 < len(self.grid.epsilons or (0,)) and self._ends():
+                    return
+        except NonFiniteError as error:
+            warn_caller(
+                f"The models of gamma={gamma:g} are not finite, and have no score: {error}",
+                FitFailedWarning,
+            )
+
+    def _note(self, key: tuple[int, int], n_rows: int, found: Found, round_number: int) -> None:
+        """Put what was found of a gamma and an epsilon into the table, and tell of it."""
+        self.done += 1
+        self.passed += n_rows / len(self.rows.y)
+        self.table.late |= not found.in_time
+        # Models that were cut short are only worth something where there is nothing else.
+        if found.in_time or not self.table.lines:
+            self.table.lines[key] = Line(
+                found.scores, round_number, n_rows, found.fit_seconds, found.score_seconds, found.path
+            )
+        whole = self.as_given and n_rows == len(self.rows.y)
+        if self.owner.refit and whole and found.drawn and self.table.best_line()[0] == key[0]:
+            self.kept = key[0], found.drawn
+        self._tell()
+
+    def _tell(self) -> None:
+        """Log how far the search is, and show it to whoever watches."""
+        best, means, params = self.table.best_index(), self.table.means(), self.table.params()
+        seconds = clock.now() - self.begun
+        if self.owner.verbose:
+            logger.info(
+                "%d of %d searched after %.1f s: best score %.6g with %s",
+                self.done, self.total, seconds, means[best], params[best],
+            )  # fmt: skip
+        if self.watch is not None:
+            progress = SearchProgress(
+                params,
+                means,
+                self.table.deviations(),
+                params[best],
+                float(means[best]),
+                self.done,
+                self.total,
+                seconds,
+                seconds * max(self.ahead - self.passed, 0.0) / self.passed,
+            )
+            self.stopped = bool(self.watch(progress))

@@ -1,0 +1,85 @@
+"""From the parameter ``landmarks`` to a sampler: the name of a method, or the user's own points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+
+from asset_svm.settings.kinds import check_kind
+from asset_svm.settings.checks import check_choice
+from asset_svm.features.landmarks import SAMPLERS, Landmarks, Sampler
+from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class GivenPoints:
+    """A sampler that has nothing to choose."""
+
+    points: Any
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self.points.shape[0] if sp.issparse(self.points) else len(self.points))
+
+    def __call__(
+        self, X: Any, kernel: Kernel, count: int, rng: np.random.Generator, weight: Any = None
+    ) -> Landmarks:
+        """All of them, in the type of X."""
+        check_kind(self.points, "landmarks")
+        points = check_array(
+            self.points, accept_sparse="csr", dtype=X.dtype, input_name="landmarks", copy=True
+        )
+        if points.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"landmarks have {points.shape[1]} features, and X has {X.shape[1]}; give landmarks "
+                "with the same columns."
+            )
+        return Landmarks(points)
+
+
+def sampler_of(landmarks: Any) -> Sampler:
+    """What a name stands for, or the points given."""
+    return SAMPLERS[landmarks] if isinstance(landmarks, str) else GivenPoints(landmarks)
+
+
+def check_landmarks(landmarks: Any, n_components: Any, *, supervised: bool) -> None:
+    """A method, or points, as many of them as ``n_components`` says if it says anything."""
+    if isinstance(landmarks, str) and landmarks == "margin" and not supervised:
+        raise ValueError(
+            'landmarks="margin" needs targets, and a map by itself has none; set it on AssetClassifier '
+            'or AssetRegressor, or choose another, for example "rpcholesky".'
+        )
+    names = (*SAMPLERS, "margin") if supervised else tuple(SAMPLERS)
+    if isinstance(landmarks, str):
+        check_choice("landmarks", landmarks, names)
+        return
+    if not sp.issparse(landmarks) and np.ndim(landmarks) != 2:
+        shown = f"an array of shape {np.shape(landmarks)}" if np.ndim(landmarks) else repr(landmarks)
+        raise ValueError(
+            f"landmarks={shown} is neither the name of a method nor a matrix of points; choose "
+            f"one of {', '.join(names)}, or pass an array of shape (s, n_features)."
+        )
+    count = GivenPoints(landmarks).count
+    if n_components is not None and n_components != count:
+        raise ValueError(
+            f"n_components={n_components} is not the number of the given landmarks, {count}; leave "
+            "n_components out."
+        )
+
+
+def candidates(X: Any, weight: np.ndarray | None) -> int:
+    """How many rows can be landmarks: those of positive weight."""
+    return int(X.shape[0] if weight is None else np.count_nonzero(weight))
+
+
+def largest_count(kernel: Any, X: Any, weight: np.ndarray | None) -> int:
+    """How many landmarks there can be: rows of positive weight, and memory for them."""
+    allowed = candidates(X, weight)
+    if kernel == "laplacian":  # its landmarks have to be dense
+        allowed = min(allowed, max(DENSE_LANDMARK_BYTES // (8 * X.shape[1]), 1))
+    return allowed

@@ -1,0 +1,7 @@
+"""What is learnt from the targets: classes, or numbers."""
+
+from asset_svm.tasks.base import Constancy, Encoded, Task
+from asset_svm.tasks.classification import Classification, winner
+from asset_svm.tasks.regression import Regression
+
+__all__ = ["Classification", "Constancy", "Encoded", "Regression", "Task", "winner"]

@@ -1,0 +1,140 @@
+"""What every task offers: from targets to what the solver sees, and from decisions to predictions.
+
+A task is frozen. ``settled`` returns one that knows what all of its later rows share (the classes, the
+number that is subtracted from targets); ``encode`` is for targets of a settled task.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.data import Targets
+from asset_svm.losses import Loss
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Targets as the solver sees them.
+
+    Parameters
+    ----------
+    targets : Targets
+    loss : Loss
+    y_max : float
+        The largest |target|.
+    offset : float
+        What was subtracted from the targets.
+    labels : tuple, optional
+        The classes, where there are any.
+    """
+
+    targets: Targets
+    loss: Loss
+    y_max: float
+    offset: float = 0.0
+    labels: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Constancy:
+    """What is said of a model that tells no rows apart: what is seen, why it may be, what to do."""
+
+    seen: str
+    causes: list[str]
+    advice: list[str]
+
+
+class Task(Protocol):
+    """What is learnt from targets."""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether targets are numbers, and not classes."""
+
+    @property
+    def loss(self) -> Loss:
+        """What a margin and a target cost."""
+
+    @property
+    def classes(self) -> Array | None:
+        """The classes, sorted; None where there are none, or where they are not known yet."""
+
+    @property
+    def offset(self) -> float:
+        """What is subtracted from targets."""
+
+    @property
+    def n_models(self) -> int:
+        """K, the decisions of a row."""
+
+    def of_cell(self, *, known: bool, free_intercept: bool) -> Self:
+        """The task of a model of one cell: weights of classes are in those of the rows already.
+
+        ``known`` says that the model shall know all classes; else it knows those of its rows.
+        """
+
+    def targets_of_cell(self, y: Array) -> Array:
+        """The targets as a model of one cell takes them: less the offset of all cells."""
+
+    def with_classes(self, classes: Array) -> Self:
+        """The task where these classes are known; the same task where there are none."""
+
+    def settled(self, y: Array, weight: Array) -> Self:
+        """The task of these rows: classes that are not known yet are theirs, and so is the offset."""
+
+    def encode(self, y: Array) -> Encoded:
+        """These targets, as the solver sees them."""
+
+    def class_weights(self, y: Array, weight: Array) -> Array | None:
+        """The factor of each row's weight that its class brings; None where there is none."""
+
+    def factors(self, totals: Array) -> Array | None:
+        """The factor of each class, from the weights of their rows; None where all are 1."""
+
+    def check_stream(self) -> None:
+        """Raise where the task cannot be learnt from one batch after the other."""
+
+    def predict(self, decisions: Array) -> Array:
+        """Predictions from (rows, K) decisions."""
+
+    def decisions(self, decisions: Array) -> Array:
+        """What a user calls decisions, from those of shape (rows, K)."""
+
+    def score(self, decisions: Array, y: Array, weight: Array | None) -> float:
+        """What scikit-learn calls the score of such decisions."""
+
+    def row_losses(self, decisions: Array, y: Array) -> Array:
+        """What each row adds to the error that users look at."""
+
+    def importance(self, decisions: Array, y: Array) -> Array:
+        """How likely each row should be a landmark, by the decisions of a first fit."""
+
+    def constancy(self, decisions: Array, y: Array, weight: Array, C: float | None) -> Constancy | None:
+        """What is to be said where such decisions on training rows tell none apart, else None.
+
+        None too where a constant is all there is to learn. ``C`` is None where lam is given instead.
+        """
+
+    def split(self, y: Array, fraction: float, seed: int) -> tuple[Array, Array]:
+        """The numbers of rows to learn from, and of those to hold out."""
+
+    def count_by_class(self, y: Array) -> Array:
+        """The number of rows of each class; of all rows, where there are no classes."""
+
+
+def train_test_rows(
+    n_rows: int, fraction: float, seed: int, stratify: Array | None = None
+) -> tuple[Array, Array]:
+    """The numbers of rows to learn from, and of those to hold out."""
+    from sklearn.model_selection import train_test_split  # takes its time, and few fits need it
+
+    kept, out = train_test_split(
+        np.arange(n_rows), test_size=fraction, random_state=seed, stratify=stratify
+    )
+    return kept, out

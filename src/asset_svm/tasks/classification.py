@@ -1,0 +1,192 @@
+"""Classes, separated one from the rest by the hinge loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
+
+from asset_svm.data import OneVsRestTargets
+from asset_svm.losses import Hinge
+from asset_svm.settings import checks as check
+from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
+
+Array = npt.NDArray[Any]
+FEWEST_OTHERS = 0.1
+"""Of the weight of training rows: where fewer are of other classes, one class for all may be right."""
+FEW_ODD, LITTLE_GAIN = 0.05, 0.1
+"""A model tells no rows apart where it gives another class to fewer rows than this, and makes nearly
+all of the errors that it would make with one class for all."""
+BOUNDARY = 0.1
+"""Distances, in margins, that count as on the decision boundary: of rows at 1, a tenth as many become
+landmarks. Fewer of those is worse (MNIST, s = 512: 4.2 % where exp(-2 distance) draws)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Classification:
+    """Learning classes.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+    classes : array, optional
+        Sorted; None where they are those of the first rows.
+    """
+
+    class_weight: Any = None
+    classes: Array | None = None
+    numeric: ClassVar[bool] = False
+    offset: ClassVar[float] = 0.0
+
+    @classmethod
+    def of(cls, class_weight: Any, classes: Array | None = None) -> Classification:
+        """From the parameter, which is checked."""
+        if isinstance(class_weight, dict):
+            for label, value in class_weight.items():
+                check.check_not_negative(f"class_weight[{label!r}]", value)
+        elif class_weight is not None:
+            check.check_choice("class_weight", class_weight, (None, "balanced"))
+        return cls(class_weight, classes)
+
+    @property
+    def loss(self) -> Hinge:
+        """The hinge loss."""
+        return Hinge()
+
+    @property
+    def known(self) -> Array:
+        """The classes of a settled task."""
+        assert self.classes is not None
+        return self.classes
+
+    @property
+    def n_models(self) -> int:
+        """One for two classes, else one a class."""
+        return 1 if len(self.known) == 2 else len(self.known)
+
+    def of_cell(self, *, known: bool, free_intercept: bool) -> Classification:
+        """The same task, of rows that have the weights of their classes."""
+        return replace(self, class_weight=None, classes=self.classes if known else None)
+
+    def targets_of_cell(self, y: Array) -> Array:
+        """The classes themselves."""
+        return y
+
+    def with_classes(self, classes: Array) -> Classification:
+        """With these classes."""
+        return replace(self, classes=np.asarray(classes))
+
+    def settled(self, y: Array, weight: Array) -> Classification:
+        """With the classes of these rows, where they are not known yet."""
+        check_classification_targets(y)
+        classes = np.unique(y) if self.classes is None else np.asarray(self.classes)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class ({classes.tolist()[0]!r}); a classifier needs rows of at least "
+                "2 classes."
+            )
+        return replace(self, classes=classes)
+
+    def encode(self, y: Array) -> Encoded:
+        """One target a class, 1 for its rows and -1 for others; two classes have one target."""
+        check_classification_targets(y)
+        classes = self.known
+        unseen = np.setdiff1d(y, classes)
+        if len(unseen):
+            raise ValueError(
+                f"y has the class {unseen.tolist()[0]!r}, which is not among the announced "
+                f"{classes.tolist()}; pass all classes to the first call of partial_fit."
+            )
+        targets = OneVsRestTargets(np.searchsorted(classes, y), len(classes))
+        return Encoded(targets, self.loss, 1.0, labels=tuple(classes.tolist()))
+
+    def class_weights(self, y: Array, weight: Array) -> Array | None:
+        """The factor of each row's weight that its class brings."""
+        codes = np.searchsorted(self.known, y)
+        totals = np.bincount(codes, weights=weight, minlength=len(self.known))
+        factors = self.factors(totals)
+        return None if factors is None else factors[codes]
+
+    def factors(self, totals: Array) -> Array | None:
+        """The factor of each class, from the weights of their rows; None where all are 1."""
+        if self.class_weight is None:
+            return None
+        if isinstance(self.class_weight, dict):
+            unknown = [label for label in self.class_weight if label not in self.known.tolist()]
+            if unknown:
+                raise ValueError(
+                    f"class_weight={self.class_weight} names {unknown[0]!r}, which is not among the "
+                    f"classes {self.known.tolist()}; leave it out."
+                )
+            per_class = [self.class_weight.get(label, 1.0) for label in self.known.tolist()]
+            return np.array(per_class, dtype=np.float64)
+        # Of the weighted rows, so that a weight of k counts as k rows.
+        present = np.where(totals > 0, totals, np.inf)
+        return np.asarray(totals.sum() / (np.count_nonzero(totals) * present))
+
+    def check_stream(self) -> None:
+        """Raise where the weights of classes hang on rows that have not come yet."""
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" needs the numbers of rows of all classes, and partial_fit '
+                "sees one batch at a time; pass a dict of weights."
+            )
+
+    def predict(self, decisions: Array) -> Array:
+        """The classes with the largest decisions."""
+        return np.asarray(self.known[winner(decisions)])
+
+    def decisions(self, decisions: Array) -> Array:
+        """One decision a row for two classes."""
+        return decisions.ravel() if len(self.known) == 2 else decisions
+
+    def score(self, decisions: Array, y: Array, weight: Array | None) -> float:
+        """The accuracy."""
+        return float(np.average(self.predict(decisions) == y, weights=weight))
+
+    def row_losses(self, decisions: Array, y: Array) -> Array:
+        """1 for a row of another class than predicted."""
+        return (self.predict(decisions) != y).astype(np.float64)
+
+    def importance(self, decisions: Array, y: Array) -> Array:
+        """High for rows near the boundary."""
+        if decisions.shape[1] == 1:
+            distance = np.abs(decisions[:, 0])
+        else:  # between the two classes that the row could be of
+            second, first = np.partition(decisions, -2, axis=1)[:, -2:].T
+            distance = 0.5 * (first - second)
+        return np.asarray(1.0 / (BOUNDARY + distance))
+
+    def constancy(self, decisions: Array, y: Array, weight: Array, C: float | None) -> Constancy | None:
+        """Where nearly all rows are given one class, and many are of others."""
+        found = winner(decisions)
+        usual = np.bincount(found).argmax()
+        label, share = self.known[usual], weight / weight.sum()
+        odd, others = float(share[found != usual].sum()), float(share[y != label].sum())
+        wrong = float(share[self.known[found] != y].sum())
+        if odd > FEW_ODD or others < FEWEST_OTHERS or wrong < (1.0 - LITTLE_GAIN) * others:
+            return None
+        seen = (
+            f"{'all' if odd == 0.0 else 'nearly all'} of {len(y)} training rows are given the class "
+            f"{label!s}, and {100 * others:.2g} % of them are of others"
+        )
+        return Constancy(seen, [], ["raise C", "choose another gamma"])
+
+    def split(self, y: Array, fraction: float, seed: int) -> tuple[Array, Array]:
+        """Rows of every class in both parts, where each has two or more."""
+        counts = np.unique(y, return_counts=True)[1]
+        return train_test_rows(len(y), fraction, seed, y if counts.min() >= 2 else None)
+
+    def count_by_class(self, y: Array) -> Array:
+        """The number of rows of each class."""
+        return np.bincount(np.searchsorted(self.known, y), minlength=len(self.known))
+
+
+def winner(decisions: Array) -> Array:
+    """The number of the class with the largest decision, from (rows, outputs)."""
+    if decisions.shape[1] == 1:
+        return (decisions[:, 0] > 0).astype(np.intp)
+    return np.asarray(decisions.argmax(axis=1))

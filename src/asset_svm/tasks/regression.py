@@ -1,0 +1,153 @@
+"""Numbers, within a tube of half-width epsilon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.data import RealTargets
+from asset_svm.losses import EpsilonInsensitive
+from asset_svm.settings import checks as check
+from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
+
+Array = npt.NDArray[Any]
+NARROW = 0.03
+"""Times the range of the targets: predictions that range over less tell no rows apart."""
+UNEQUAL = 10.0
+"""Times C: targets that spread over more are out of reach."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """Learning numbers.
+
+    Parameters
+    ----------
+    epsilon : float
+    centred : bool
+        Whether the weighted median of the targets is subtracted: with an intercept, or in cells, it is
+        the same problem in a smaller ball.
+    offset : float
+        What is subtracted.
+    """
+
+    epsilon: float = 0.1
+    centred: bool = True
+    offset: float = 0.0
+    numeric: ClassVar[bool] = True
+    classes: ClassVar[Array | None] = None
+
+    @classmethod
+    def of(cls, epsilon: Any, *, centred: bool) -> Regression:
+        """From the parameter, which is checked."""
+        check.check_not_negative("epsilon", epsilon)
+        return cls(float(epsilon), centred)
+
+    @property
+    def loss(self) -> EpsilonInsensitive:
+        """The epsilon-insensitive loss."""
+        return EpsilonInsensitive(self.epsilon)
+
+    @property
+    def n_models(self) -> int:
+        """One."""
+        return 1
+
+    def of_cell(self, *, known: bool, free_intercept: bool) -> Regression:
+        """The same task, of targets that are less the offset already."""
+        return replace(self, centred=free_intercept, offset=0.0)
+
+    def targets_of_cell(self, y: Array) -> Array:
+        """Less the offset."""
+        return y - self.offset
+
+    def with_classes(self, classes: Array) -> Regression:
+        """There are no classes: numbers may happen to be few."""
+        return self
+
+    def settled(self, y: Array, weight: Array) -> Regression:
+        """With the median of these rows as offset."""
+        y = np.asarray(y, dtype=np.float64)
+        return replace(self, offset=weighted_median(y, weight) if self.centred else 0.0)
+
+    def encode(self, y: Array) -> Encoded:
+        """The targets less the offset."""
+        centred = np.asarray(y, dtype=np.float64) - self.offset
+        return Encoded(RealTargets(centred), self.loss, float(np.abs(centred).max()), self.offset)
+
+    def class_weights(self, y: Array, weight: Array) -> Array | None:
+        """There are no classes."""
+        return None
+
+    def factors(self, totals: Array) -> Array | None:
+        """There are no classes."""
+        return None
+
+    def check_stream(self) -> None:
+        """Numbers can always be learnt from one batch after the other."""
+
+    def predict(self, decisions: Array) -> Array:
+        """The decisions themselves."""
+        return decisions.ravel()
+
+    def decisions(self, decisions: Array) -> Array:
+        """One a row."""
+        return decisions.ravel()
+
+    def score(self, decisions: Array, y: Array, weight: Array | None) -> float:
+        """R^2."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, decisions.ravel(), sample_weight=weight))
+
+    def row_losses(self, decisions: Array, y: Array) -> Array:
+        """|y - prediction|."""
+        return np.abs(y - decisions.ravel())
+
+    def importance(self, decisions: Array, y: Array) -> Array:
+        """High for rows with large residuals."""
+        return np.abs(y - decisions.ravel())
+
+    def constancy(self, decisions: Array, y: Array, weight: Array, C: float | None) -> Constancy | None:
+        """Where predictions range over next to nothing beside the targets."""
+        found, wanted = quantile_range(decisions.ravel(), weight), quantile_range(y, weight)
+        if found > NARROW * wanted or wanted == 0.0:
+            return None
+        seen = (
+            f"half of its predictions lie within {found:.2g}, half of the targets within {wanted:.2g}"
+        )
+        causes, advice = [], ["raise C"]
+        if wanted <= 2.0 * self.epsilon:
+            causes.append(f"targets within epsilon={self.epsilon:g} of each other count as the same")
+            advice = ["lower epsilon"]
+        elif C is not None and wanted > UNEQUAL * C:
+            causes.append(f"the targets spread over {wanted / C:.2g} times C={C:g}")
+            advice.append("divide the targets by their spread (TransformedTargetRegressor)")
+        return Constancy(seen, causes, advice)
+
+    def split(self, y: Array, fraction: float, seed: int) -> tuple[Array, Array]:
+        """Rows drawn at random."""
+        return train_test_rows(len(y), fraction, seed)
+
+    def count_by_class(self, y: Array) -> Array:
+        """All rows."""
+        return np.array([len(y)])
+
+
+def weighted_median(y: Array, weight: Array) -> float:
+    """The smallest y below or at which lies half of the weight."""
+    order = np.argsort(y, kind="stable")
+    running = np.cumsum(weight[order])
+    return float(y[order[np.searchsorted(running, 0.5 * running[-1])]])
+
+
+def quantile_range(values: Array, weight: Array) -> float:
+    """From the first quartile to the last, by weight: what outliers do not change."""
+    values = np.asarray(values, dtype=np.float64)
+    order = np.argsort(values)
+    running = np.cumsum(weight[order])
+    low, high = np.searchsorted(running, (0.25 * running[-1], 0.75 * running[-1]))
+    return float(values[order[high]] - values[order[low]])
