@@ -294,7 +294,10 @@ def test_blanks_around_cells_do_not_move_the_blame(tmp_path, rows, said):
 )
 def test_another_delimiter_is_told(tmp_path, name, header, advice):
     path = write(tmp_path, name, f"{header}\n1;2;0\n")
-    assert advice in refused(path) and advice in refused(path, target="y")
+    for options in ({}, {"target": "y"}, {"features": ("a", "b"), "targets": False}):
+        assert advice in refused(path, **options)
+    if "," not in header:
+        assert advice in refused(path, targets=False)
 
 
 def test_names_of_columns_may_have_semicolons(tmp_path):

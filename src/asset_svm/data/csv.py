@@ -102,6 +102,8 @@ class CsvRows(RowSource):
 
     def _settle(self, names: list[str]) -> Columns:
         target, features, targets = self._asked
+        if len(names) == 1:
+            self._check_delimiter(names)
         try:
             columns = Columns.choose(names, target, features, self.name, targets=targets)
         except DataError:
