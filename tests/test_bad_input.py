@@ -6,6 +6,7 @@ validation refuses (NaN, shapes) keeps scikit-learn's words.
 
 import re
 import warnings
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -380,6 +381,35 @@ def test_masked_targets_and_times_are_refused(kind, y):
     extra = {"classes": np.unique(y)} if kind == "classifier" else {}
     for bad in (lambda e: e.fit(OTHER_X, y), lambda e: e.partial_fit(OTHER_X, y, **extra)):
         assert re.search(said, refuses(kind, bad))
+
+
+def without(value, kind):
+    """Targets of which one is missing."""
+    names = ["no", "yes", "yes"] * 10
+    names[7] = value
+    return {"list": list, "array": np.array, "objects": partial(np.array, dtype=object)}[kind](names)
+
+
+@pytest.mark.parametrize("kind", ["list", "array", "objects"])
+@pytest.mark.parametrize("value", ["", "  ", None, NAN], ids=repr)
+def test_a_class_without_a_name_is_refused_with_its_row(value, kind):
+    if value is NAN and kind == "array":
+        pytest.skip("numpy has made the text 'nan' of it")
+    y = without(value, kind)
+    for bad in (
+        lambda e: e.fit(OTHER_X, y),
+        lambda e: e.partial_fit(OTHER_X, y, classes=["no", "yes"]),
+    ):
+        message = refuses("classifier", bad)
+        assert message.startswith(f"y has no value in row 7, counted from 0 ({value!r}); "), message
+
+
+@pytest.mark.parametrize("dtype", ["string", "category", object])
+def test_a_class_that_pandas_has_not_is_refused_with_its_row(dtype):
+    pd = pytest.importorskip("pandas")
+    y = pd.Series(without(None, "list")).astype(dtype)
+    message = refuses("classifier", lambda e: e.fit(OTHER_X, y))
+    assert message.startswith("y has no value in row 7, counted from 0 ("), message
 
 
 def test_text_is_a_class_and_no_number():

@@ -101,7 +101,7 @@ def test_a_place_for_predictions_is_tried_before_the_model_is_loaded(monkeypatch
     assert "asset: /proc/p.csv: " in capsys.readouterr().err
 
 
-def test_a_full_disk_is_told_with_the_name_of_the_file(monkeypatch):
+def test_a_full_disk_is_told_with_the_name_of_the_file(monkeypatch, tmp_path):
     def full(handle):
         raise OSError(28, "No space left on device")
 
@@ -111,23 +111,65 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(monkeypatch):
     monkeypatch.undo()
     with pytest.raises(OSError, match=r"^\[Errno 5\] of a disk that is read$"), replacing("m"):
         raise OSError(5, "of a disk that is read")
-    monkeypatch.setattr(Path, "write_text", lambda *args, **options: full(0))
-    with pytest.raises(OSError, match=r"No space left on device: 'page\.html'"):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(atomic.os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*page\.html'"):
         Page("a page", "", "").write("page.html")
+    assert os.listdir() == ["rows.svm"]
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_standard_output_without_room_is_named():
+FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+
+
+@FULL
+@pytest.mark.parametrize("size", [1, 100_000], ids=["kept back", "written at once"])
+def test_a_device_without_room_is_named(size):
+    with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):  # noqa: SIM117
+        with replacing("/dev/full") as file:
+            file.write(b"x" * size)
+    with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):
+        Page("a page", "x" * size, "").write("/dev/full")
+
+
+@FULL
+@pytest.mark.parametrize(
+    "command",
+    [["train", "rows.svm", "--max-iter", "1", "-o"], ["predict", "m.asset", "rows.svm", "-o"]],
+    ids=lambda c: c[0],
+)
+def test_a_command_names_the_device_that_has_no_room(command, capsys):
     assert main(["train", "rows.svm", "-o", "m.asset", "--max-iter", "1"]) == 0
+    assert main([*command, "/dev/full"]) == 1
+    assert capsys.readouterr().err.endswith("asset: /dev/full: No space left on device.\n")
+
+
+@FULL
+@pytest.mark.parametrize(
+    ("command", "unbuffered"),
+    [(["predict", "m.asset", "rows.svm"], ""), (["--help"], ""), (["--help"], "1")],
+    ids=["predict", "help", "unbuffered"],
+)
+def test_standard_output_without_room_is_named(command, unbuffered):
+    if "m.asset" in command:
+        assert main(["train", "rows.svm", "-o", "m.asset", "--max-iter", "1"]) == 0
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "asset_svm.cli.main", "predict", "m.asset", "rows.svm"],
+            [sys.executable, "-m", "asset_svm.cli.main", *command],
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
     assert (done.returncode, done.stderr) == (1, "asset: standard output: No space left on device.\n")
+
+
+def test_standard_output_that_is_closed_is_told(monkeypatch, capsys):
+    assert main(["train", "rows.svm", "-o", "m.asset", "--max-iter", "1"]) == 0
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdout", None)
+        assert main(["predict", "m.asset", "rows.svm"]) == 2
+    assert capsys.readouterr().err.endswith("asset: Standard output is closed; name a file with -o.\n")
 
 
 LATE = """

@@ -14,7 +14,6 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import scipy.sparse as sp
 from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import check_array, column_or_1d
@@ -121,8 +120,8 @@ def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
     check_kind(y, f"In {where}, y", numeric=numeric)
     X = check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=0, input_name="X")
     y = column_or_1d(np.asarray(y))
-    if y.dtype.kind == "O":
-        y = _labels(y, where)
+    if y.dtype.kind == "O" and all(isinstance(label, str) for label in y):
+        y = y.astype(np.str_)  # which takes less room on its way
     if len(y) != X.shape[0]:
         raise ValueError(f"In {where}, X has {X.shape[0]} rows and y has {len(y)}; they must agree.")
     if len(y) and (numeric or y.dtype.kind in "fc"):
@@ -142,16 +141,6 @@ def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
         return Part(X, y, weight)
     positive = np.flatnonzero(weight)
     return replace(Part(X, y, weight).take(positive), skipped=len(y) - len(positive))
-
-
-def _labels(y: Array, where: str) -> Array:
-    """Objects as labels; text as numpy's own, which takes less room on its way."""
-    missing = np.flatnonzero(pd.isna(y))
-    if len(missing):
-        raise ValueError(
-            f"In {where}, y has no value in row {missing[0]}; leave rows without a target out."
-        )
-    return y.astype(np.str_) if all(isinstance(label, str) for label in y) else y
 
 
 def summarise(part: Part, numeric: bool) -> Summary:

@@ -1,4 +1,7 @@
-"""What numpy makes numbers of in silence, and a user never meant: masked values, times, text."""
+"""What numpy makes numbers or classes of in silence, and a user never meant.
+
+Masked values, times, text among numbers; and among classes a text that is empty, None or NaN.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 def check_kind(values: Any, name: str, *, numeric: bool = True) -> None:
-    """Raise where values are masked, times, or, where they must be ``numeric``, text."""
+    """Raise where values are masked, times, or, where they must be ``numeric``, text; else missing."""
     if values is None or isinstance(values, str):
         return  # "no_validation", or for scikit-learn to refuse
     if sp.issparse(values):
@@ -46,7 +49,10 @@ def _arrays(values: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
                 yield f"{name}, column {column!r},", np.asarray(one)
     elif getattr(getattr(values, "dtype", None), "kind", "O") not in "biufc":
         try:
-            yield name, np.asarray(values)
+            array = np.asarray(values)
+            if array.dtype.kind == "U":  # of a list, maybe, whose None and NaN have become text
+                array = np.asarray(values, dtype=object)
+            yield name, array
         except (ValueError, TypeError):  # ragged rows and the like, which scikit-learn tells of
             return
 
@@ -60,6 +66,8 @@ def _check_array(array: np.ndarray, name: str, *, numeric: bool) -> None:
         kinds = (*TIMES, str, bytes) if numeric else TIMES
         odd = next((value for value in array.flat if isinstance(value, kinds)), None)
     if odd is None:
+        if not numeric and kind in "UO":
+            _check_classes(array, name)
         return
     if isinstance(odd, str | bytes):
         raise ValueError(
@@ -69,4 +77,29 @@ def _check_array(array: np.ndarray, name: str, *, numeric: bool) -> None:
     raise ValueError(
         f"{name} has times ({odd!s}), which are no numbers and no classes; convert them first, for "
         "example to seconds."
+    )
+
+
+def _check_classes(array: np.ndarray, name: str) -> None:
+    """Raise where a class is missing, and its name says nothing."""
+    if array.dtype.kind == "U":
+        missing = (array == "") | np.char.isspace(array)
+    else:
+        missing = np.fromiter(map(_is_missing, array.flat), dtype=bool, count=array.size)
+    if missing.any():
+        row = int(np.argmax(missing))
+        found = array.ravel()[row : row + 1].tolist()[0]
+        raise ValueError(
+            f"{name} has no value in row {row}, counted from 0 ({found!r}); fill it in, or leave the "
+            "row out."
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return not value.strip()
+    return (
+        value is None
+        or (isinstance(value, float) and value != value)
+        or type(value).__name__ == "NAType"  # of pandas, which need not be there
     )

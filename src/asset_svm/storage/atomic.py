@@ -28,7 +28,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """
     path = Path(path)
     if _is_other(path):
-        with path.open("wb") as stream:
+        with io.BufferedWriter(NamedOutput(path, "wb", path)) as stream:
             yield stream
         return
     path = path.resolve()
@@ -71,7 +71,7 @@ def _temporary(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
     """A locked file beside ``path``, removed where it has not taken another name."""
     while True:
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-        file: Any = io.BufferedWriter(_Output(temporary, path))
+        file: Any = io.BufferedWriter(NamedOutput(temporary, "xb", path))
         with suppress(OSError):  # a disk without locks, where nobody can remove it either
             fcntl.flock(file, fcntl.LOCK_EX)
         if temporary.exists():  # and was not removed before it was locked
@@ -86,27 +86,27 @@ def _temporary(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
             temporary.unlink()
 
 
-class _Output(io.FileIO):
-    """A file whose errors name what it is to become."""
+class NamedOutput(io.FileIO):
+    """A file, or an open one by its number, whose errors are about ``name``."""
 
-    def __init__(self, temporary: Path, path: Path):
-        self.path = path
-        with _named(path):
-            super().__init__(temporary, "xb")
+    def __init__(self, file: Path | int, mode: str, name: Path | str):
+        self.shown = name
+        with _named(name):
+            super().__init__(file, mode, closefd=not isinstance(file, int))
 
     def write(self, content: Any) -> int:
         """As of any file."""
-        with _named(self.path):
+        with _named(self.shown):
             return super().write(content)
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Errors of the system inside are about ``path``."""
+def _named(name: Path | str) -> Iterator[None]:
+    """Errors of the system inside are about ``name``."""
     try:
         yield
     except OSError as error:
-        error.filename, error.filename2 = str(path), None
+        error.filename, error.filename2 = str(name), None
         raise
 
 
