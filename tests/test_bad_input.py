@@ -13,8 +13,16 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from asset_svm import AssetClassifier, AssetRegressor, FourierMap, NonFiniteError, NystroemMap
+from asset_svm import (
+    AssetClassifier,
+    AssetRegressor,
+    FourierMap,
+    NonFiniteError,
+    NystroemMap,
+    kernels,
+)
 
 # Extreme numbers and three epochs: a model far from its optimum is told of, and is not the point.
 pytestmark = pytest.mark.filterwarnings(
@@ -264,9 +272,15 @@ def test_a_given_map_of_other_columns_is_refused():
         (lambda A, B: (A @ B.T).astype(complex), "returned values of type complex128"),
         (lambda A, B: (A @ B.T).astype(str), "returned values of type <U"),
         (lambda A, B: (A @ B.T)[:, :-1], r"returned shape \(40, 39\)"),
-        (lambda A, B: None, r"returned shape \(\)"),
+        (
+            lambda A, B: None,
+            r"returned None for 40 rows and 40 landmarks; it must return the \(40, 40\)",
+        ),
+        (lambda A, B: "rbf", r"returned 'rbf' for 40 rows"),
+        (lambda A, B: [[1.0], [1.0, 2.0]], r"returned \[\[1.0\], \[1.0, 2.0\]\] for 40 rows"),
+        (lambda A, B: np.ma.masked_less(A @ B.T, 0), r"returned \d+ masked values; it must return a"),
     ],
-    ids=["zeros", "complex", "text", "shape", "nothing"],
+    ids=["zeros", "complex", "text", "shape", "nothing", "a word", "ragged", "masked"],
 )
 def test_a_callable_kernel_that_is_none_is_refused(kernel, why, n_cells):
     rng = np.random.default_rng(0)
@@ -280,6 +294,68 @@ def test_a_callable_kernel_of_rows_that_are_all_zero_is_a_kernel():
     for n_cells in (None, 1):
         model = AssetClassifier(lambda A, B: A @ B.T, n_cells=n_cells, fit_intercept=True)
         assert (model.fit(X, y).predict(X) == 1).all()
+
+
+@pytest.mark.parametrize("n_cells", [None, 1])
+def test_a_prediction_asks_of_a_callable_kernel_what_a_fit_does(n_cells):
+    returned = {"change": lambda K: K}
+    model = AssetClassifier(lambda A, B: returned["change"](A @ B.T), n_cells=n_cells, random_state=0)
+    model.fit(X, LABELS)
+    for change, error, why in (
+        (lambda K: np.ma.masked_less(K, 0), ValueError, r"masked values; it must return"),
+        (lambda K: None, ValueError, "returned None for 40 rows"),
+        (lambda K: K * NAN, NonFiniteError, r"^The callable kernel returned .*\(nan\); it must return"),
+    ):
+        returned["change"] = change
+        with pytest.raises(error, match=why):
+            model.predict(X)
+    # Of rows that have nothing in common with landmarks it is 0 by right, were they all that is asked.
+    returned["change"] = np.zeros_like
+    intercept = model.cells_[0].decisions[0].intercept if n_cells else model.intercept_
+    np.testing.assert_allclose(model.decision_function(X), intercept[0])
+
+
+@pytest.mark.parametrize("n_cells", [None, 1])
+def test_a_callable_kernel_that_returns_nan_is_told_so(n_cells):
+    for value in (NAN, INF):
+        model = AssetClassifier(lambda A, B, value=value: A @ B.T * value, n_cells=n_cells)
+        why = rf"^The callable kernel returned values .*float64 \(-?{value}\); it must return finite"
+        with pytest.raises(NonFiniteError, match=why), np.errstate(invalid="ignore"):
+            model.fit(X, LABELS)
+
+
+def test_a_callable_kernel_that_is_beyond_float32_is_told_so():
+    values = kernels.Kernel(lambda A, B: 1e200 * dot(A, B)).against(X, np.float32)
+    with pytest.raises(NonFiniteError, match=r"not finite in float32 \(-?\d.*e\+(199|200)\); it must"):
+        values(X)
+
+
+@pytest.mark.parametrize("n_cells", [None, 1])
+def test_a_callable_kernel_may_be_sparse_as_that_of_svc(n_cells):
+    rows = sp.csr_matrix(np.where(X > 0, X, 0.0))
+    models = [
+        AssetClassifier(kernel, n_cells=n_cells, random_state=0, fit_intercept=True).fit(rows, LABELS)
+        for kernel in (dot, "linear")
+    ]
+    found = [model.decision_function(rows) for model in models]
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+    expected = SVC(kernel=dot).fit(rows, LABELS).decision_function(rows)
+    if n_cells:
+        np.testing.assert_allclose(found[0], expected, atol=1e-2)
+
+
+@pytest.mark.parametrize("n_cells", [None, 1])
+def test_a_matrix_that_a_callable_kernel_keeps_is_left_as_it_is(n_cells):
+    kept = []
+
+    def kernel(A, B):
+        K = A @ B.T
+        kept.append((K, K.copy()))
+        return K
+
+    AssetClassifier(kernel, n_cells=n_cells, random_state=0).fit(X, LABELS).predict(X)
+    for K, before in kept:
+        np.testing.assert_array_equal(K, before)
 
 
 def test_a_callable_kernel_of_the_wrong_shape_is_refused():
@@ -520,7 +596,15 @@ def test_a_bad_later_batch_leaves_the_stream_as_it_was(rows, y, classes):
     assert streams[0].t_ == streams[1].t_ == 80
 
 
-def test_a_batch_that_fails_in_the_loop_leaves_the_stream_as_it_was():
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Kernels of one's own whose values nobody looks at, as nobody does at those of ours."""
+    monkeypatch.setattr(
+        kernels, "_Callable", lambda function, Z, dtype: lambda X: function(X, Z).astype(dtype)
+    )
+
+
+def test_a_batch_that_fails_in_the_loop_leaves_the_stream_as_it_was(unchecked):
     poison = {"on": False}
 
     def kernel(A, B):
@@ -690,14 +774,17 @@ def test_a_kernel_that_returns_nan_is_an_error():
     refuses("classifier", fit_other("classifier"), errors=NonFiniteError, kernel=poisoned)
 
 
-def test_an_iterate_that_becomes_nan_is_an_error_and_keeps_the_old_model():
+def test_an_iterate_that_becomes_nan_is_an_error_and_keeps_the_old_model(unchecked):
     """A kernel that is finite on the landmarks alone: only the loop can notice."""
 
     def late(A, B):
         values = dot(A, B)
         return values if A.shape[0] == B.shape[0] else np.full_like(values, NAN)
 
-    refuses("classifier", fit_other("classifier"), errors=NonFiniteError, kernel=late, n_components=10)
+    message = refuses(
+        "classifier", fit_other("classifier"), errors=NonFiniteError, kernel=late, n_components=10
+    )
+    assert message.startswith("The iterates are no longer finite"), message
 
 
 # Odd input that must work ------------------------------------------------------------------------

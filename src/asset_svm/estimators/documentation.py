@@ -6,7 +6,7 @@ import inspect
 
 COMMON = """\
 kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"} or callable, default="rbf"
-    A callable f(X, Z) returns the matrix of kernel values (Nystroem only).
+    A callable f(X, Z) returns the matrix of kernel values, dense or sparse (Nystroem only).
 gamma : {"scale", "auto"} or float, default="scale"
     As in ``sklearn.svm.SVC``: 1 / (n_features X.var()), 1 / n_features, or a number.
 degree : float, default=3
