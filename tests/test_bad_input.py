@@ -6,23 +6,27 @@ validation refuses (NaN, shapes) keeps scikit-learn's words.
 
 import re
 import warnings
+from decimal import Decimal
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from asset_svm import (
     AssetClassifier,
+    AssetClassifierCV,
     AssetRegressor,
     FourierMap,
     NonFiniteError,
     NystroemMap,
     kernels,
 )
+from asset_svm.estimators.calibration import CalibratedClassifier
 
 # Extreme numbers and three epochs: a model far from its optimum is told of, and is not the point.
 pytestmark = pytest.mark.filterwarnings(
@@ -452,10 +456,78 @@ SILENT_TARGETS = {
 @pytest.mark.parametrize("y", SILENT_TARGETS.values(), ids=SILENT_TARGETS)
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_masked_targets_and_times_are_refused(kind, y):
-    said = r"^y has (\d+ masked values|times)"
+    said = r"^(y|classes) has (\d+ masked values|times)"
     extra = {"classes": np.unique(y)} if kind == "classifier" else {}
     for bad in (lambda e: e.fit(OTHER_X, y), lambda e: e.partial_fit(OTHER_X, y, **extra)):
         assert re.search(said, refuses(kind, bad))
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_masked_values_are_refused_by_score(kind):
+    model, (rows, y), _ = kinds()[kind]
+    model.fit(rows, y)
+    some = np.arange(len(y)) % 4 == 1
+    with pytest.raises(ValueError, match=r"^y has 10 masked values; .+\.$"):
+        model.score(rows, np.ma.masked_array(y, some))
+    with pytest.raises(ValueError, match=r"^sample_weight has 10 masked values; .+\.$"):
+        model.score(rows, y, np.ma.masked_array(np.ones(40), some))
+    expected = accuracy_score if kind == "classifier" else r2_score
+    assert model.score(rows, np.ma.masked_array(y)) == expected(y, model.predict(rows))
+
+
+def test_masked_values_are_refused_by_the_score_of_a_search_and_with_probabilities():
+    masked = np.ma.masked_array(LABELS, np.arange(40) % 4 == 1)
+    search = AssetClassifierCV(Cs=[1.0], gammas=[1.0], cv=2, scoring="accuracy").fit(X, LABELS)
+    probable = CalibratedClassifier(search.best_estimator_).fit(X, LABELS)
+    for refusing in (search.score, probable.score, probable.fit):
+        with pytest.raises(ValueError, match=r"^y has 10 masked values; .+\.$"):
+            refusing(X, masked)
+
+
+ODD_OBJECTS = {
+    "text and numbers": ({7: "a"}, r"numbers \(\d\) and text \('a'\); make them of one kind, .*astype"),
+    "bytes and numbers": ({7: b"a"}, r"numbers \(\d\) and bytes \(b'a'\); make them of one kind"),
+    "text and NaN": (
+        dict.fromkeys(range(30), "a") | {7: NAN},
+        r"no value in row 7 \(nan\); leave rows",
+    ),
+    "None": ({7: None}, r"no value in row 7 \(None\); leave rows"),
+    "a dict": ({7: {"a": 1}}, r"\{'a': 1\} in row 7, which is neither a number nor text; give"),
+}
+
+
+@pytest.mark.parametrize("case", ODD_OBJECTS)
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_objects_that_are_no_targets_are_refused(kind, case):
+    changes, said = ODD_OBJECTS[case]
+    y = OTHER_LABELS.astype(object)
+    for row, value in changes.items():
+        y[row] = value
+    said = rf"^y has ({said}|text .*)" if kind == "regressor" else f"^y has {said}"
+    assert re.search(said, refuses(kind, lambda e: e.fit(OTHER_X, y)))
+    extra = {"classes": [0, 1, 2]} if kind == "classifier" else {}
+    assert re.search(said, refuses(kind, lambda e: e.partial_fit(OTHER_X, y, **extra)))
+    model, (rows, targets), _ = kinds()[kind]
+    with pytest.raises(ValueError, match=said):
+        model.fit(rows, targets).score(OTHER_X[:, :3], y)
+
+
+def test_objects_of_one_kind_are_targets():
+    names = np.array(["a", "b"], dtype=object)[LABELS]
+    model = AssetClassifier(max_iter=3, random_state=0).fit(X, names)
+    assert model.classes_.tolist() == ["a", "b"] and model.score(X, names) > 0.5
+    model = AssetRegressor(max_iter=3, random_state=0)
+    exact = np.array([Decimal(value) for value in REALS])
+    np.testing.assert_array_equal(model.fit(X, exact).predict(X), model.fit(X, REALS).predict(X))
+
+
+def test_announced_classes_are_of_the_kind_of_those_that_come():
+    mixed = np.array([0, "a"], dtype=object)
+    message = refuses_fresh(lambda e: e.partial_fit(X, LABELS, classes=mixed))
+    assert message.startswith("classes has numbers (0) and text ('a'); make them of one kind"), message
+    names = np.array(["a", "b"], dtype=object)[LABELS]
+    message = refuses_fresh(lambda e: e.partial_fit(X, names, classes=[0, 1]))
+    assert message.startswith("y has the class 'a', which is not among the announced [0, 1]"), message
 
 
 def test_text_is_a_class_and_no_number():

@@ -1,9 +1,13 @@
-"""What numpy makes numbers of in silence, and a user never meant: masked values, times, text."""
+"""What numpy makes numbers of in silence, and a user never meant: masked values, times, text.
+
+Targets that are objects are looked at one by one: a mixture has no order, and a hole no class.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, time, timedelta
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,8 @@ import scipy.sparse as sp
 from asset_svm.data.sparse import fault_of
 
 TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
+LABELS = {"text": (str,), "bytes": (bytes,), "numbers": (Number, np.bool_)}
+"""What objects may be that are targets."""
 
 
 def check_kind(values: Any, name: str, *, numeric: bool = True) -> None:
@@ -33,6 +39,16 @@ def check_kind(values: Any, name: str, *, numeric: bool = True) -> None:
         )
     for where, array in _arrays(values, name):
         _check_array(array, where, numeric=numeric)
+
+
+def check_targets(y: Any, name: str = "y", *, numeric: bool) -> None:
+    """``check_kind`` for targets; of objects each must be there, and all of one kind."""
+    check_kind(y, name, numeric=numeric)
+    if y is None or isinstance(y, str):
+        return
+    for where, array in _arrays(y, name):
+        if array.dtype.kind == "O":
+            _check_objects(array, where)
 
 
 def _arrays(values: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
@@ -70,3 +86,32 @@ def _check_array(array: np.ndarray, name: str, *, numeric: bool) -> None:
         f"{name} has times ({odd!s}), which are no numbers and no classes; convert them first, for "
         "example to seconds."
     )
+
+
+def _check_objects(array: np.ndarray, name: str) -> None:
+    seen: dict[str, Any] = {}
+    for row, value in enumerate(array.flat):
+        if _is_missing(value):
+            raise ValueError(
+                f"{name} has no value in row {row} ({value!r}); leave rows without a target out."
+            )
+        kind = next((kind for kind, types in LABELS.items() if isinstance(value, types)), None)
+        if kind is None:
+            raise ValueError(
+                f"{name} has {value!r:.40} in row {row}, which is neither a number nor text; give "
+                "every row one of them."
+            )
+        seen.setdefault(kind, value)
+    if len(seen) > 1:
+        (one, first), (other, second) = list(seen.items())[:2]
+        raise ValueError(
+            f"{name} has {one} ({first!r:.40}) and {other} ({second!r:.40}); make them of one "
+            "kind, for example by astype(str)."
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or pandas's own word for it, which is not to be compared."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, Number) and bool(value != value)

@@ -16,6 +16,7 @@ from asset_svm.estimators import parameters as check
 from asset_svm.estimators.device import on_host
 from asset_svm.estimators.fitting import FROM_VALIDATION, all_or_nothing, forget
 from asset_svm.estimators.monitor import logger, shown
+from asset_svm.estimators.scored import check_scored
 from asset_svm.estimators.search.grid import (
     Grid,
     resolve_costs,
@@ -281,6 +282,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         -------
         score : float
         """
+        check_scored(y, sample_weight, numeric=self._model._y_numeric)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self.scorer_(self._best("score"), X, y, **weights))
 
