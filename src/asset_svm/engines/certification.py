@@ -136,9 +136,9 @@ def finish(
     """The model of a run with its certificate, or a better one, where that was found on the way.
 
     Steps go slowly where lam is small and the kernel smooth; Newton's method, by which the tight
-    bound is found, does not mind. Where it was affordable and a model is farther than ``UNFINISHED`` from
-    the optimum, its solution is taken. The paper's steps end where they end, and Newton's know no
-    bound of the user's.
+    bound is found, does not mind. Where it was affordable and a model is farther than ``UNFINISHED``
+    from the optimum, its solution is taken. The paper's steps end where they end, and Newton's know
+    no bound of the user's.
     """
     bound = np.full(len(recipe.lam), -np.inf)
     for looks in range(1, FINISHES + 1):

@@ -154,7 +154,7 @@ dual_gap_ : float
     An upper bound of objective_ minus the optimum, likewise; NaN where cells have none (a kernel
     matrix that is not positive semi-definite).
 n_iter_ : int
-    Epochs, or batches.
+    Epochs, or batches; one that ``time_limit`` cut short counts.
 t_ : int
     Steps.
 history_ : list of dict
