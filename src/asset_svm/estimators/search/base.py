@@ -24,7 +24,7 @@ from asset_svm.estimators.search.grid import (
     resolve_gammas,
     target_unit,
 )
-from asset_svm.estimators.search.progress import Foreseen, Watch
+from asset_svm.estimators.search.progress import Foreseen, Refitting, Watch
 from asset_svm.estimators.search.results import Table
 from asset_svm.estimators.search.run import SearchRun
 from asset_svm.estimators.search.scores import check_one_scoring
@@ -121,6 +121,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         groups=None,
         watch: Watch | None = None,
         foreseen: Foreseen | None = None,
+        refitting: Refitting | None = None,
     ):
         begun = clock.now()
         if isinstance(X, RowSource):
@@ -159,6 +160,8 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 self._tell_of_edges()
             self.n_splits_, self.search_time_ = len(splits), clock.now() - begun
             if self.refit:
+                if refitting is not None:
+                    refitting()
                 refitted = clock.now()
                 best = self._learner(random_state=random_state, **self.best_params_)
                 found = best._train(X, y, sample_weight, drawn=run.take_drawn())
