@@ -319,7 +319,7 @@ def test_short_features_are_lifted_at_once_and_take_their_own_length():
 @pytest.mark.parametrize("max_iter", [6, None])
 def test_the_pilot_finds_the_valley_below_a_plateau(C, seed, max_iter, monkeypatch):
     """With large C long steps are all truncated, and do about as well as each other."""
-    monkeypatch.setattr(certification, "FAR", np.inf)  # steps alone, not finished by Newton's
+    monkeypatch.setattr(certification, "UNFINISHED", np.inf)  # steps alone, not finished by Newton's
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 8)).astype(np.float32)
     y = np.sin(2 * X[:, 0]) + X[:, 1] > 0.2 * rng.normal(size=5000)
@@ -337,7 +337,7 @@ def test_the_pilot_finds_the_valley_below_a_plateau(C, seed, max_iter, monkeypat
 @pytest.mark.parametrize("gamma", [0.008, 0.125, 2.0])
 def test_it_is_as_good_as_the_row_form_for_any_C_and_gamma(gamma, C, seed, monkeypatch):
     """It is worse where nearly all steps are truncated: the pilot must not take such long ones."""
-    monkeypatch.setattr(certification, "FAR", np.inf)  # steps alone, not finished by Newton's
+    monkeypatch.setattr(certification, "UNFINISHED", np.inf)  # steps alone, not finished by Newton's
     X, y, _ = blobs(np.random.default_rng(seed))
     model = AssetClassifier(n_components=300, gamma=gamma, C=C, max_iter=2, random_state=seed)
     opened = recorded(monkeypatch)

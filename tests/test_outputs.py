@@ -1,5 +1,6 @@
 """Where results go: tried before the work, named when it fails, and nothing is left of a kill."""
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -210,3 +211,45 @@ def test_files_of_others_beside_an_output_are_left_alone(tmp_path):
     left.write_text("half a model")
     atomic.remove_left_over(tmp_path / "m.asset")
     assert theirs.exists() and not left.exists()
+
+
+@pytest.fixture
+def without_locks(monkeypatch):
+    """The module on a system without ``fcntl``, which renames and removes no file that is open."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    spec = importlib.util.spec_from_file_location("without_locks", atomic.__file__)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    opened, output = [], module.NamedOutput
+
+    def noted(*args):
+        opened.append(output(*args))
+        return opened[-1]
+
+    def of_closed(method):
+        def checked(self, *args):
+            if not all(file.closed for file in opened):
+                raise PermissionError(13, "it is open", str(self))
+            return method(self, *args)
+
+        return checked
+
+    monkeypatch.setattr(module, "NamedOutput", noted)
+    for name in ("replace", "unlink"):
+        monkeypatch.setattr(Path, name, of_closed(getattr(Path, name)))
+    return module
+
+
+def test_files_are_whole_or_absent_on_a_system_without_locks(without_locks, tmp_path):
+    folder = tmp_path / "models"
+    folder.mkdir()
+    path, left = folder / "m.asset", folder / ".m.asset.0123abcd.tmp"
+    left.write_text("half a model")  # or one that somebody is writing
+    without_locks.check_writable(path)
+    assert os.listdir(folder) == [left.name]
+    with without_locks.replacing(path) as file:
+        file.write(b"whole")
+    assert path.read_bytes() == b"whole" and sorted(os.listdir(folder)) == [left.name, path.name]
+    with pytest.raises(TypeError), without_locks.replacing(path) as file:
+        file.write(b"half"[0])
+    assert path.read_bytes() == b"whole" and sorted(os.listdir(folder)) == [left.name, path.name]

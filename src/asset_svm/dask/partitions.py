@@ -19,7 +19,7 @@ from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import check_array, column_or_1d
 
 from asset_svm.estimators.fitting import FLOATS, check_weight
-from asset_svm.estimators.kinds import check_kind
+from asset_svm.estimators.kinds import check_kind, check_targets
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -117,7 +117,7 @@ def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
     """Check the rows of a partition; those of weight 0 are left out."""
     where = f"partition {number}"
     check_kind(X, f"In {where}, X")
-    check_kind(y, f"In {where}, y", numeric=numeric)
+    check_targets(y, f"In {where}, y", numeric=numeric)
     X = check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=0, input_name="X")
     y = column_or_1d(np.asarray(y))
     if y.dtype.kind == "O" and all(isinstance(label, str) for label in y):

@@ -26,7 +26,7 @@ BESIDE_EIGENVALUES = 3.0
 """Times s^3 operations, that a tight bound may take after an eigendecomposition of some 10 s^3."""
 NOTICED = 0.01
 """Of the objective of coef = 0: a gap below which nobody would notice."""
-FAR = 0.1
+WORTH_TELLING = 0.1
 """Of the objective: a duality gap beyond which a model is not what was asked for."""
 
 
@@ -166,7 +166,7 @@ def is_known_to_be_far(learner: Any, rows: Rows, encoded: Encoded) -> bool:
     if not tight or learner._step != "metric" or cut_short or bounded:
         return False
     gap = learner.dual_gap_
-    return gap > FAR * learner.objective_ and gap > NOTICED * objective_at_zero(rows, encoded)
+    return gap > WORTH_TELLING * learner.objective_ and gap > NOTICED * objective_at_zero(rows, encoded)
 
 
 def warn_of_gap(learner: Any, rows: Rows, encoded: Encoded) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_n_features, check_array, column_or_1d
 
+from asset_svm.estimators.kinds import check_targets
+
 WORTH = 2e11
 """Operations of one pass of the map from which "auto" takes the card: some seconds on a core."""
 
@@ -96,7 +98,9 @@ def check_card_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def check_card_targets(X: Any, y: Any, *, numeric: bool) -> np.ndarray:
     """Targets of rows on the card, on the host."""
-    y = column_or_1d(on_host(y), warn=True)
+    y = on_host(y)
+    check_targets(y, numeric=numeric)
+    y = column_or_1d(y, warn=True)
     if numeric:
         y = check_array(y, ensure_2d=False, dtype=np.float64)
     if len(y) != len(X):

@@ -1,12 +1,14 @@
 """What numpy makes numbers or classes of in silence, and a user never meant.
 
-Masked values, times, text among numbers; and among classes a text that is empty, None or NaN.
+Masked values, times, text among numbers. Targets that are text or objects are looked at one by one: a
+hole has no class, and a mixture no order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, time, timedelta
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,12 @@ import scipy.sparse as sp
 from asset_svm.data.sparse import fault_of
 
 TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
+LABELS = {"text": (str,), "bytes": (bytes,), "numbers": (Number, np.bool_)}
+"""What objects may be that are targets."""
 
 
 def check_kind(values: Any, name: str, *, numeric: bool = True) -> None:
-    """Raise where values are masked, times, or, where they must be ``numeric``, text; else missing."""
+    """Raise where values are masked, times, or, where they must be ``numeric``, text."""
     if values is None or isinstance(values, str):
         return  # "no_validation", or for scikit-learn to refuse
     if sp.issparse(values):
@@ -36,6 +40,16 @@ def check_kind(values: Any, name: str, *, numeric: bool = True) -> None:
         )
     for where, array in _arrays(values, name):
         _check_array(array, where, numeric=numeric)
+
+
+def check_targets(y: Any, name: str = "y", *, numeric: bool) -> None:
+    """``check_kind`` for targets; each must be there, and all of one kind."""
+    check_kind(y, name, numeric=numeric)
+    if y is None or isinstance(y, str):
+        return
+    for where, array in _arrays(y, name):
+        if array.dtype.kind in "UO":
+            _check_labels(array, where)
 
 
 def _arrays(values: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
@@ -66,8 +80,6 @@ def _check_array(array: np.ndarray, name: str, *, numeric: bool) -> None:
         kinds = (*TIMES, str, bytes) if numeric else TIMES
         odd = next((value for value in array.flat if isinstance(value, kinds)), None)
     if odd is None:
-        if not numeric and kind in "UO":
-            _check_classes(array, name)
         return
     if isinstance(odd, str | bytes):
         raise ValueError(
@@ -80,8 +92,8 @@ def _check_array(array: np.ndarray, name: str, *, numeric: bool) -> None:
     )
 
 
-def _check_classes(array: np.ndarray, name: str) -> None:
-    """Raise where a class is missing, and its name says nothing."""
+def _check_labels(array: np.ndarray, name: str) -> None:
+    """Raise where a target is missing, or of another kind than others."""
     if array.dtype.kind == "U":
         missing = (array == "") | np.char.isspace(array)
     else:
@@ -93,13 +105,32 @@ def _check_classes(array: np.ndarray, name: str) -> None:
             f"{name} has no value in row {row}, counted from 0 ({found!r}); fill it in, or leave the "
             "row out."
         )
+    if array.dtype.kind == "O":
+        _check_mixture(array, name)
+
+
+def _check_mixture(array: np.ndarray, name: str) -> None:
+    seen: dict[str, Any] = {}
+    for row, value in enumerate(array.flat):
+        kind = next((kind for kind, types in LABELS.items() if isinstance(value, types)), None)
+        if kind is None:
+            raise ValueError(
+                f"{name} has {value!r:.40} in row {row}, which is neither a number nor text; give "
+                "every row one of them."
+            )
+        seen.setdefault(kind, value)
+    if len(seen) > 1:
+        (one, first), (other, second) = list(seen.items())[:2]
+        raise ValueError(
+            f"{name} has {one} ({first!r:.40}) and {other} ({second!r:.40}); make them of one "
+            "kind, for example by astype(str)."
+        )
 
 
 def _is_missing(value: Any) -> bool:
+    """An empty text, None, NaN, or pandas's own word for it, which is not to be compared."""
     if isinstance(value, str):
         return not value.strip()
-    return (
-        value is None
-        or (isinstance(value, float) and value != value)
-        or type(value).__name__ == "NAType"  # of pandas, which need not be there
-    )
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, Number) and bool(value != value)

@@ -2,11 +2,13 @@
 
 A file is written under a name of its own, ``.NAME.TOKEN.tmp``, and locked until it has its place. One
 that nobody holds a lock of was left by a process that was killed: whoever writes NAME next removes it.
+
+Where the system has no such locks (Windows) nothing tells the one from the other, and what a killed
+process has left stays until somebody removes it; files are whole or absent all the same.
 """
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 import re
@@ -15,6 +17,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
@@ -38,6 +45,8 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         with _named(path):
             file.flush()
             os.fsync(file.fileno())
+            if fcntl is None:  # Windows renames no file that is open; elsewhere that would unlock it
+                file.close()
             temporary.replace(path)
     _sync_folder(path.parent)
 
@@ -47,12 +56,14 @@ def check_writable(path: str | Path) -> None:
     if not _is_other(Path(path)):
         path = Path(path).resolve()
         remove_left_over(path)
-        with _temporary(path) as (_, temporary):
-            temporary.unlink()
+        with _temporary(path):
+            pass
 
 
 def remove_left_over(path: Path) -> None:
-    """Remove what a process that was killed while it wrote ``path`` has left."""
+    """Remove what a process that was killed while it wrote ``path`` has left, where locks tell so."""
+    if fcntl is None:
+        return
     ours = re.compile(rf"\.{re.escape(path.name)}\.([0-9a-f]{{8}}|\d+)\.tmp")  # earlier versions: a PID
     with suppress(OSError):  # of a folder that cannot be read
         for name in os.listdir(path.parent):
@@ -72,8 +83,9 @@ def _temporary(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
     while True:
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
         file: Any = io.BufferedWriter(NamedOutput(temporary, "xb", path))
-        with suppress(OSError):  # a disk without locks, where nobody can remove it either
-            fcntl.flock(file, fcntl.LOCK_EX)
+        if fcntl is not None:
+            with suppress(OSError):  # a disk without locks, where nobody can remove it either
+                fcntl.flock(file, fcntl.LOCK_EX)
         if temporary.exists():  # and was not removed before it was locked
             break
         file.close()
