@@ -36,7 +36,6 @@ from typing import Any
 from recorded.comparison import Exceptions, Verdict, compare
 from recorded.machine import machine
 from recorded.trees import Result, make_fits, results_of
-from soak.__main__ import source_digest
 from tally import end
 
 HERE = Path(__file__).parent
@@ -65,7 +64,7 @@ def record(names: list[str], source: Path, folder: Path, path: Path) -> int:
     if failed:
         return 1
     hashes = {name: result.hashes for name, result in results.items() if not result.skipped}
-    told = {"machine": machine(), "source": source_digest(source.parent), "fits": hashes}
+    told = {"machine": machine(), "fits": hashes}
     path.write_text(json.dumps(told, indent=1) + "\n")
     print(f"{len(hashes)} fits, {len(results) - len(hashes)} skipped, in {path}")
     return 0
@@ -100,9 +99,13 @@ def main(arguments: list[str] | None = None) -> int:
     """Do what is asked for."""
     parser = argparse.ArgumentParser(prog="recorded", description=__doc__.splitlines()[0])
     parser.add_argument("verb", choices=["compare", "record", "check", "list", "make"])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="fits or groups of them; all by default")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="fits or groups of them; all by default"
+    )
     parser.add_argument("--old", type=Path, metavar="SRC", help="the folder src of a tree, to compare")
-    parser.add_argument("--new", type=Path, default=SOURCE, metavar="SRC", help="by default this tree's")
+    parser.add_argument(
+        "--new", type=Path, default=SOURCE, metavar="SRC", help="by default this tree's"
+    )
     parser.add_argument("--hashes", type=Path, default=HASHES, metavar="JSON")
     parser.add_argument("--exceptions", type=Path, default=EXCEPTIONS, metavar="TOML")
     parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)  # of make, which the others call

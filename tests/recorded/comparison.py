@@ -72,7 +72,7 @@ def _verdict(name: str, old: Result | None, new: Result | None, allowed: Allowed
         return Verdict(name, "unknown", False, "one side has no hashes of it; record them")
     parts = differing(old.hashes, new.hashes)
     if not parts:
-        return Verdict(name, "equal", True)
+        return Verdict(name, "equal", True, "its exception is not needed" if allowed else "")
     sizes = _sizes(old.found(), new.found(), parts)
     detail = ", ".join(f"{part} by {sizes[part]:.1e}" if part in sizes else part for part in parts)
     if allowed is None:

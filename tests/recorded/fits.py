@@ -14,7 +14,6 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.multiclass import OneVsOneClassifier
 
-import asset_svm
 from recorded.problems import (
     Problem,
     cancer,
@@ -30,7 +29,6 @@ from recorded.problems import (
 )
 from recorded.ways import (
     DEFAULT,
-    SMALL,
     Fit,
     Later,
     by_hand,
@@ -41,6 +39,7 @@ from recorded.ways import (
     compiled,
     file,
     fit,
+    new,
     pickled,
     regression,
     saved,
@@ -72,18 +71,24 @@ def coded_classes() -> Problem:
 def overlap(X: Any, Z: Any) -> np.ndarray:
     """A kernel of a user's own: 1 / (1 + |x - z|^2)."""
     X, Z = np.asarray(X, dtype=np.float64), np.asarray(Z, dtype=np.float64)
-    return 1.0 / (1.0 + ((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2))
+    distances: np.ndarray = ((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2)
+    return 1.0 / (1.0 + distances)
 
 
 def fitted_map() -> Any:
-    given = asset_svm.NystroemMap(gamma=0.3, n_components=40, landmarks="kmeans", random_state=1)
+    given = new("NystroemMap", {"gamma": 0.3, "landmarks": "kmeans", "max_iter": DEFAULT})
     return FrozenEstimator(given.fit(two_classes().X))
 
 
-PAPER = {"step_scale": 1.0, "average": 100, "sampling": "uniform", "fit_intercept": False}
-DEFAULTS = {"n_components": DEFAULT, "max_iter": DEFAULT}
-FOURIER = {"approximation": "fourier", "n_components": 96}
-EXACT = {"n_components": DEFAULT, "max_iter": DEFAULT}
+PAPER: dict[str, Any] = {
+    "step_scale": 1.0,
+    "average": 100,
+    "sampling": "uniform",
+    "fit_intercept": False,
+}
+DEFAULTS: dict[str, Any] = {"n_components": DEFAULT, "max_iter": DEFAULT}
+FOURIER: dict[str, Any] = {"approximation": "fourier", "n_components": 96}
+EXACT: dict[str, Any] = {"n_components": DEFAULT, "max_iter": DEFAULT}
 """Of cells that are solved whole, which have neither landmarks nor epochs."""
 
 ESTIMATORS = (
@@ -151,7 +156,9 @@ STOPPING = (
         step="robust",
         show=partial(warm, max_iter=2),
     ),
-    regression("stopping/warm start of a regression", waves, warm_start=True, show=partial(warm, C=5.0)),
+    regression(
+        "stopping/warm start of a regression", waves, warm_start=True, show=partial(warm, C=5.0)
+    ),
 )
 KERNELS = (
     fit("kernels/linear", cancer, kernel="linear"),
@@ -183,7 +190,7 @@ MAPS = (
     fit(
         "maps/a map of one's own",
         two_classes,
-        approximation=Later(lambda: asset_svm.FourierMap(n_components=80, fourier="qmc")),
+        approximation=Later(lambda: new("FourierMap", {"fourier": "qmc", "max_iter": DEFAULT})),
         n_components=DEFAULT,
     ),
     fit("maps/components auto", few_digits, n_components="auto", show=searched_components),
@@ -196,7 +203,12 @@ LANDMARKS = (
     fit("landmarks/leverage, weighted", two_classes, landmarks="leverage", weighted=True),
     fit("landmarks/margin", four_classes, landmarks="margin"),
     regression("landmarks/margin of a regression", waves32, landmarks="margin"),
-    fit("landmarks/given", two_classes, landmarks=Later(lambda: two_classes().X[5:50]), n_components=DEFAULT),
+    fit(
+        "landmarks/given",
+        two_classes,
+        landmarks=Later(lambda: two_classes().X[5:50]),
+        n_components=DEFAULT,
+    ),
 )
 WEIGHTS = (
     fit("weights/rows", two_classes, weighted=True),
@@ -274,12 +286,12 @@ AROUND = (
     by_hand(
         "around/calibrated",
         two_classes,
-        lambda: CalibratedClassifierCV(asset_svm.AssetClassifier(**SMALL), ensemble=False, cv=3),
+        lambda: CalibratedClassifierCV(new("AssetClassifier", {}), ensemble=False, cv=3),
     ),
     by_hand(
         "around/pairs of classes",
         four_classes,
-        lambda: OneVsOneClassifier(asset_svm.AssetClassifier(**SMALL)),
+        lambda: OneVsOneClassifier(new("AssetClassifier", {})),
     ),
 )
 TRANSFORMERS = (
@@ -301,18 +313,25 @@ TRANSFORMERS = (
     ),
     *(
         fit(
-            f"transformers/{kind}", digits, "FourierMap", fourier=kind, max_iter=DEFAULT, show=transformed
+            f"transformers/{kind}",
+            digits,
+            "FourierMap",
+            fourier=kind,
+            max_iter=DEFAULT,
+            show=transformed,
         )
         for kind in ("iid", "orthogonal", "qmc", "hadamard")
     ),
 )
-SOLVED = {**EXACT, "search_iter": DEFAULT}
+SOLVED: dict[str, Any] = {**EXACT, "search_iter": DEFAULT}
 SEARCHES = (
     search("searches/one map", two_classes, Cs=4, gammas=None, cv=3),
     search("searches/four classes", four_classes, Cs=[0.1, 1.0, 10.0], gammas=[0.1, 0.5], cv=3),
     search("searches/gammas auto", few_classes, Cs=3, cv=2),
     search("searches/race of gammas", crowd, Cs=[1.0, 10.0], gammas=[0.03, 0.1, 0.3, 1.0], cv=2),
-    search("searches/cells", two_classes, Cs=[0.1, 1.0, 10.0], gammas=[0.1, 1.0], n_cells=3, cv=2, **SOLVED),
+    search(
+        "searches/cells", two_classes, Cs=[0.1, 1.0, 10.0], gammas=[0.1, 1.0], n_cells=3, cv=2, **SOLVED
+    ),
     search("searches/one cell", few_classes, Cs=3, gammas=None, n_cells=1, cv=3, **SOLVED),
     search(
         "searches/weights, a fraction, a score",
@@ -338,7 +357,14 @@ SEARCHES = (
         cv=2,
     ),
     search(
-        "searches/cells of a regression", waves, "AssetRegressorCV", Cs=2, gammas=None, n_cells=3, cv=2, **SOLVED
+        "searches/cells of a regression",
+        waves,
+        "AssetRegressorCV",
+        Cs=2,
+        gammas=None,
+        n_cells=3,
+        cv=2,
+        **SOLVED,
     ),
 )
 FILES = (
@@ -349,7 +375,13 @@ FILES = (
     file("files/windows of npy", coded_classes, "npy", memory_limit=4e4),
     file("files/windows of npz", coded_classes, "npz", memory_limit=4e4, step="robust"),
     file("files/windows of csv", four_classes, "csv", memory_limit=4e4, needs=("pyarrow",)),
-    file("files/windows of sorted parquet", sorted_classes, "parquet", memory_limit=4e4, needs=("pyarrow",)),
+    file(
+        "files/windows of sorted parquet",
+        sorted_classes,
+        "parquet",
+        memory_limit=4e4,
+        needs=("pyarrow",),
+    ),
     file("files/windows of a regression", waves, "npy", "AssetRegressor", memory_limit=3e4),
     file("files/windows, strong", waves32, "svm", "AssetRegressor", memory_limit=3e4, step="strong"),
     file("files/windows, fourier", two_classes, "npy", memory_limit=3e4, **FOURIER),
@@ -363,12 +395,35 @@ COMMANDS = (
     command("commands/float64", two_classes, "npz", *QUICK, "--dtype", "float64", "--scale", "minmax"),
     command("commands/cells", two_classes, "npy", "--n-cells", "3"),
     command("commands/checkpoint", two_classes, "npy", *QUICK, "--checkpoint", "checkpoint"),
-    command("commands/checkpoint of svmlight", words, "svm", *QUICK, "--checkpoint", "checkpoint", "--every", "0.01s"),
+    command(
+        "commands/checkpoint of svmlight",
+        words,
+        "svm",
+        *QUICK,
+        "--checkpoint",
+        "checkpoint",
+        "--every",
+        "0.01s",
+    ),
     command("commands/windows", two_classes, "npy", *QUICK, "--memory", "30KB", predicts=True),
-    command("commands/windows of a regression", waves, "csv", *QUICK, "--memory", "30KB", needs=("pyarrow",)),
+    command(
+        "commands/windows of a regression", waves, "csv", *QUICK, "--memory", "30KB", needs=("pyarrow",)
+    ),
     command("commands/online", two_classes, "svm", "--n-components", "60", "--online"),
     command("commands/probability", four_classes, "csv", *QUICK, "--probability", needs=("pyarrow",)),
-    command("commands/tune", few_classes, "npy", *QUICK, "--Cs", "3", "--cv", "2", "--gammas", "none", verb="tune"),
+    command(
+        "commands/tune",
+        few_classes,
+        "npy",
+        *QUICK,
+        "--Cs",
+        "3",
+        "--cv",
+        "2",
+        "--gammas",
+        "none",
+        verb="tune",
+    ),
     command("commands/cluster", two_classes, "npy", *QUICK, cluster=True, needs=("distributed",)),
 )
 CLUSTERS = (

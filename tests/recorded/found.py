@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -88,15 +89,17 @@ def vector_name() -> str:
     It is ``coef_``, or, where that is kept for weights of columns, the one that a model without such
     weights names when it is asked for them.
     """
-    from asset_svm import AssetClassifier
-
+    library: Any = import_module("asset_svm")
     X = np.random.default_rng(0).normal(size=(30, 3))
-    model = AssetClassifier(n_components=8, rank=4, max_iter=1, random_state=0).fit(X, X[:, 0] > 0)
+    model = library.AssetClassifier(n_components=8, rank=4, max_iter=1, random_state=0).fit(
+        X, X[:, 0] > 0
+    )
     try:
         return "coef_" if model.coef_ is not None else ""
     except AttributeError as error:
         for name in re.findall(r"\b[a-z_]+_\b", str(error).partition(";")[2]):
-            if np.shape(getattr(model, name, None)) == (1, model.n_components_):
+            value: Any = getattr(model, name, None)
+            if np.shape(value) == (1, model.n_components_):
                 return str(name)
         raise
 

@@ -23,7 +23,9 @@ def machine() -> dict[str, str]:
         found["features"] = "unknown"
     blas = [each for each in threadpool_info() if each["user_api"] == "blas"]
     found["blas"] = ", ".join(
-        sorted({f"{b['internal_api']} {b['version']} {b.get('architecture', '')}".strip() for b in blas})
+        sorted(
+            {f"{b['internal_api']} {b['version']} {b.get('architecture', '')}".strip() for b in blas}
+        )
     )
     found["card"] = card()
     found["python"] = ".".join(platform.python_version_tuple()[:2])

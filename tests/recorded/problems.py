@@ -122,4 +122,6 @@ def words64() -> Problem:
     """The same in float64, with real targets."""
     sparse = words()
     value = np.asarray(sparse.X.sum(axis=1), dtype=np.float64).ravel() - 5.0 + sparse.y
-    return replace(sparse, X=sparse.X.astype(np.float64), y=value, X_new=sparse.X_new.astype(np.float64))
+    return replace(
+        sparse, X=sparse.X.astype(np.float64), y=value, X_new=sparse.X_new.astype(np.float64)
+    )

@@ -54,7 +54,8 @@ def make_fits(names: Iterable[str], folder: Path, source: Path) -> None:
     folder = folder.resolve()
     with Place() as place:
         for number, name in enumerate(names):
-            fit, told = by_name[name], {"name": name, "skipped": by_name[name].missing}
+            fit = by_name[name]
+            told: dict[str, Any] = {"name": name, "skipped": fit.missing}
             begun = time.perf_counter()
             with (
                 tempfile.TemporaryDirectory() as files,
@@ -69,7 +70,8 @@ def make_fits(names: Iterable[str], folder: Path, source: Path) -> None:
                     found, told["error"] = {}, f"{type(error).__name__}: {error}"
             told["seconds"] = time.perf_counter() - begun
             told["hashes"] = digests(found)
-            np.savez(folder / f"{number}.npz", **found)
+            arrays: dict[str, Any] = {**found}
+            np.savez(folder / f"{number}.npz", **arrays)
             (folder / f"{number}.json").write_text(json.dumps(told))
 
 
@@ -80,7 +82,17 @@ def results_of(source: Path, names: list[str], folder: Path) -> dict[str, Result
     if not library.is_dir():
         raise FileNotFoundError(f"{source} has no folder asset_svm; give the folder src of a tree.")
     paths = os.pathsep.join([str(source.resolve()), str(TESTS)])
-    command = [sys.executable, "-m", "recorded", "make", "--to", str(folder), "--new", str(source), *names]
+    command = [
+        sys.executable,
+        "-m",
+        "recorded",
+        "make",
+        "--to",
+        str(folder),
+        "--new",
+        str(source),
+        *names,
+    ]
     with (folder / "log").open("w") as log:
         code = subprocess.call(
             command, env={**os.environ, "PYTHONPATH": paths}, stdout=log, stderr=subprocess.STDOUT
@@ -88,9 +100,8 @@ def results_of(source: Path, names: list[str], folder: Path) -> dict[str, Result
     results = read_results(folder)
     if code != 0:
         said = (folder / "log").read_text().strip()[-2000:]
-        missing = [name for name in names if name not in results]
-        lost = {name: Result({}, error=f"the process ended with {code}: {said}") for name in missing}
-        results |= lost
+        lost = Result({}, error=f"the process ended with {code}: {said}")
+        results |= {name: lost for name in names if name not in results}
     return results
 
 

@@ -27,7 +27,7 @@ from recorded.found import Found, as_array, decide, model_parts, search_parts
 from recorded.problems import Problem
 
 Make = Callable[[], Problem]
-SMALL = {"n_components": 60, "max_iter": 4, "random_state": 0}
+SMALL: dict[str, Any] = {"n_components": 60, "max_iter": 4, "random_state": 0}
 """Of every fit that says nothing else."""
 DEFAULT: Any = object()
 """For a parameter of ``SMALL`` that is left at its default."""
@@ -161,7 +161,9 @@ def certified(model: Any, rows: Problem, place: Place) -> Found:
 def saved(model: Any, rows: Problem, place: Place) -> Found:
     """The model from its file, and after it has gone on learning."""
     path = place.folder / "saved.asset"
-    options = {"resumable": True} if "resumable" in inspect.signature(asset_svm.save).parameters else {}
+    options: dict[str, Any] = (
+        {"resumable": True} if "resumable" in inspect.signature(asset_svm.save).parameters else {}
+    )
     asset_svm.save(model, path, **options)
     return _going_on(asset_svm.load(path), rows)
 
@@ -333,7 +335,7 @@ def command(
     predicts: bool = False,
     cluster: bool = False,
 ) -> Fit:
-    """The model that ``asset train`` or ``asset tune`` writes, and what ``asset predict`` makes of it."""
+    """The model that ``asset train`` or ``asset tune`` writes, and what ``asset predict`` tells."""
 
     def make(place: Place) -> Found:
         rows, output = problem(), place.folder / "model.asset"
