@@ -21,9 +21,11 @@ from recorded.problems import (
     diabetes,
     digits,
     four_classes,
+    islands,
     two_classes,
     waves,
     waves32,
+    wide_words,
     words,
     words64,
 )
@@ -34,6 +36,7 @@ from recorded.ways import (
     by_hand,
     certified,
     cluster,
+    cluster_file,
     command,
     compacted,
     compiled,
@@ -98,7 +101,9 @@ ESTIMATORS = (
     regression("estimators/regression", waves),
     fit("estimators/four classes", four_classes),
     fit("estimators/ten classes", digits, C=10.0),
-    fit("estimators/ten classes of few rows", few_digits, n_components=DEFAULT, max_iter=20),
+    fit("estimators/ten classes of few rows", few_digits, **DEFAULTS),
+    fit("estimators/ten classes of few rows, on two threads", few_digits, n_jobs=2, **DEFAULTS),
+    fit("estimators/ten classes of few rows, in epochs", few_digits, max_iter=20),
     fit("estimators/ten classes on two threads", digits, C=10.0, n_jobs=2),
     fit("estimators/short run of many rows", crowd, n_components=256, max_iter=3),
     fit("estimators/long run of many rows", crowd, n_components=128, max_iter=12),
@@ -177,6 +182,7 @@ MAPS = (
     fit("maps/orthogonal", two_classes, fourier="orthogonal", **FOURIER),
     fit("maps/qmc", four_classes, fourier="qmc", **FOURIER),
     fit("maps/hadamard", digits, fourier="hadamard", **FOURIER),
+    fit("maps/hadamard, sparse", words, fourier="hadamard", **FOURIER),
     fit("maps/laplacian", four_classes, kernel="laplacian", **FOURIER),
     regression("maps/laplacian by qmc", waves, kernel="laplacian", fourier="qmc", **FOURIER),
     fit("maps/fourier, sparse", words, **FOURIER),
@@ -194,9 +200,13 @@ MAPS = (
         n_components=DEFAULT,
     ),
     fit("maps/components auto", few_digits, n_components="auto", show=searched_components),
+    regression(
+        "maps/components auto, regression", waves, n_components="auto", show=searched_components
+    ),
 )
 LANDMARKS = (
     fit("landmarks/kmeans", digits, landmarks="kmeans"),
+    fit("landmarks/kmeans, sparse", words, landmarks="kmeans"),
     fit("landmarks/rpcholesky", two_classes, landmarks="rpcholesky"),
     fit("landmarks/rpcholesky, sparse", words, landmarks="rpcholesky"),
     fit("landmarks/leverage", four_classes, landmarks="leverage"),
@@ -223,6 +233,7 @@ WEIGHTS = (
 SPARSE = (
     fit("sparse/float32", words),
     regression("sparse/float64", words64),
+    fit("sparse/zeros of dense rows", wide_words, n_components=150),
     fit("sparse/robust", words, step="robust"),
     fit("sparse/strong", words, step="strong"),
 )
@@ -231,6 +242,19 @@ CELLS = (
     fit("cells/one with an intercept", few_classes, n_cells=1, fit_intercept=True, **EXACT),
     fit("cells/one, to a tolerance", cancer, n_cells=1, C=1e3, tol=1e-4, **EXACT),
     fit("cells/one, ill-conditioned", few_classes, n_cells=1, C=1e5, gamma=1e-3, tol=1e-3, **EXACT),
+    fit(
+        "cells/one, ill-conditioned, with an intercept",
+        few_classes,
+        n_cells=1,
+        C=1e5,
+        gamma=1e-3,
+        tol=1e-3,
+        fit_intercept=True,
+        **EXACT,
+    ),
+    fit("cells/of one class", islands, n_cells=8, **EXACT),
+    fit("cells/of one class, with an intercept", islands, n_cells=8, fit_intercept=True, **EXACT),
+    fit("cells/approximate, of one class", islands, n_cells=8, memory_limit=2e4),
     fit("cells/auto", crowd, n_cells="auto", C=10.0, **EXACT),
     fit("cells/four classes", four_classes, n_cells=4, **EXACT),
     fit("cells/on two threads", four_classes, n_cells=4, n_jobs=2, **EXACT),
@@ -283,10 +307,13 @@ AROUND = (
     regression("around/saved regression", waves, show=saved, needs=("safetensors",)),
     fit("around/saved cells", two_classes, n_cells=3, show=saved, needs=("safetensors",), **EXACT),
     fit("around/pickled", two_classes, show=pickled),
+    fit("around/pickled cells", two_classes, n_cells=3, show=pickled, **EXACT),
     by_hand(
         "around/calibrated",
         two_classes,
         lambda: CalibratedClassifierCV(new("AssetClassifier", {}), ensemble=False, cv=3),
+        keep=True,
+        needs=("safetensors",),
     ),
     by_hand(
         "around/pairs of classes",
@@ -328,6 +355,7 @@ SEARCHES = (
     search("searches/one map", two_classes, Cs=4, gammas=None, cv=3),
     search("searches/four classes", four_classes, Cs=[0.1, 1.0, 10.0], gammas=[0.1, 0.5], cv=3),
     search("searches/gammas auto", few_classes, Cs=3, cv=2),
+    search("searches/gammas beyond", cancer, Cs=[1.0, 100.0], cv=2),
     search("searches/race of gammas", crowd, Cs=[1.0, 10.0], gammas=[0.03, 0.1, 0.3, 1.0], cv=2),
     search(
         "searches/cells", two_classes, Cs=[0.1, 1.0, 10.0], gammas=[0.1, 1.0], n_cells=3, cv=2, **SOLVED
@@ -370,6 +398,10 @@ SEARCHES = (
 FILES = (
     file("files/svmlight", coded_classes, "svm"),
     file("files/npy", coded_classes, "npy"),
+    file("files/parts", coded_classes, "parts.npy"),
+    file("files/sparse npz", words, "npz"),
+    file("files/windows of parts", coded_classes, "parts.npy", memory_limit=4e4),
+    file("files/windows of sparse npz", words, "npz", memory_limit=1e5),
     file("files/windows of svmlight", words, "svm", memory_limit=1e5),
     file("files/windows of packed svmlight", words, "svm.gz", memory_limit=1e5),
     file("files/windows of npy", coded_classes, "npy", memory_limit=4e4),
@@ -389,7 +421,7 @@ FILES = (
 QUICK = ("--n-components", "60", "--max-iter", "4")
 COMMANDS = (
     command("commands/csv", four_classes, "csv", *QUICK, predicts=True, needs=("pyarrow",)),
-    command("commands/npy", two_classes, "npy", *QUICK),
+    command("commands/npy", two_classes, "npy", *QUICK, "--class-weight", "-1=1,1=3"),
     command("commands/svmlight", words, "svm", *QUICK, "--class-weight", "balanced"),
     command("commands/parquet", waves, "parquet", *QUICK, "--scale", "standard", needs=("pyarrow",)),
     command("commands/float64", two_classes, "npz", *QUICK, "--dtype", "float64", "--scale", "minmax"),
@@ -424,7 +456,16 @@ COMMANDS = (
         "none",
         verb="tune",
     ),
-    command("commands/cluster", two_classes, "npy", *QUICK, cluster=True, needs=("distributed",)),
+    command(
+        "commands/cluster",
+        two_classes,
+        "npy",
+        *QUICK,
+        "--scale",
+        "standard",
+        cluster=True,
+        needs=("distributed",),
+    ),
 )
 CLUSTERS = (
     cluster("clusters/one shard", two_classes, n_shards=1),
@@ -436,6 +477,8 @@ CLUSTERS = (
     cluster("clusters/sparse", words),
     cluster("clusters/frame", four_classes, frame=True),
     cluster("clusters/regression", waves, "DaskAssetRegressor", **FOURIER),
+    cluster("clusters/targets within epsilon", waves, "DaskAssetRegressor", epsilon=50.0),
+    cluster_file("clusters/files", coded_classes, "parts.npy"),
     cluster("clusters/cells", two_classes, n_cells=4, **EXACT),
     cluster("clusters/cells of a regression", waves, "DaskAssetRegressor", n_cells=3, **EXACT),
 )

@@ -74,6 +74,15 @@ def four_classes() -> Problem:
 
 
 @cache
+def islands() -> Problem:
+    """Eight clusters far from each other, most of one class alone."""
+    rng = np.random.default_rng(9)
+    place = rng.integers(8, size=900)
+    X = 8.0 * rng.normal(size=(8, 3))[place] + rng.normal(size=(900, 3))
+    return Problem.split(X, np.where(place < 6, place % 2, X[:, 0] > X[:, 1]).astype(int), 9)
+
+
+@cache
 def digits() -> Problem:
     """Ten classes of 64 columns, half of whose entries are 0."""
     X, y = load_digits(return_X_y=True)
@@ -115,6 +124,12 @@ def words() -> Problem:
     X = sp.random(1200, 400, 0.03, format="csr", random_state=8, dtype=np.float64)
     value = X @ rng.normal(size=400) + 0.1 * rng.normal(size=1200)
     return Problem.split(sp.csr_matrix(X, dtype=np.float32), (value > 0.0).astype(int), 8)
+
+
+@cache
+def wide_words() -> Problem:
+    """The same as dense rows."""
+    return replace(words(), X=words().X.toarray(), X_new=words().X_new.toarray())
 
 
 @cache

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -197,17 +198,27 @@ def transformed(model: Any, rows: Problem, place: Place) -> Found:
     return {"decisions": as_array(model.transform(rows.X_new))}
 
 
-def by_hand(name: str, problem: Make, build: Callable[[], Any]) -> Fit:
-    """A model that holds others of ours."""
+def by_hand(
+    name: str,
+    problem: Make,
+    build: Callable[[], Any],
+    *,
+    keep: bool = False,
+    needs: tuple[str, ...] = (),
+) -> Fit:
+    """A model that holds others of ours; ``keep`` has it saved and loaded."""
 
     def make(place: Place) -> Found:
         rows, model = problem(), build()
         model.fit(rows.X, rows.y)
-        inner = getattr(model, "estimators_", [])
         found = {"decisions": as_array(decide(model, rows.X_new))}
+        if keep:
+            asset_svm.save(model, place.folder / "saved.asset")
+            found["loaded"] = as_array(decide(asset_svm.load(place.folder / "saved.asset"), rows.X_new))
+        inner = getattr(model, "estimators_", [])
         return found | {f"intercept {k}": as_array(each.intercept_) for k, each in enumerate(inner)}
 
-    return Fit(name, make)
+    return Fit(name, make, needs)
 
 
 # Streams ------------------------------------------------------------------------------------------
@@ -270,8 +281,15 @@ def search(
 def write_rows(rows: Problem, format: str, folder: Path) -> Path:
     """The rows to learn from as a file of this extension."""
     path = folder / f"rows.{format}"
+    if format == "parts.npy":
+        for number, part in enumerate(np.array_split(np.column_stack([rows.X, rows.y]), 3)):
+            np.save(folder / f"part-{number}.npy", part)
+        return folder / "part-*.npy"
     if format == "npy":
         np.save(path, np.column_stack([rows.X, rows.y]))
+    elif format == "npz" and sp.issparse(rows.X):
+        X = rows.X
+        np.savez(path, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=rows.y)
     elif format == "npz":
         np.savez(path, X=rows.X, y=rows.y)
     elif format == "parquet":
@@ -383,9 +401,7 @@ def cluster(
         import dask.dataframe as dd
         import pandas as pd
 
-        from asset_svm import dask as ours
-
-        rows = problem()
+        ours, rows = import_module("asset_svm.dask"), problem()
         m, n = rows.X.shape
         size = -(-m // parts)
         X, y, weight = (da.from_array(a, chunks=(size, *a.shape[1:])) for a in _dense(rows))
@@ -398,10 +414,27 @@ def cluster(
         model = getattr(ours, kind)(client=place.client, **settings(params))
         model.fit(X, y, **({"sample_weight": weight} if weighted else {}))
         X_new = pd.DataFrame(rows.X_new, columns=columns) if frame else rows.X_new
-        shards = {"n_shards_": as_array(getattr(model, "n_shards_", 0))}
-        return {**model_parts(model.to_local(), X_new), **shards}
+        there = X_new if frame or sp.issparse(X_new) else da.from_array(X_new, chunks=(70, n))
+        found = {
+            "n_shards_": as_array(getattr(model, "n_shards_", 0)),
+            "predictions": as_array(model.predict(there)),
+        }
+        return {**model_parts(model.to_local(), X_new), **found}
 
     return Fit(name, make, ("distributed", "pandas"))
+
+
+def cluster_file(name: str, problem: Make, format: str, **params: Any) -> Fit:
+    """Rows of a file that workers read."""
+
+    def make(place: Place) -> Found:
+        ours: Any = import_module("asset_svm.dask")
+        rows = problem()
+        X, y = ours.read_rows(str(write_rows(rows, format, place.folder)), client=place.client)
+        model = ours.DaskAssetClassifier(client=place.client, **settings(params)).fit(X, y)
+        return model_parts(model.to_local(), rows.X_new)
+
+    return Fit(name, make, ("distributed",))
 
 
 def _dense(rows: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
