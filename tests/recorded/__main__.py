@@ -64,10 +64,15 @@ def record(names: list[str], source: Path, folder: Path, path: Path) -> int:
     if failed:
         return 1
     hashes = {name: result.hashes for name, result in results.items() if not result.skipped}
-    told = {"machine": machine(), "fits": hashes}
-    path.write_text(json.dumps(told, indent=1) + "\n")
+    path.write_text(as_json(hashes))
     print(f"{len(hashes)} fits, {len(results) - len(hashes)} skipped, in {path}")
     return 0
+
+
+def as_json(hashes: dict[str, dict[str, str]]) -> str:
+    """With the kind of this machine; a line a fit, so that a change of one is a change of a line."""
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(each)}" for name, each in hashes.items())
+    return f'{{"machine": {json.dumps(machine(), indent=1)},\n"fits": {{\n{lines}\n}}}}\n'
 
 
 def check(names: list[str], source: Path, folder: Path, path: Path, exceptions: Exceptions) -> int:

@@ -75,11 +75,11 @@ def four_classes() -> Problem:
 
 @cache
 def islands() -> Problem:
-    """Eight clusters far from each other, most of one class alone."""
+    """Four clusters far from each other, three of one class alone."""
     rng = np.random.default_rng(9)
-    place = rng.integers(8, size=900)
-    X = 8.0 * rng.normal(size=(8, 3))[place] + rng.normal(size=(900, 3))
-    return Problem.split(X, np.where(place < 6, place % 2, X[:, 0] > X[:, 1]).astype(int), 9)
+    place = rng.integers(4, size=1400)
+    X = 12.0 * rng.normal(size=(4, 3))[place] + rng.normal(size=(1400, 3))
+    return Problem.split(X, np.where(place < 3, place % 2, X[:, 0] > X[:, 1].mean()).astype(int), 9)
 
 
 @cache
