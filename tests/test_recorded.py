@@ -107,6 +107,8 @@ def test_hashes_are_kept_and_a_tampered_one_is_found(trees, tmp_path, capsys):
     asked = ["--new", "1", "--hashes", str(path), "steps/robust"]
     assert recorded.main(["record", *asked]) == 0
     assert recorded.main(["check", *asked]) == 0
+    assert recorded.main(["record", *asked[:-1], "steps/scale"]) == 0  # the other one stays
+    assert recorded.main(["check", *asked, "steps/scale"]) == 0
     told = json.loads(path.read_text())
     told["fits"]["steps/robust"]["intercept_"] = "0" * 16
     path.write_text(json.dumps(told))

@@ -14,15 +14,7 @@ Ends with 0 if nothing differs but what may, 1 if something does, a fit fails or
 bad command, 3 if the hashes are those of another kind of machine.
 """
 
-# ruff: noqa: E402
-
 from __future__ import annotations
-
-import os
-
-# Before numpy is there.
-for library in ("OPENBLAS", "OMP", "MKL"):
-    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 import argparse
 import json
@@ -30,6 +22,7 @@ import signal
 import sys
 import tempfile
 import tomllib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +48,7 @@ def chosen_names(asked: list[str]) -> list[str]:
     return [fit.name for fit in FITS if not asked or fit.name in asked or fit.group in asked]
 
 
-def record(names: list[str], source: Path, folder: Path, path: Path) -> int:
+def record(names: list[str], source: Path, folder: Path, path: Path, known: Collection[str]) -> int:
     """Write the hashes of a tree, if every fit that can be made here has some."""
     results = results_of(source, names, folder / "new")
     failed = {name: result for name, result in results.items() if result.error}
@@ -64,8 +57,11 @@ def record(names: list[str], source: Path, folder: Path, path: Path) -> int:
     if failed:
         return 1
     hashes = {name: result.hashes for name, result in results.items() if not result.skipped}
-    path.write_text(as_json(hashes))
     print(f"{len(hashes)} fits, {len(results) - len(hashes)} skipped, in {path}")
+    before: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    if before.get("machine") == machine():  # those that were not asked for stay
+        hashes = {name: each for name, each in before["fits"].items() if name in known} | hashes
+    path.write_text(as_json(hashes))
     return 0
 
 
@@ -132,7 +128,7 @@ def main(arguments: list[str] | None = None) -> int:
         folder = Path(kept)
         try:
             if asked.verb == "record":
-                return record(names, asked.new, folder, asked.hashes)
+                return record(names, asked.new, folder, asked.hashes, chosen_names([]))
             if asked.verb == "check":
                 return check(names, asked.new, folder, asked.hashes, exceptions)
             old = results_of(asked.old, names, folder / "old")
