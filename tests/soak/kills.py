@@ -45,10 +45,10 @@ def die_at(number: int | None) -> None:
 
         return watched
 
-    write = atomic._Output.write
-    atomic._Output.write = lambda self, content: write(self, memoryview(content)[:PIECE])
+    write = atomic.NamedOutput.write
+    atomic.NamedOutput.write = lambda self, content: write(self, memoryview(content)[:PIECE])
     for owner, name in (
-        (atomic._Output, "write"),
+        (atomic.NamedOutput, "write"),
         (atomic.os, "fsync"),
         (Path, "replace"),
         (Path, "unlink"),
