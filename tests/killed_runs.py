@@ -18,7 +18,7 @@ from asset_svm.cli.main import main
 from asset_svm.estimators import streaming, windows
 from asset_svm.storage import container
 
-OPTIONS = ["--n-components", "60", "--max-iter", "4", "--scale", "standard", "--every", "0.001s"]
+OPTIONS = ["--n-components", "60", "--max-iter", "4", "--scale", "standard", "--every", "1e-9s"]
 
 
 @contextmanager
@@ -64,6 +64,11 @@ def begin(name: str, prepare: Callable[[], None] = lambda: None) -> int:
 def kill(child: int) -> bool:
     """End it; True if it was still running."""
     os.kill(child, signal.SIGKILL)
+    return ended(child)
+
+
+def ended(child: int) -> bool:
+    """Wait for its end; True if it was killed."""
     _, status = os.waitpid(child, 0)
     if os.WIFEXITED(status):
         assert os.WEXITSTATUS(status) == 0

@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import re
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -16,6 +17,7 @@ import asset_svm.data.csv as csv_module
 import asset_svm.data.svmlight as svmlight_module
 from asset_svm import DataError, open_rows
 from asset_svm.data import compression
+from asset_svm.data.cells import MISSING
 
 
 def write(folder, name, content):
@@ -77,6 +79,27 @@ def test_a_line_without_end_is_told_where_segments_are_read(tmp_path, monkeypatc
     for segment in (0, 3):
         with pytest.raises(DataError, match="a line of more than"):
             list(source.blocks(np.array([segment])))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"a,b,y\n1,2,0\n%s\n", "row 2: 3000001 cells where the header has 3"),
+        (b'a,b,y\n1,2,0\n%s"x\n', "row 2, column 3000001: the quote that opens"),
+        (b"a,b,y%s\n", "line 1: the header has more than 1048576 columns"),
+    ],
+    ids=["row", "quote", "header"],
+)
+def test_a_line_of_delimiters_is_not_taken_apart(tmp_path, text, said):
+    path = write(tmp_path, "a.csv", text % (b"," * 3_000_000))
+    refused(write(tmp_path, "small.csv", text % b",,,,"))  # what is imported and compiled on the way
+    tracemalloc.start()
+    try:
+        assert said in refused(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5 * path.stat().st_size
 
 
 def test_a_row_may_be_longer_than_a_block(tmp_path, monkeypatch):
@@ -145,7 +168,7 @@ def targets(*cells, before=3000):
 
 @pytest.mark.parametrize("size", [500, 4 << 20])
 @pytest.mark.parametrize("kind", ["numbers", "names"])
-@pytest.mark.parametrize("cell", ["", " ", "NA", "nan", "NULL", '""', "#N/A"])
+@pytest.mark.parametrize("cell", ["", " ", "NA", " NA", "nan", "NULL", '""', "#N/A", "None", "<NA>"])
 def test_a_target_that_is_missing_is_no_class(tmp_path, monkeypatch, cell, kind, size):
     monkeypatch.setattr(csv_module, "BLOCK_BYTES", size)
     text = targets(cell)
@@ -160,13 +183,183 @@ def test_a_target_that_is_missing_is_no_class(tmp_path, monkeypatch, cell, kind,
 def test_numbers_that_turn_to_text_are_told_wherever_they_turn(tmp_path, monkeypatch, before, size):
     monkeypatch.setattr(csv_module, "BLOCK_BYTES", size)
     said = refused(write(tmp_path, "a.csv", targets("1.O", "1", before=before)))
-    assert f"row {before + 1}, column 'y': the target '1.O' is no number, and those before" in said
+    assert f"row {before + 1}, column 'y': the target '1.O' is no number, and others are" in said
 
 
-def test_a_slip_in_the_first_target_does_not_make_classes_of_numbers(tmp_path):
-    text = "a,y\n1,12.3.4\n" + "".join(f"{i},{i / 7}\n" for i in range(570))
+@pytest.mark.parametrize("before", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("others", "slip", "kind", "size"),
+    [
+        (["0.5"], "12.3.4", "no number", 16),
+        (["0.5"], "12.3.4", "no number", 4 << 20),
+        (["yes", "no"], "3", "a number", 4 << 20),
+    ],
+)
+def test_the_target_that_is_alone_is_the_slip_wherever_it_stands(
+    tmp_path, monkeypatch, before, others, slip, kind, size
+):
+    monkeypatch.setattr(csv_module, "BLOCK_BYTES", size)
+    cells = others * 30
+    cells.insert(before, slip)
+    text = "a,y\n" + "".join(f"1,{cell}\n" for cell in cells)
     said = refused(write(tmp_path, "a.csv", text))
-    assert "row 2, column 'y': the target '0.0' is a number, and those before it are not" in said
+    assert f"row {before + 1}, column 'y': the target {slip!r} is {kind}, and others" in said
+
+
+FOREIGN = [
+    "12,5",
+    "$10",
+    "3.00%",
+    "3 %",
+    "1,234.5",
+    "1.234,5",
+    "1 234",
+    "1'000",
+    "-5,0",
+    "\u22125",
+    "€5",
+]
+
+
+@pytest.mark.parametrize("cell", FOREIGN)
+def test_a_number_in_another_notation_is_no_class(tmp_path, cell):
+    text = "a,y\n" + "".join(f'{i},"{cell}"\n' for i in range(3))
+    said = refused(write(tmp_path, "a.csv", text))
+    assert f"row 1, column 'y': the target {cell!r} is no number in the notation that is read" in said
+    said = refused(write(tmp_path, "b.csv", f'a,y\n1,0\n2,1\n"{cell}",1\n'))
+    assert f"row 3, column 'a': {cell!r} is no number in the notation that is read" in said
+
+
+def test_names_with_digits_are_classes(tmp_path):
+    names = [
+        "<=50K",
+        "1.2.3",
+        "3-4",
+        "10 kg",
+        "O1",
+        "1st",
+        "2020-01-05",
+        "+",
+        "-",
+        "none",
+        "12:30",
+        "1/2",
+    ]
+    text = "a,y\n" + "".join(f"1,{name}\n" for name in names)
+    assert open_rows(write(tmp_path, "a.csv", text)).read().y.tolist() == names
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "  "])
+def test_blanks_around_a_cell_make_no_other_class(tmp_path, blank):
+    text = f"a,y\n1,{blank}yes\n2,yes\n3,no{blank}\n{blank}4{blank},no\n"
+    block = open_rows(write(tmp_path, "a.csv", text)).read()
+    assert block.y.tolist() == ["yes", "yes", "no", "no"] and block.X.ravel().tolist() == [1, 2, 3, 4]
+
+
+def test_words_are_missing_where_pandas_takes_them_for_missing(tmp_path):
+    pd = pytest.importorskip("pandas")
+    words = [*MISSING, "none", "na", "Null", "-", "?", "missing"]
+    theirs = pd.read_csv(io.StringIO("a,y\n" + "".join(f'1,"{word}"\n' for word in words)))["y"].isna()
+    for word, missing in zip(words, theirs, strict=True):
+        path = write(tmp_path, "a.csv", f'a,y\n1,yes\n2,"{word}"\n')
+        if missing:
+            assert "row 2, column 'y': the target is missing" in refused(path)
+        else:
+            assert open_rows(path).read().y.tolist() == ["yes", word]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("1, 2, 0\n3, 4, 1\n5, x, 1\n", "row 3, column 'b': 'x' is not a number"),
+        ("1, 2, 0\n3, NA, 1\n5, x, 1\n", "row 2, column 'b': the value is missing"),
+        ("1, 2, 0\n3, None, 1\n", "row 2, column 'b': the value is missing"),
+        ("1, 2, 0\n\n3, 4, 1, 5\n", "row 2: 4 cells where the header has 3"),
+        ('1, 2, 0\n"3", 4\n', "row 2: 2 cells where the header has 3"),
+    ],
+)
+def test_blanks_around_cells_do_not_move_the_blame(tmp_path, rows, said):
+    assert said in refused(write(tmp_path, "a.csv", "a,b,y\n" + rows))
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "advice"),
+    [
+        ("a.csv", "a;b;y", "3 where semicolons do; write the file with commas"),
+        ("a.csv", "a;b,c;y", "2 columns where commas separate them, and 3 where semicolons do; write"),
+        ("a.csv", "a|b|y", "3 where bars do; write the file with commas"),
+        ("a.csv", "a\tb\ty", '3 where tabs do; say format="tsv" (--format tsv)'),
+        ("a.tsv", "a,b,y", '3 where commas do; say format="csv" (--format csv)'),
+    ],
+)
+def test_another_delimiter_is_told(tmp_path, name, header, advice):
+    path = write(tmp_path, name, f"{header}\n1;2;0\n")
+    for options in ({}, {"target": "y"}, {"features": ("a", "b"), "targets": False}):
+        assert advice in refused(path, **options)
+    if "," not in header:
+        assert advice in refused(path, targets=False)
+
+
+def test_names_of_columns_may_have_semicolons(tmp_path):
+    path = write(tmp_path, "a.csv", "a;b;c,y\n1,0\n2,1\n")
+    assert open_rows(path).read().X.ravel().tolist() == [1, 2]
+
+
+# Targets of files that have types -----------------------------------------------------------------
+
+
+def parquet(folder, labels, **options):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = pa.table({"a": np.arange(float(len(labels))), "y": pa.array(labels)})
+    pq.write_table(rows, folder / "a.parquet", **options)
+    return folder / "a.parquet"
+
+
+def npz(folder, labels):
+    return archive(folder, "a.npz", X=np.zeros((len(labels), 1)), y=np.array(labels))
+
+
+def beside(folder, labels):
+    """Targets in a file of their own."""
+    np.save(folder / "y.npy", np.array(labels))
+    np.save(folder / "a.npy", np.zeros((len(labels), 1)))
+    return folder / "a.npy"
+
+
+TYPED = {
+    "parquet": (parquet, {}, "row 4, column 'y'"),
+    "groups": (lambda *args: parquet(*args, row_group_size=2), {}, "row 4, column 'y'"),
+    "npz": (npz, {}, "row 3 (counted from 0), target"),
+    "npy": (beside, {"target": "y.npy"}, "row 3 (counted from 0), target"),
+}
+
+
+@pytest.mark.parametrize("kind", TYPED)
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["yes", "no", "yes", "NA", "no"], "the target is missing ('NA')"),
+        (["yes", "no", "yes", "", "no"], "the target is missing ('')"),
+        (["01", "02", "01", "O1", "02"], "the target 'O1' is no number, and others are"),
+        (["yes", "no", "yes", "1", "no"], "the target '1' is a number, and others are not"),
+        (["yes", "no", "yes", "12,5", "no"], "the target '12,5' is no number in the notation"),
+        (["yes", "no", "yes", "no\n", "no"], "the target 'no\\n' has a line break"),
+    ],
+)
+def test_text_targets_are_judged_alike_in_every_file(tmp_path, monkeypatch, kind, labels, said):
+    monkeypatch.chdir(tmp_path)
+    make, options, place = TYPED[kind]
+    assert f"{place}: {said}" in refused(make(tmp_path, labels), **options)
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_text_targets_are_read_alike_in_every_file(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    make, options, _ = TYPED[kind]
+    assert open_rows(make(tmp_path, ["1", " 2.5", "3e1"]), **options).read().y.tolist() == [1, 2.5, 30]
+    assert open_rows(make(tmp_path, ["a", " b", "a "]), **options).read().y.tolist() == ["a", "b", "a"]
 
 
 def test_numbers_as_svm_files_write_them_are_numbers(tmp_path):

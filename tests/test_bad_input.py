@@ -6,15 +6,28 @@ validation refuses (NaN, shapes) keeps scikit-learn's words.
 
 import re
 import warnings
+from decimal import Decimal
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from asset_svm import AssetClassifier, AssetRegressor, FourierMap, NonFiniteError, NystroemMap
+from asset_svm import (
+    AssetClassifier,
+    AssetClassifierCV,
+    AssetRegressor,
+    FourierMap,
+    NonFiniteError,
+    NystroemMap,
+    kernels,
+)
+from asset_svm.estimators.calibration import CalibratedClassifier
 
 # Extreme numbers and three epochs: a model far from its optimum is told of, and is not the point.
 pytestmark = pytest.mark.filterwarnings(
@@ -264,9 +277,15 @@ def test_a_given_map_of_other_columns_is_refused():
         (lambda A, B: (A @ B.T).astype(complex), "returned values of type complex128"),
         (lambda A, B: (A @ B.T).astype(str), "returned values of type <U"),
         (lambda A, B: (A @ B.T)[:, :-1], r"returned shape \(40, 39\)"),
-        (lambda A, B: None, r"returned shape \(\)"),
+        (
+            lambda A, B: None,
+            r"returned None for 40 rows and 40 landmarks; it must return the \(40, 40\)",
+        ),
+        (lambda A, B: "rbf", r"returned 'rbf' for 40 rows"),
+        (lambda A, B: [[1.0], [1.0, 2.0]], r"returned \[\[1.0\], \[1.0, 2.0\]\] for 40 rows"),
+        (lambda A, B: np.ma.masked_less(A @ B.T, 0), r"returned \d+ masked values; it must return a"),
     ],
-    ids=["zeros", "complex", "text", "shape", "nothing"],
+    ids=["zeros", "complex", "text", "shape", "nothing", "a word", "ragged", "masked"],
 )
 def test_a_callable_kernel_that_is_none_is_refused(kernel, why, n_cells):
     rng = np.random.default_rng(0)
@@ -280,6 +299,68 @@ def test_a_callable_kernel_of_rows_that_are_all_zero_is_a_kernel():
     for n_cells in (None, 1):
         model = AssetClassifier(lambda A, B: A @ B.T, n_cells=n_cells, fit_intercept=True)
         assert (model.fit(X, y).predict(X) == 1).all()
+
+
+@pytest.mark.parametrize("n_cells", [None, 1])
+def test_a_prediction_asks_of_a_callable_kernel_what_a_fit_does(n_cells):
+    returned = {"change": lambda K: K}
+    model = AssetClassifier(lambda A, B: returned["change"](A @ B.T), n_cells=n_cells, random_state=0)
+    model.fit(X, LABELS)
+    for change, error, why in (
+        (lambda K: np.ma.masked_less(K, 0), ValueError, r"masked values; it must return"),
+        (lambda K: None, ValueError, "returned None for 40 rows"),
+        (lambda K: K * NAN, NonFiniteError, r"^The callable kernel returned .*\(nan\); it must return"),
+    ):
+        returned["change"] = change
+        with pytest.raises(error, match=why):
+            model.predict(X)
+    # Of rows that have nothing in common with landmarks it is 0 by right, were they all that is asked.
+    returned["change"] = np.zeros_like
+    intercept = model.cells_[0].decisions[0].intercept if n_cells else model.intercept_
+    np.testing.assert_allclose(model.decision_function(X), intercept[0])
+
+
+@pytest.mark.parametrize("n_cells", [None, 1])
+def test_a_callable_kernel_that_returns_nan_is_told_so(n_cells):
+    for value in (NAN, INF):
+        model = AssetClassifier(lambda A, B, value=value: A @ B.T * value, n_cells=n_cells)
+        why = rf"^The callable kernel returned values .*float64 \(-?{value}\); it must return finite"
+        with pytest.raises(NonFiniteError, match=why), np.errstate(invalid="ignore"):
+            model.fit(X, LABELS)
+
+
+def test_a_callable_kernel_that_is_beyond_float32_is_told_so():
+    values = kernels.Kernel(lambda A, B: 1e200 * dot(A, B)).against(X, np.float32)
+    with pytest.raises(NonFiniteError, match=r"not finite in float32 \(-?\d.*e\+(199|200)\); it must"):
+        values(X)
+
+
+@pytest.mark.parametrize("n_cells", [None, 1])
+def test_a_callable_kernel_may_be_sparse_as_that_of_svc(n_cells):
+    rows = sp.csr_matrix(np.where(X > 0, X, 0.0))
+    models = [
+        AssetClassifier(kernel, n_cells=n_cells, random_state=0, fit_intercept=True).fit(rows, LABELS)
+        for kernel in (dot, "linear")
+    ]
+    found = [model.decision_function(rows) for model in models]
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+    expected = SVC(kernel=dot).fit(rows, LABELS).decision_function(rows)
+    if n_cells:
+        np.testing.assert_allclose(found[0], expected, atol=1e-2)
+
+
+@pytest.mark.parametrize("n_cells", [None, 1])
+def test_a_matrix_that_a_callable_kernel_keeps_is_left_as_it_is(n_cells):
+    kept = []
+
+    def kernel(A, B):
+        K = A @ B.T
+        kept.append((K, K.copy()))
+        return K
+
+    AssetClassifier(kernel, n_cells=n_cells, random_state=0).fit(X, LABELS).predict(X)
+    for K, before in kept:
+        np.testing.assert_array_equal(K, before)
 
 
 def test_a_callable_kernel_of_the_wrong_shape_is_refused():
@@ -376,10 +457,107 @@ SILENT_TARGETS = {
 @pytest.mark.parametrize("y", SILENT_TARGETS.values(), ids=SILENT_TARGETS)
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_masked_targets_and_times_are_refused(kind, y):
-    said = r"^y has (\d+ masked values|times)"
+    said = r"^(y|classes) has (\d+ masked values|times)"
     extra = {"classes": np.unique(y)} if kind == "classifier" else {}
     for bad in (lambda e: e.fit(OTHER_X, y), lambda e: e.partial_fit(OTHER_X, y, **extra)):
         assert re.search(said, refuses(kind, bad))
+
+
+def without(value, kind):
+    """Targets of which one is missing."""
+    names = ["no", "yes", "yes"] * 10
+    names[7] = value
+    return {"list": list, "array": np.array, "objects": partial(np.array, dtype=object)}[kind](names)
+
+
+@pytest.mark.parametrize("kind", ["list", "array", "objects"])
+@pytest.mark.parametrize("value", ["", "  ", None, NAN], ids=repr)
+def test_a_class_without_a_name_is_refused_with_its_row(value, kind):
+    if value is NAN and kind == "array":
+        pytest.skip("numpy has made the text 'nan' of it")
+    y = without(value, kind)
+    for bad in (
+        lambda e: e.fit(OTHER_X, y),
+        lambda e: e.partial_fit(OTHER_X, y, classes=["no", "yes"]),
+    ):
+        message = refuses("classifier", bad)
+        assert message.startswith(f"y has no value in row 7, counted from 0 ({value!r}); "), message
+
+
+@pytest.mark.parametrize("dtype", ["string", "category", object])
+def test_a_class_that_pandas_has_not_is_refused_with_its_row(dtype):
+    pd = pytest.importorskip("pandas")
+    y = pd.Series(without(None, "list")).astype(dtype)
+    message = refuses("classifier", lambda e: e.fit(OTHER_X, y))
+    assert message.startswith("y has no value in row 7, counted from 0 ("), message
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_masked_values_are_refused_by_score(kind):
+    model, (rows, y), _ = kinds()[kind]
+    model.fit(rows, y)
+    some = np.arange(len(y)) % 4 == 1
+    with pytest.raises(ValueError, match=r"^y has 10 masked values; .+\.$"):
+        model.score(rows, np.ma.masked_array(y, some))
+    with pytest.raises(ValueError, match=r"^sample_weight has 10 masked values; .+\.$"):
+        model.score(rows, y, np.ma.masked_array(np.ones(40), some))
+    expected = accuracy_score if kind == "classifier" else r2_score
+    assert model.score(rows, np.ma.masked_array(y)) == expected(y, model.predict(rows))
+
+
+def test_masked_values_are_refused_by_the_score_of_a_search_and_with_probabilities():
+    masked = np.ma.masked_array(LABELS, np.arange(40) % 4 == 1)
+    search = AssetClassifierCV(Cs=[1.0], gammas=[1.0], cv=2, scoring="accuracy").fit(X, LABELS)
+    probable = CalibratedClassifier(search.best_estimator_).fit(X, LABELS)
+    for refusing in (search.score, probable.score, probable.fit):
+        with pytest.raises(ValueError, match=r"^y has 10 masked values; .+\.$"):
+            refusing(X, masked)
+
+
+ODD_OBJECTS = {
+    "text and numbers": ({7: "a"}, r"numbers \(\d\) and text \('a'\); make them of one kind, .*astype"),
+    "bytes and numbers": ({7: b"a"}, r"numbers \(\d\) and bytes \(b'a'\); make them of one kind"),
+    "text and NaN": (
+        dict.fromkeys(range(30), "a") | {7: NAN},
+        r"no value in row 7, counted from 0 \(nan\); fill",
+    ),
+    "None": ({7: None}, r"no value in row 7, counted from 0 \(None\); fill"),
+    "a dict": ({7: {"a": 1}}, r"\{'a': 1\} in row 7, which is neither a number nor text; give"),
+}
+
+
+@pytest.mark.parametrize("case", ODD_OBJECTS)
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_objects_that_are_no_targets_are_refused(kind, case):
+    changes, said = ODD_OBJECTS[case]
+    y = OTHER_LABELS.astype(object)
+    for row, value in changes.items():
+        y[row] = value
+    said = rf"^y has ({said}|text .*)" if kind == "regressor" else f"^y has {said}"
+    assert re.search(said, refuses(kind, lambda e: e.fit(OTHER_X, y)))
+    extra = {"classes": [0, 1, 2]} if kind == "classifier" else {}
+    assert re.search(said, refuses(kind, lambda e: e.partial_fit(OTHER_X, y, **extra)))
+    model, (rows, targets), _ = kinds()[kind]
+    with pytest.raises(ValueError, match=said):
+        model.fit(rows, targets).score(OTHER_X[:, :3], y)
+
+
+def test_objects_of_one_kind_are_targets():
+    names = np.array(["a", "b"], dtype=object)[LABELS]
+    model = AssetClassifier(max_iter=3, random_state=0).fit(X, names)
+    assert model.classes_.tolist() == ["a", "b"] and model.score(X, names) > 0.5
+    model = AssetRegressor(max_iter=3, random_state=0)
+    exact = np.array([Decimal(value) for value in REALS])
+    np.testing.assert_array_equal(model.fit(X, exact).predict(X), model.fit(X, REALS).predict(X))
+
+
+def test_announced_classes_are_of_the_kind_of_those_that_come():
+    mixed = np.array([0, "a"], dtype=object)
+    message = refuses_fresh(lambda e: e.partial_fit(X, LABELS, classes=mixed))
+    assert message.startswith("classes has numbers (0) and text ('a'); make them of one kind"), message
+    names = np.array(["a", "b"], dtype=object)[LABELS]
+    message = refuses_fresh(lambda e: e.partial_fit(X, names, classes=[0, 1]))
+    assert message.startswith("y has the class 'a', which is not among the announced [0, 1]"), message
 
 
 def test_text_is_a_class_and_no_number():
@@ -520,7 +698,15 @@ def test_a_bad_later_batch_leaves_the_stream_as_it_was(rows, y, classes):
     assert streams[0].t_ == streams[1].t_ == 80
 
 
-def test_a_batch_that_fails_in_the_loop_leaves_the_stream_as_it_was():
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Kernels of one's own whose values nobody looks at, as nobody does at those of ours."""
+    monkeypatch.setattr(
+        kernels, "_Callable", lambda function, Z, dtype: lambda X: function(X, Z).astype(dtype)
+    )
+
+
+def test_a_batch_that_fails_in_the_loop_leaves_the_stream_as_it_was(unchecked):
     poison = {"on": False}
 
     def kernel(A, B):
@@ -690,14 +876,17 @@ def test_a_kernel_that_returns_nan_is_an_error():
     refuses("classifier", fit_other("classifier"), errors=NonFiniteError, kernel=poisoned)
 
 
-def test_an_iterate_that_becomes_nan_is_an_error_and_keeps_the_old_model():
+def test_an_iterate_that_becomes_nan_is_an_error_and_keeps_the_old_model(unchecked):
     """A kernel that is finite on the landmarks alone: only the loop can notice."""
 
     def late(A, B):
         values = dot(A, B)
         return values if A.shape[0] == B.shape[0] else np.full_like(values, NAN)
 
-    refuses("classifier", fit_other("classifier"), errors=NonFiniteError, kernel=late, n_components=10)
+    message = refuses(
+        "classifier", fit_other("classifier"), errors=NonFiniteError, kernel=late, n_components=10
+    )
+    assert message.startswith("The iterates are no longer finite"), message
 
 
 # Odd input that must work ------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import gzip
 import inspect
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -93,6 +94,50 @@ def test_columns_are_found_by_name_and_a_target_is_not_needed_to_predict(capsys)
         file.write("a,b,c,d\n1,2,3,4\n")
     assert main(["predict", "m.asset", "less.csv"]) == 2
     assert "no column 'e'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cell", ["", "NA", "?", "12,5", "1.O", "\x00", "no\nyes", "\udcff", "7"])
+def test_targets_are_not_asked_for_where_rows_are_predicted(cell, capsys):
+    main(["train", "train.csv", "-o", "m.asset", *SMALL])
+    capsys.readouterr()
+    main(["predict", "m.asset", "test.csv"])
+    expected = capsys.readouterr().out
+    rows = list(csv.reader(Path("test.csv").read_text().splitlines()))
+    with open("open.csv", "w", errors="surrogateescape", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(
+            [rows[0], *([*row[:-1], cell] for row in rows[1:])]
+        )
+    assert main(["predict", "m.asset", "open.csv"]) == 0
+    assert capsys.readouterr().out == expected
+    assert main(["predict", "m.asset", "open.csv", "--target", "label"]) == 0
+    assert capsys.readouterr().out == expected
+    assert main(["evaluate", "m.asset", "open.csv"]) == 2
+    assert re.search(
+        "column 'label': the target|which the model does not know", capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npy", "npz", "csv"])
+def test_a_model_without_names_of_columns_predicts_rows_without_targets(ending, capsys):
+    main(["train", "train.svm", "-o", "m.asset", *SMALL])
+    capsys.readouterr()
+    np.save("bare.npy", X[900:])
+    main(["predict", "m.asset", "bare.npy"])
+    expected, none = capsys.readouterr().out, np.full(300, np.nan)
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X[900:], columns=list("abcde"))
+    if ending == "npy":
+        np.save("open.npy", np.column_stack([X[900:], none]))
+    elif ending == "npz":
+        np.savez("open.npz", X=X[900:], y=none)
+    elif ending == "parquet":
+        frame.assign(label=None).to_parquet("open.parquet")
+    else:
+        frame.to_csv("open.csv", index=False)
+    assert main(["predict", "m.asset", f"open.{ending}"]) == 0
+    assert capsys.readouterr().out == expected
+    assert main(["evaluate", "m.asset", f"open.{ending}"]) == 2
+    assert "target" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
@@ -570,14 +615,19 @@ def test_bins_keep_the_order_of_numbers():
 
 
 def test_more_than_100_names_are_no_classes_unless_told(capsys):
-    Path("comma.tsv").write_text("a\ty\n" + "".join(f"{i}\t{i},5\n" for i in range(300)))
-    assert main(["train", "comma.tsv", "-o", "m.asset", *SMALL]) == 2
-    said = capsys.readouterr().err
-    assert "more than 100 different names (0,5, ...)" in said and "--task classification" in said
-    assert not os.path.exists("m.asset")
     Path("many.csv").write_text("a,y\n" + "".join(f"{i},name{i % 110}\n" for i in range(330)))
     assert main(["train", "many.csv", "-o", "m.asset", *SMALL]) == 2
+    said = capsys.readouterr().err
+    assert "more than 100 different names (name0, ...)" in said and "--task classification" in said
+    assert not os.path.exists("m.asset")
     assert main(["train", "many.csv", "-o", "m.asset", "--task", "classification", *SMALL]) == 0
+
+
+@pytest.mark.parametrize("task", ["auto", "classification", "regression"])
+def test_numbers_in_another_notation_are_no_classes_however_few(task, capsys):
+    Path("comma.tsv").write_text("a\ty\n" + "".join(f"{i}\t{i % 7},5\n" for i in range(70)))
+    assert main(["train", "comma.tsv", "-o", "m.asset", "--task", task, *SMALL]) == 2
+    assert "comma.tsv, row 1, column 'y': the target '0,5' is no number" in capsys.readouterr().err
 
 
 def test_a_target_that_is_missing_is_told_by_the_command(capsys):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import logging
+import math
 import os
 import pickle
 import signal
@@ -679,6 +680,14 @@ def test_a_time_limit_can_end_an_epoch_and_still_gives_a_model(average):
     assert 1 <= model.t_ < 6000
     assert model.n_iter_ == 1
     assert model.score(rows, y) > 0.8
+
+
+@pytest.mark.parametrize("step", ["auto", "robust"])
+def test_epochs_that_a_time_limit_left_out_are_not_counted(step):
+    """Of few rows hundreds of epochs are run between two records; the clock ends the first block."""
+    model = quick(step=step, max_iter=40_000, time_limit=1e-9).fit(X, BINARY)
+    assert len(X) < model.t_ < 200 * len(X)
+    assert model.n_iter_ == model.history_[-1]["epoch"] == math.ceil(model.t_ / len(X))
 
 
 def test_tol_stops_as_soon_as_the_gap_is_small():

@@ -241,7 +241,7 @@ def test_a_large_C_with_a_smooth_kernel_is_solved():
 
 def test_a_model_that_is_known_to_be_far_off_is_told_of(monkeypatch):
     X, y = board(500, 0)
-    monkeypatch.setattr("asset_svm.training.certificate.FAR", np.inf)  # nothing is finished
+    monkeypatch.setattr("asset_svm.training.certificate.UNFINISHED", np.inf)  # nothing is finished
     model = AssetClassifier(gamma=0.3, C=1e5, n_components=200, max_iter=2, random_state=0)
     with pytest.warns(ConvergenceWarning, match="another model fits these rows much better"):
         model.fit(X, y)

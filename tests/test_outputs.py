@@ -1,5 +1,6 @@
 """Where results go: tried before the work, named when it fails, and nothing is left of a kill."""
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -101,7 +102,7 @@ def test_a_place_for_predictions_is_tried_before_the_model_is_loaded(monkeypatch
     assert "asset: /proc/p.csv: " in capsys.readouterr().err
 
 
-def test_a_full_disk_is_told_with_the_name_of_the_file(monkeypatch):
+def test_a_full_disk_is_told_with_the_name_of_the_file(monkeypatch, tmp_path):
     def full(handle):
         raise OSError(28, "No space left on device")
 
@@ -111,23 +112,65 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(monkeypatch):
     monkeypatch.undo()
     with pytest.raises(OSError, match=r"^\[Errno 5\] of a disk that is read$"), replacing("m"):
         raise OSError(5, "of a disk that is read")
-    monkeypatch.setattr(Path, "write_text", lambda *args, **options: full(0))
-    with pytest.raises(OSError, match=r"No space left on device: 'page\.html'"):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(atomic.os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*page\.html'"):
         Page("a page", "", "").write("page.html")
+    assert os.listdir() == ["rows.svm"]
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_standard_output_without_room_is_named():
+FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+
+
+@FULL
+@pytest.mark.parametrize("size", [1, 100_000], ids=["kept back", "written at once"])
+def test_a_device_without_room_is_named(size):
+    with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):  # noqa: SIM117
+        with replacing("/dev/full") as file:
+            file.write(b"x" * size)
+    with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):
+        Page("a page", "x" * size, "").write("/dev/full")
+
+
+@FULL
+@pytest.mark.parametrize(
+    "command",
+    [["train", "rows.svm", "--max-iter", "1", "-o"], ["predict", "m.asset", "rows.svm", "-o"]],
+    ids=lambda c: c[0],
+)
+def test_a_command_names_the_device_that_has_no_room(command, capsys):
     assert main(["train", "rows.svm", "-o", "m.asset", "--max-iter", "1"]) == 0
+    assert main([*command, "/dev/full"]) == 1
+    assert capsys.readouterr().err.endswith("asset: /dev/full: No space left on device.\n")
+
+
+@FULL
+@pytest.mark.parametrize(
+    ("command", "unbuffered"),
+    [(["predict", "m.asset", "rows.svm"], ""), (["--help"], ""), (["--help"], "1")],
+    ids=["predict", "help", "unbuffered"],
+)
+def test_standard_output_without_room_is_named(command, unbuffered):
+    if "m.asset" in command:
+        assert main(["train", "rows.svm", "-o", "m.asset", "--max-iter", "1"]) == 0
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "asset_svm.cli.main", "predict", "m.asset", "rows.svm"],
+            [sys.executable, "-m", "asset_svm.cli.main", *command],
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
     assert (done.returncode, done.stderr) == (1, "asset: standard output: No space left on device.\n")
+
+
+def test_standard_output_that_is_closed_is_told(monkeypatch, capsys):
+    assert main(["train", "rows.svm", "-o", "m.asset", "--max-iter", "1"]) == 0
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdout", None)
+        assert main(["predict", "m.asset", "rows.svm"]) == 2
+    assert capsys.readouterr().err.endswith("asset: Standard output is closed; name a file with -o.\n")
 
 
 LATE = """
@@ -168,3 +211,45 @@ def test_files_of_others_beside_an_output_are_left_alone(tmp_path):
     left.write_text("half a model")
     atomic.remove_left_over(tmp_path / "m.asset")
     assert theirs.exists() and not left.exists()
+
+
+@pytest.fixture
+def without_locks(monkeypatch):
+    """The module on a system without ``fcntl``, which renames and removes no file that is open."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    spec = importlib.util.spec_from_file_location("without_locks", atomic.__file__)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    opened, output = [], module.NamedOutput
+
+    def noted(*args):
+        opened.append(output(*args))
+        return opened[-1]
+
+    def of_closed(method):
+        def checked(self, *args):
+            if not all(file.closed for file in opened):
+                raise PermissionError(13, "it is open", str(self))
+            return method(self, *args)
+
+        return checked
+
+    monkeypatch.setattr(module, "NamedOutput", noted)
+    for name in ("replace", "unlink"):
+        monkeypatch.setattr(Path, name, of_closed(getattr(Path, name)))
+    return module
+
+
+def test_files_are_whole_or_absent_on_a_system_without_locks(without_locks, tmp_path):
+    folder = tmp_path / "models"
+    folder.mkdir()
+    path, left = folder / "m.asset", folder / ".m.asset.0123abcd.tmp"
+    left.write_text("half a model")  # or one that somebody is writing
+    without_locks.check_writable(path)
+    assert os.listdir(folder) == [left.name]
+    with without_locks.replacing(path) as file:
+        file.write(b"whole")
+    assert path.read_bytes() == b"whole" and sorted(os.listdir(folder)) == [left.name, path.name]
+    with pytest.raises(TypeError), without_locks.replacing(path) as file:
+        file.write(b"half"[0])
+    assert path.read_bytes() == b"whole" and sorted(os.listdir(folder)) == [left.name, path.name]

@@ -1,8 +1,12 @@
 """``make soak``: whatever becomes of a case is counted, and the next one is run."""
 
 import ctypes
+import hashlib
 import json
+import os
 import time
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +14,13 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 
+from asset_svm.storage import container
+from fuzz import readers
+from killed_runs import begin, ended, small_windows, write_rows
 from soak import __main__ as soak
-from soak.attack import Attack, Tally, run_cases
+from soak.attack import Attack, Case, Tally, run_cases
+from soak.kills import die_at
+from soak.model_files import GOLDEN, MODELS, Damaged, write_models
 from soak.mutations import mutated
 
 
@@ -112,3 +121,65 @@ def test_mutants_differ_and_may_come_of_nothing():
     made = {mutated(content, np.random.default_rng(seed)) for seed in range(100)}
     assert len(made) > 95
     assert mutated(b"", np.random.default_rng(0))
+
+
+class Short(Numbers):
+    short = 3
+
+
+def test_a_short_soak_counts_cases_and_leaves_out_what_is_never_the_same(tmp_path, monkeypatch, capsys):
+    attacks = {"numbers": Numbers(), "short": Short()}
+    monkeypatch.setattr(soak, "ATTACKS", attacks)
+    monkeypatch.setattr(soak, "attack_of", attacks.__getitem__)
+    tally = tmp_path / "tally.jsonl"
+    assert soak.main(["--short", "--tally", str(tally)]) == 0
+    told = capsys.readouterr().out
+    assert "numbers: no case is the same every time" in told and "short: 3 cases" in told
+    (line,) = map(json.loads, tally.read_text().splitlines())
+    assert line["end"] == 3 and line["short"] and attacks["short"].fixed
+    assert soak.main(["numbers=2", "--tally", str(tally)]) == 0
+    assert not json.loads(tally.read_text().splitlines()[-1])["short"]
+
+
+def test_every_attack_but_that_on_clusters_has_a_short_soak():
+    without = [name for name in soak.ATTACKS if name != "clusters" and not soak.attack_of(name).short]
+    assert without == [] and "clusters" in soak.ATTACKS
+
+
+def test_files_of_a_short_soak_are_the_same_bytes_at_any_time(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = [*sorted(GOLDEN.glob("*.asset")), *sorted(MODELS.glob("*.asset"))]
+    digests = []
+    for moment in (1e9, 2e9):
+        monkeypatch.setattr(time, "time", lambda moment=moment: moment)
+        attack = Damaged()
+        attack.fixed = True
+        attack.prepare()
+        assert attack.contents == [path.read_bytes() for path in files] and os.listdir() == []
+        damaged = [
+            mutated(attack.contents[number % 11], Case("damaged", 0, number, print).rng)
+            for number in range(20)
+        ]
+        seeds = [seed for name in readers.READERS for seed in readers.seeds(name)]
+        digests.append([hashlib.sha256(content).hexdigest() for content in damaged + seeds])
+    assert digests[0] == digests[1]
+
+
+def test_the_files_of_a_short_soak_are_of_the_kinds_of_a_long_one(tmp_path):
+    write_models(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in MODELS.iterdir()}
+
+
+def test_a_run_dies_at_the_same_event_of_its_files_every_time(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_rows()
+    left, tensors = [], []
+    for name in ("one", "two"):
+        with small_windows():
+            assert ended(begin(name, partial(die_at, 100)))
+        left.append(sorted(path.suffix for path in Path(name).iterdir()))
+        tensors.append(container.read(Path(name) / "state.asset", "state")[1])
+    assert left[0] == left[1]
+    assert tensors[0].keys() == tensors[1].keys() and tensors[0]
+    for key, array in tensors[0].items():
+        np.testing.assert_array_equal(array, tensors[1][key])

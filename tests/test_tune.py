@@ -4,6 +4,7 @@ import csv
 import inspect
 import os
 import re
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,10 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 pytest.importorskip("safetensors")
 
+from rich.console import Console
+
 import asset_svm
-from asset_svm import AssetClassifierCV, AssetRegressorCV
+from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressorCV
 from asset_svm.cli import search_progress
 from asset_svm.cli.main import main
 from asset_svm.cli.options import ELSEWHERE, SEARCH_PARAMETERS
@@ -23,6 +26,7 @@ from asset_svm.cli.search_progress import SearchDisplay, score_lines_of, sparks
 from asset_svm.search import cells as search_cells
 from asset_svm.search import run as search_run
 from asset_svm.search.grid import AUTO_FACTORS
+from asset_svm.search.maps import MapSearch
 from asset_svm.persistence import read_provenance
 from chromium import look_at
 from terminal import seen_in_terminal
@@ -173,12 +177,53 @@ def test_ctrl_c_trains_the_best_so_far(capsys, monkeypatch):
 def test_lines_tell_of_the_search_where_there_is_no_terminal(capsys, monkeypatch):
     monkeypatch.setattr(search_progress, "SECONDS", 0.0)
     assert main(["tune", "rows.npz", "-o", "m.asset", *SMALL]) == 0
-    told = [line for line in capsys.readouterr().err.splitlines() if "maps" in line]
-    assert len(told) == 3
-    assert re.fullmatch(r"searching 2 maps of 27 models each: some \d+ s by their size", told[0])
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 4 and told[3] == "training the best model on all rows"
+    ahead = r"searching 2 maps of 27 models each: some \d+ s by their size, on an idle machine"
+    assert re.fullmatch(ahead, told[0])
     best = r"best score 0\.\d{5} with C=\S+, gamma=\S+"
     assert re.fullmatch(rf"1 of 2 maps, [\d.]+ s, some \d+ \w+ left, {best}", told[1])
     assert re.fullmatch(rf"2 of 2 maps, [\d.]+ s, {best}", told[2])
+
+
+@pytest.mark.parametrize("guess", [0.1, 1000.0])
+def test_what_is_done_is_told_before_it_is_whatever_the_guess_of_its_length(guess, capsys, monkeypatch):
+    """A busy machine, or one that compiles first, takes long for what is guessed to be short."""
+    told = []
+
+    def noted(self, *args, **options):
+        told.append(capsys.readouterr().err)
+        return lines(self, *args, **options)
+
+    lines, train = MapSearch.lines, AssetClassifier._train
+    monkeypatch.setattr(MapSearch, "lines", noted)
+    monkeypatch.setattr(search_run, "map_seconds", lambda *sizes: guess)
+
+    def trained(self, *args, **options):
+        told.append(capsys.readouterr().err)
+        return train(self, *args, **options)
+
+    monkeypatch.setattr(AssetClassifier, "_train", trained)
+    assert main(["tune", "rows.npz", "-o", "m.asset", *SMALL]) == 0
+    assert told[0].startswith("searching 2 maps of 27 models each: some ") and told[1] == ""
+    last = told[2].splitlines()
+    assert last[0].startswith("2 of 2 maps") and last[1:] == ["training the best model on all rows"]
+
+
+def test_a_terminal_sees_what_is_done_and_the_seconds_pass(monkeypatch):
+    seen, display = StringIO(), SearchDisplay()
+    display.console = Console(file=seen, force_terminal=True, width=150)
+    with display.shown():
+        display.foresee(2, 27, 40.0)
+        monkeypatch.setattr(search_progress.clock, "now", lambda: display.begun + 70.0)
+        display.live.refresh()
+        display.refit()
+    for words in (
+        "searching 2 maps of 27 models each: some 40 s by their size, on an idle machine, 1 s so far",
+        "on an idle machine, 70 s so far",
+        "training the best model on all rows, 70 s so far",
+    ):
+        assert words in seen.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import RFE
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC, SVR, LinearSVC, NuSVC
 
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV, load, save
 
@@ -23,6 +23,12 @@ PARAMETERS = {
     "break_ties": (True, "leave it out"),
     "shrinking": (False, "leave it out"),
     "cache_size": (500, "memory_limit"),
+    "nu": (0.5, "set C, or search it by AssetClassifierCV"),
+    "penalty": ("l1", "set C"),
+    "loss": ("squared_hinge", "leave it out"),
+    "dual": (False, "leave it out"),
+    "multi_class": ("crammer_singer", "OneVsOneClassifier"),
+    "intercept_scaling": (10.0, "intercept_bound"),
 }
 
 
@@ -34,10 +40,12 @@ def exact(**options):
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_a_parameter_of_svc_is_answered(kind, name):
     value, instead = PARAMETERS[name]
-    assert name in signature(SVC).parameters
-    with pytest.raises(TypeError, match=f"{name}={value!r} .*{kind.__name__}: .*; .*{instead}"):
+    whose = next(peer for peer in (SVC, NuSVC, LinearSVC) if name in signature(peer).parameters)
+    said = f"{name}={value!r} is a parameter of {whose.__name__}, and none of {kind.__name__}: .*; "
+    said += f".*{instead}"
+    with pytest.raises(TypeError, match=said):
         kind(**{name: value})
-    with pytest.raises(ValueError, match=f"{name}={value!r} .*{kind.__name__}: .*; .*{instead}"):
+    with pytest.raises(ValueError, match=said):
         kind().set_params(**{name: value})
 
 

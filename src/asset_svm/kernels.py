@@ -6,7 +6,8 @@ returns a function of a block of rows X that gives the dense block k(X, Z) in ``
 Conventions that bind the code below:
 
 - Names, ``gamma``, ``degree`` and ``coef0`` mean what they mean in ``sklearn.svm.SVC``; ``laplacian``
-  is exp(-gamma |x - z|_1). A callable takes two matrices and returns the matrix of kernel values.
+  is exp(-gamma |x - z|_1). A callable takes two matrices and returns the matrix of kernel values, dense
+  or sparse.
 - The Gaussian kernel is computed from one matrix product. Rows are first moved to the mean of the
   landmarks and multiplied by sqrt(gamma): the kernel does not change, the cancellation in
   |x|^2 - 2 x.z + |z|^2 does, and columns of 1e30 do not overflow in float32. Columns with a
@@ -111,7 +112,12 @@ class Kernel:
         return self.against(Z, np.float64)(X)
 
     def check_own(self, K: Array, X: Matrix) -> None:
-        """Raise where a user's kernel is 0 for all pairs of rows that are not all 0 themselves."""
+        """Raise where a user's kernel is 0 for all pairs of rows that are not all 0 themselves.
+
+        Of rows and themselves only, that is while a model is trained: a row that is far from every
+        landmark, or has no word in common with one, has kernel values of 0 by right, and where all rows
+        of a prediction are such their decisions are the intercept.
+        """
         if callable(self.name) and not K.any() and (X != 0).sum():
             raise ValueError(
                 f"The callable kernel returned 0 for every pair of {len(K)} rows, even of a row with "
@@ -242,25 +248,53 @@ class _Transposed:
 
 
 class _Callable:
-    """A user's kernel, its result checked for shape and type."""
+    """A user's kernel, its result checked: a matrix of the right shape, of finite real numbers.
+
+    What is returned is copied, since it may be a matrix that the user keeps, and callers write into
+    theirs. A sparse one is made dense, as ``SVC`` does: the plain product of CSR rows is one.
+    """
 
     def __init__(self, function: Callable[[Matrix, Matrix], Any], Z: Matrix, dtype: np.dtype[Any]):
         self.function, self.Z, self.dtype = function, Z, dtype
 
     def __call__(self, X: Matrix) -> Array:
-        values = np.asarray(self.function(X, self.Z))
+        found = self.function(X, self.Z)
         expected = (X.shape[0], self.Z.shape[0])
-        if values.shape != expected:
+        if np.ma.is_masked(found):
             raise ValueError(
-                f"The callable kernel returned shape {values.shape} for {expected[0]} rows and "
-                f"{expected[1]} landmarks; it must return the {expected} matrix of kernel values."
+                f"The callable kernel returned {int(found.mask.sum())} masked values; it must "
+                "return a number for every pair of rows."
+            )
+        values = _matrix(found)
+        if values is None or values.shape != expected:
+            what = f"shape {values.shape}" if values is not None and values.ndim else f"{found!r:.60}"
+            raise ValueError(
+                f"The callable kernel returned {what} for {expected[0]} rows and {expected[1]} "
+                f"landmarks; it must return the {expected} matrix of kernel values."
             )
         if values.dtype.kind not in "fiub":
             raise ValueError(
                 f"The callable kernel returned values of type {values.dtype}; it must return "
                 "real numbers."
             )
-        return values.astype(self.dtype, copy=False)
+        with np.errstate(over="ignore"):
+            copied = values.astype(self.dtype)
+        finite = np.isfinite(copied)
+        if not finite.all():
+            raise NonFiniteError(
+                f"The callable kernel returned values that are not finite in {self.dtype} "
+                f"({values[~finite][0]}); it must return finite numbers: mend it, or scale the columns "
+                "of X (StandardScaler) if they are too large for it."
+            )
+        return copied
+
+
+def _matrix(found: Any) -> Array | None:
+    """The array of what a user's function returned; None where there is none."""
+    try:
+        return np.asarray(found.toarray() if sp.issparse(found) else found)
+    except (TypeError, ValueError):  # rows of different lengths
+        return None
 
 
 class _InnerProduct:

@@ -67,7 +67,7 @@ def csv_rows(text: str, target: str) -> list[tuple[str, list[float]]] | None:
         features = []
         for name, cell in zip(names, cells, strict=True):
             if name == target:
-                label = cell
+                label = cell.strip(" \t")
                 continue
             number = _number(cell.strip(" \t").encode())
             if number is None:

@@ -53,6 +53,10 @@ class Attack:
     name: str
     count: int
     """Cases of a whole soak."""
+    short = 0
+    """Cases of a short soak; 0 where something but the number has a part in a case."""
+    fixed = False
+    """Whether it is a short one: every case does the same, to the byte, whenever it is run."""
     patience = 60.0
     """Seconds after which a case counts as hung, on a machine that is busy with other things."""
     memory: int | None = 4 << 30

@@ -23,6 +23,7 @@ from asset_svm import AssetClassifier, AssetRegressor, NonFiniteError
 from asset_svm.cli.main import main
 from asset_svm.cli.options import PARAMETERS
 from fuzz import readers
+from fuzz.readers import GOLDEN
 from soak.attack import Attack, Case
 from soak.mutations import mutated
 from test_bad_input import SHARED
@@ -187,7 +188,7 @@ def bad_weights(rng: np.random.Generator) -> Any:
 class BadInputs(Attack):
     """A case is one call."""
 
-    name, count, patience = "inputs", 300, 120.0
+    name, count, short, patience = "inputs", 300, 300, 120.0
 
     def prepare(self) -> None:
         """Models that are asked, and files for the command."""
@@ -200,7 +201,7 @@ class BadInputs(Attack):
             ",".join(map(str, row)) + f",{label}\n" for row, label in zip(ROWS, LABELS, strict=True)
         )
         Path("rows.csv").write_text(table)
-        self.files = {"csv": table.encode(), "asset": Path("model.asset").read_bytes()}
+        self.files = {"csv": table.encode(), "asset": (GOLDEN / "0.1.0-classes.asset").read_bytes()}
         for name in ("svmlight", "npy", "npz", "parquet"):
             self.files[name] = readers.seeds(name)[0].lstrip(b"\0")
 

@@ -1,21 +1,65 @@
-"""``asset train --checkpoint``, killed at random moments and resumed: the model is always the same."""
+"""``asset train --checkpoint``, killed at random moments and resumed: the model is always the same.
+
+In a short soak a moment is the n-th time that a file is written to, put on the disk, renamed or
+removed, whatever the machine is doing; in any other it is one of the clock's, and may be any.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from asset_svm.cli.main import main
-from killed_runs import assert_same_model, begin, command, kill, small_windows, write_rows
+from asset_svm.storage import atomic
+from killed_runs import assert_same_model, begin, command, ended, kill, small_windows, write_rows
 from soak.attack import Attack, Case
+
+EVENTS = Path("events")
+"""Has a byte for each event of a run that was let to its end."""
+PIECE = 4096
+"""Bytes that are written at once, so that there are moments in the middle of a file."""
+
+
+def die_at(number: int | None) -> None:
+    """Let this process end at the so-manieth event of its files; None: count them."""
+    seen, log = 0, None if number is not None else EVENTS.open("wb", buffering=0)
+
+    def event() -> None:
+        nonlocal seen
+        seen += 1
+        if log is not None:
+            log.write(b".")
+        if seen == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def eventful(method: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*args: Any, **options: Any) -> Any:
+            event()
+            return method(*args, **options)
+
+        return watched
+
+    write = atomic.NamedOutput.write
+    atomic.NamedOutput.write = lambda self, content: write(self, memoryview(content)[:PIECE])
+    for owner, name in (
+        (atomic.NamedOutput, "write"),
+        (atomic.os, "fsync"),
+        (Path, "replace"),
+        (Path, "unlink"),
+    ):
+        setattr(owner, name, eventful(getattr(owner, name)))
 
 
 class Kills(Attack):
     """A case is one kill; what comes to its end in spite of them is compared, and run again."""
 
-    name, count = "kills", 1000
+    name, count, short = "kills", 1000, 100
 
     def prepare(self) -> None:
         """The model of a run that nobody killed, and how long such a run takes."""
@@ -23,8 +67,8 @@ class Kills(Attack):
         with small_windows():
             assert main(command("whole")) == 0
             begun = time.monotonic()
-            assert os.waitpid(begin("second"), 0)[1] == 0
-        self.seconds = time.monotonic() - begun
+            assert os.waitpid(begin("second", partial(die_at, None)), 0)[1] == 0
+        self.seconds, self.events = time.monotonic() - begun, EVENTS.stat().st_size
         assert_same_model("second.asset", "whole.asset")
 
     def session(self) -> AbstractContextManager[Any]:
@@ -35,11 +79,7 @@ class Kills(Attack):
         """Run until it is killed; the last run of ten cases is let to its end."""
         name = f"run{case.number // 10}"
         finished = 0
-        while True:
-            child = begin(name)
-            time.sleep(case.rng.uniform(0.0, 0.6 * self.seconds))
-            if kill(child):
-                break
+        while not self._killed(name, case):
             assert_same_model(f"{name}.asset", "whole.asset")
             finished += 1
         if case.number % 10 < 9:
@@ -49,3 +89,12 @@ class Kills(Attack):
         assert not os.listdir(name), "a finished run leaves its checkpoint"
         assert not [each for each in os.listdir() if each.endswith(".tmp")], "a file of a killed run"
         return "killed, and then a whole run with the same model"
+
+    def _killed(self, name: str, case: Case) -> bool:
+        """Run, and kill it on the way; False where it came to its end before."""
+        if self.fixed:
+            number = int(case.rng.integers(1, 0.6 * self.events))
+            return ended(begin(name, partial(die_at, number)))
+        child = begin(name)
+        time.sleep(case.rng.uniform(0.0, 0.6 * self.seconds))
+        return kill(child)

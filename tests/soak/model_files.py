@@ -1,5 +1,9 @@
 """Model files: damaged ones, and edited ones whose digest was made anew.
 
+Those of a short soak are in the folder ``models``, since a file tells when it was written, and by what.
+``PYTHONPATH=tests python -m soak.model_files`` writes them anew: when the format is another, and
+whenever one likes.
+
 A damaged file is refused with a ``ModelFileError``, or is the same model to the last bit. A resealed
 one is refused, or is some model, which predicts. Refusals are of one line, whatever the file holds.
 """
@@ -20,9 +24,27 @@ from soak.attack import Attack, Case
 from soak.mutations import mutated
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+MODELS = Path(__file__).parent / "models"
 UNCHECKED, RAW = "19.F6", "19.F7"
 """The expected failures of ``test_persistence``: arrays not checked at load, types and versions."""
 COMMON = {"n_components": 16, "max_iter": 2, "random_state": 0}
+
+
+ROWS = np.random.default_rng(0).normal(size=(50, 5)).astype(np.float32)
+
+
+def write_models(folder: Path) -> None:
+    """Files of kinds that are not among the golden ones."""
+    y = np.arange(50) % 3
+    models = {
+        "cells": AssetClassifier(n_cells=3, random_state=0).fit(ROWS, y),
+        "exact": AssetClassifier(n_cells=1).fit(ROWS, y == 1),
+        "poly": AssetClassifier("poly", coef0=1.0, **COMMON).fit(ROWS, y),
+        "sparse": AssetClassifier(**COMMON).fit(sp.csr_matrix(ROWS), y),
+        "linear": AssetRegressor("linear", **COMMON).fit(ROWS, ROWS[:, 0]),
+    }
+    for name, model in models.items():
+        asset_svm.save(model, folder / f"{name}.asset")
 
 
 class ModelFiles(Attack):
@@ -32,19 +54,10 @@ class ModelFiles(Attack):
 
     def prepare(self) -> None:
         """The golden files, and some kinds that are not among them."""
-        rng = np.random.default_rng(0)
-        self.X = rng.normal(size=(50, 5)).astype(np.float32)
-        y = np.arange(50) % 3
-        models = [
-            AssetClassifier(n_cells=3, random_state=0).fit(self.X, y),
-            AssetClassifier(n_cells=1).fit(self.X, y == 1),
-            AssetClassifier("poly", coef0=1.0, **COMMON).fit(self.X, y),
-            AssetClassifier(**COMMON).fit(sp.csr_matrix(self.X), y),
-            AssetRegressor("linear", **COMMON).fit(self.X, self.X[:, 0]),
-        ]
-        for number, model in enumerate(models):
-            asset_svm.save(model, f"model{number}.asset")
-        paths = [*sorted(GOLDEN.glob("*.asset")), *sorted(Path().glob("model*.asset"))]
+        self.X, folder = ROWS, MODELS if self.fixed else Path()
+        if not self.fixed:
+            write_models(folder)
+        paths = [*sorted(GOLDEN.glob("*.asset")), *sorted(folder.glob("*.asset"))]
         self.contents = [path.read_bytes() for path in paths]
         self.parts = [container.read(path, "model") for path in paths]
         self.expected = [asset_svm.load(path).predict(self.X) for path in paths]
@@ -53,7 +66,7 @@ class ModelFiles(Attack):
 class Damaged(ModelFiles):
     """Bits, bytes and cuts."""
 
-    name = "damaged"
+    name, short = "damaged", 30_000
 
     def run(self, case: Case) -> str:
         """Load what is left of a file, and predict."""
@@ -75,7 +88,7 @@ class Damaged(ModelFiles):
 class Resealed(ModelFiles):
     """Any number, text or array of the file is another, and the digest that of the file."""
 
-    name = "resealed"
+    name, short = "resealed", 8000
 
     def run(self, case: Case) -> str:
         """Edit, seal, load and predict."""
@@ -153,3 +166,8 @@ def _places(value: Any) -> Any:
         yield value, key
         if isinstance(inner, dict | list):
             yield from _places(inner)
+
+
+if __name__ == "__main__":
+    MODELS.mkdir(exist_ok=True)
+    write_models(MODELS)

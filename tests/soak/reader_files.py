@@ -64,7 +64,7 @@ TABLE_TYPES = (
 class Mutants(Attack):
     """A case is one file."""
 
-    name, count, patience = "mutants", 1_000_000, 30.0
+    name, count, short, patience = "mutants", 1_000_000, 6000, 30.0
 
     def prepare(self) -> None:
         """Files to begin from."""

@@ -315,13 +315,18 @@ def run() -> None:
     All is written when a command has ended. Python's own way out takes up to a second, in which it
     catches no signal any more: Ctrl-C there would look like a run that was killed.
     """
+    from asset_svm.cli.outputs import name_standard_output
+
+    code = 0
     try:
+        name_standard_output()
         code = main()
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except OSError as error:
-        code = _fail(1, f"standard output: {error.strerror}.")
+    except OSError as error:  # of what was left to write; a command that failed has told already
+        code = code or _fail(1, _system_message(error))
     sys.stderr.flush()
     os._exit(code)
 

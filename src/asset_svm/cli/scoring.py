@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import errno
 import io
 import sys
 from collections.abc import Iterator
@@ -141,7 +140,7 @@ def write_predictions(
         raise UsageError(f"{model} has no probabilities; train it with asset train --probability.")
     if target is None and (format or find_format(data)) == "npy":  # a column to leave out
         target = same_target(_told(model, loaded), data, format)
-    source = rows_for(loaded, data, target=target, format=format, **options)
+    source = rows_for(loaded, data, target=target, format=format, targets=False, **options)
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
         if scores or probability:
@@ -168,13 +167,10 @@ def _score_names(estimator: Any) -> list[str]:
 @contextmanager
 def _opened(output: str | None) -> Iterator[TextIO]:
     if output is None:
-        try:
-            yield sys.stdout
-            sys.stdout.flush()
-        except OSError as error:
-            if error.errno == errno.ENOSPC and error.filename is None:
-                error.filename = "standard output"
-            raise
+        if sys.stdout is None:
+            raise UsageError("Standard output is closed; name a file with -o.")
+        yield sys.stdout
+        sys.stdout.flush()
         return
     with replacing(output) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -81,11 +81,16 @@ def span(seconds: float) -> str:
 
 
 class SearchDisplay:
-    """Called with the progress of a search; returns whether to stop."""
+    """Called with the progress of a search; returns whether to stop.
+
+    What is being done is told before it is, however long it may take: the guess of that is one of a
+    machine with nothing else to do. A terminal sees the seconds pass, too.
+    """
 
     def __init__(self) -> None:
         self.console, self.interrupt = Console(stderr=True), Interrupt()
-        self.shown_at = clock.now()
+        self.begun = self.shown_at = clock.now()
+        self.doing = "searching"
         self.live: Live | None = None
         self.last: SearchProgress | None = None
 
@@ -96,26 +101,40 @@ class SearchDisplay:
             if not self.console.is_terminal:
                 yield self
                 return
-            with Live(Text("searching ..."), console=self.console) as self.live:
-                yield self
-                if self.last is not None:
-                    self.live.update(self._table(self.last, ""))
+            with Live(get_renderable=self._seen, console=self.console) as self.live:
+                try:
+                    yield self
+                finally:
+                    self.doing = ""
 
     def foresee(self, maps: int, models: int, seconds: float) -> None:
         """Tell what is ahead, before the first map."""
-        ahead = f"searching {maps} maps of {models} models each: some {span(seconds)} by their size"
+        self._do(
+            f"searching {maps} maps of {models} models each: some {span(seconds)} by their size, on an "
+            "idle machine"
+        )
+
+    def refit(self) -> None:
+        """Tell that the search is over."""
+        self._do("training the best model on all rows")
+
+    def _do(self, what: str) -> None:
+        self.doing = what
         if self.live is not None:
-            self.live.update(Text(ahead), refresh=True)
-        elif seconds >= SECONDS:
-            print(ahead, file=sys.stderr, flush=True)
+            self.live.refresh()
+        else:
+            print(what, file=sys.stderr, flush=True)
+
+    def _seen(self) -> RenderableType:
+        """What a terminal shows now."""
+        doing = f"{self.doing}, {span(clock.now() - self.begun)} so far" if self.doing else ""
+        return Text(doing) if self.last is None else self._table(self.last, doing)
 
     def __call__(self, progress: SearchProgress) -> bool:
         """Show the scores so far; True after Ctrl-C."""
-        self.last = progress
-        ended = progress.done == progress.total or self.interrupt.asked
+        self.last, self.doing = progress, "searching"
         if self.live is not None:
-            doing = "training the best model on all rows ..." if ended else "searching ..."
-            self.live.update(self._table(progress, doing), refresh=ended)
+            self.live.refresh()
         elif clock.now() - self.shown_at >= SECONDS or progress.done == progress.total:
             self.shown_at = clock.now()
             print(self._told(progress), file=sys.stderr, flush=True)

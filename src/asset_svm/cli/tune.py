@@ -34,7 +34,9 @@ class Tuning(Run):
         rows = labelled(search._model, held, self.summary)
         display = SearchDisplay()
         with display.shown() as watch:
-            search._fit(rows.X, rows.y, None, watch=watch, foreseen=display.foresee)
+            search._fit(
+                rows.X, rows.y, None, watch=watch, foreseen=display.foresee, refitting=display.refit
+            )
         estimator = search.best_estimator_
         names = scanned.source.feature_names
         if names is not None:

@@ -31,6 +31,7 @@ from asset_svm.estimators.documentation import document
 from asset_svm.estimators.validation import all_or_nothing, forget, results
 from asset_svm.estimators.learner import Learner
 from asset_svm.families.monitor import shown
+from asset_svm.estimators.scored import check_scored
 from asset_svm.families.one_map.fitted import keep_session
 from asset_svm.features import NystroemFeatures
 from asset_svm.features.nystroem import KernelBasis
@@ -152,6 +153,7 @@ class DaskLearner(Learner):
             return self.to_local().score(X, y, sample_weight)
         with nullcontext() if self.client is None else self.client.as_current():
             y, predicted, sample_weight = dask.compute(y, self.predict(X), sample_weight)
+        check_scored(y, sample_weight, numeric=self._y_numeric)
         return self._metric(y, predicted, sample_weight=sample_weight)
 
     # Training ---------------------------------------------------------------------------------

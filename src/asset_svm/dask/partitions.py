@@ -14,13 +14,12 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import scipy.sparse as sp
 from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import check_array, column_or_1d
 
 from asset_svm.estimators.validation import FLOATS, check_weight
-from asset_svm.settings.kinds import check_kind
+from asset_svm.settings.kinds import check_kind, check_targets
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -118,11 +117,11 @@ def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
     """Check the rows of a partition; those of weight 0 are left out."""
     where = f"partition {number}"
     check_kind(X, f"In {where}, X")
-    check_kind(y, f"In {where}, y", numeric=numeric)
+    check_targets(y, f"In {where}, y", numeric=numeric)
     X = check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=0, input_name="X")
     y = column_or_1d(np.asarray(y))
-    if y.dtype.kind == "O":
-        y = _labels(y, where)
+    if y.dtype.kind == "O" and all(isinstance(label, str) for label in y):
+        y = y.astype(np.str_)  # which takes less room on its way
     if len(y) != X.shape[0]:
         raise ValueError(f"In {where}, X has {X.shape[0]} rows and y has {len(y)}; they must agree.")
     if len(y) and (numeric or y.dtype.kind in "fc"):
@@ -142,16 +141,6 @@ def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
         return Part(X, y, weight)
     positive = np.flatnonzero(weight)
     return replace(Part(X, y, weight).take(positive), skipped=len(y) - len(positive))
-
-
-def _labels(y: Array, where: str) -> Array:
-    """Objects as labels; text as numpy's own, which takes less room on its way."""
-    missing = np.flatnonzero(pd.isna(y))
-    if len(missing):
-        raise ValueError(
-            f"In {where}, y has no value in row {missing[0]}; leave rows without a target out."
-        )
-    return y.astype(np.str_) if all(isinstance(label, str) for label in y) else y
 
 
 def summarise(part: Part, numeric: bool) -> Summary:

@@ -15,7 +15,6 @@ import math
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -24,7 +23,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from asset_svm.data.compression import filled
-from asset_svm.data.source import ArrayRows, Block, RowSource
+from asset_svm.data.source import ArrayRows, RowSource
 from asset_svm.data.sparse import fault_of
 from asset_svm.data.tables import listed
 from asset_svm.exceptions import DataError
@@ -42,12 +41,13 @@ def npy_rows(
     *,
     target: str | None = None,
     n_features: int | None = None,
+    targets: bool = True,
     dtype: npt.DTypeLike = np.float32,
 ) -> RowSource:
     """The rows of a matrix in a .npy file.
 
     ``target`` is a column's number, or a .npy file of targets; a matrix of exactly ``n_features``
-    columns has no target.
+    columns has no target. Without ``targets`` theirs are not read.
     """
     X = _load_npy(Path(path))
     name, files = str(path), (Path(path),)
@@ -55,10 +55,11 @@ def npy_rows(
         raise DataError(f"{name} has an array of {X.ndim} dimensions; rows need a matrix.")
     _check_numeric(X, name)
     width = X.shape[1]
-    if n_features == width and not (target or "").endswith(".npy"):
+    beside = target is not None and target.endswith(".npy")
+    if (n_features == width and not beside) or (beside and not targets):
         return ArrayRows(X, None, name=name, dtype=dtype, files=files)
-    if target is not None and target.endswith(".npy"):
-        y = _load_npy(Path(target))
+    if target is not None and beside:
+        y = _targets_of(Path(target))
         return ArrayRows(X, y, name=name, dtype=dtype, files=(*files, Path(target)))
     try:
         column = int(target) if target is not None else -1
@@ -69,20 +70,22 @@ def npy_rows(
     if not -width <= column < width or width < 2:
         raise DataError(f"{name} has {width} columns; target={column} with features is not among them.")
     column %= width
-    return _ColumnRows(X, column, name=name, dtype=dtype, files=files)
+    return _ColumnRows(X, column, targets, name=name, dtype=dtype, files=files)
 
 
 class _ColumnRows(ArrayRows):
     """A matrix one of whose columns is the target."""
 
-    def __init__(self, X: Array, column: int, **options: Any):
-        super().__init__(X, X[:, column], **options)
+    def __init__(self, X: Array, column: int, targets: bool, **options: Any):
+        super().__init__(X, X[:, column] if targets else None, **options)
         self.column = column
         self.n_features = X.shape[1] - 1
 
-    def _read(self, order: Array | None) -> Iterator[Block]:
-        for block in super()._read(order):
-            yield Block(np.delete(block.X, self.column, axis=1), block.y)
+    def _features(self, part: Array) -> Array:
+        return np.delete(part, self.column, axis=1)
+
+    def _column(self, feature: int) -> int:
+        return feature + (feature >= self.column)
 
 
 def npz_rows(
@@ -90,6 +93,7 @@ def npz_rows(
     *,
     target: str | None = None,
     n_features: int | None = None,
+    targets: bool = True,
     dtype: npt.DTypeLike = np.float32,
 ) -> RowSource:
     """The rows of a .npz file: X and y, or a CSR matrix; ``target`` names y or a .npy file."""
@@ -109,19 +113,15 @@ def npz_rows(
         )
     _check_numeric(X.data if sp.issparse(X) else X, name)
     y, files = None, [path]
-    if target is not None and target.endswith(".npy"):
-        y = _load_npy(Path(target))
+    if targets and target is not None and target.endswith(".npy"):
+        y = _targets_of(Path(target))
         files.append(Path(target))
-    elif target is not None and target not in arrays:
+    elif targets and target is not None and target not in arrays:
         raise DataError(f"{name} has no array {target!r}; it has {listed(arrays.names)}.")
-    elif target is not None or "y" in arrays:
-        y = arrays[target or "y"]
-    elif n_features is None:
+    elif targets and (target is not None or "y" in arrays):
+        y = _labels(arrays[target or "y"], name)
+    elif targets and n_features is None:
         raise DataError(f"{name} has no array y; say where the targets are with target= (--target).")
-    if y is not None and (y.ndim != 1 or y.dtype.kind not in "biufU"):
-        raise DataError(
-            f"{name}: targets of shape {y.shape} and type {y.dtype} are no column of labels."
-        )
     names = None
     if "feature_names" in arrays and arrays["feature_names"].shape == (X.shape[1],):
         names = tuple(str(each) for each in arrays["feature_names"])
@@ -140,6 +140,19 @@ def _csr(parts: list[Array], name: str) -> Any:
     if fault is not None:
         raise DataError(f"{name} is not a CSR matrix ({fault}).")
     return X
+
+
+def _targets_of(path: Path) -> Array:
+    """The targets in a .npy file of their own."""
+    return _labels(_load_npy(path), str(path))
+
+
+def _labels(y: Array, name: str) -> Array:
+    if y.ndim != 1 or y.dtype.kind not in "biufU":
+        raise DataError(
+            f"{name}: targets of shape {y.shape} and type {y.dtype} are no column of labels."
+        )
+    return y
 
 
 def _check_numeric(X: Array, name: str) -> None:

@@ -15,16 +15,29 @@ import numpy.typing as npt
 
 from asset_svm.data import compression
 from asset_svm.data.ahead import in_order
+from asset_svm.data.cells import BLANKS, FOREIGN, MISSING, NUMBER, kind_of, shown
 from asset_svm.data.compression import STANDARD_INPUT, TOO_LONG, Piece, opened, pieces
-from asset_svm.data.csv_lexer import RecordEnds, odd_quote
+from asset_svm.data.csv_lexer import RecordEnds, last_cell, odd_quote, odd_record
 from asset_svm.data.source import Block, RowSource
-from asset_svm.data.tables import NUMBER, Columns, TextTargets, as_matrix, need_pyarrow
+from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
+from asset_svm.data.text_targets import TextTargets
 from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
 BLOCK_BYTES = 2 << 20
 """Of text that is parsed together: half as much takes twice the time where there are 1000 columns,
 and twice as much 50 MB more memory."""
+
+MOST_COLUMNS = 1 << 20
+"""Names of more would fill the memory."""
+COMMAS = "write the file with commas, and its numbers with decimal points"
+DELIMITERS = {
+    ",": ("commas", 'say format="csv" (--format csv)'),
+    "\t": ("tabs", 'say format="tsv" (--format tsv)'),
+    ";": ("semicolons", COMMAS),
+    "|": ("bars", COMMAS),
+}
+"""What else separates columns, and what to do about it."""
 
 
 class CsvRows(RowSource):
@@ -38,6 +51,8 @@ class CsvRows(RowSource):
         The target's column; by default the one named target, label, y or class.
     features : tuple of str, optional
         The columns to read as features, in this order; by default all but the target.
+    targets : bool
+        Whether targets are read.
     dtype : dtype
     """
 
@@ -48,6 +63,7 @@ class CsvRows(RowSource):
         delimiter: str = ",",
         target: str | None = None,
         features: tuple[str, ...] | None = None,
+        targets: bool = True,
         dtype: npt.DTypeLike = np.float32,
     ):
         need_pyarrow("Reading CSV")
@@ -56,7 +72,7 @@ class CsvRows(RowSource):
         self.rereadable = str(path) != STANDARD_INPUT
         self.files = (Path(path),) if self.rereadable else ()
         self.name = str(path) if self.rereadable else "standard input"
-        self._asked = (target, features)
+        self._asked = (target, features, targets)
         if self.rereadable:
             with opened(path) as stream:
                 self._settle(self._header(stream))
@@ -65,6 +81,8 @@ class CsvRows(RowSource):
         line = stream.readline(compression.LONGEST_LINE + 1)
         if len(line) > compression.LONGEST_LINE:
             raise DataError(f"{self.name}, line 1: {TOO_LONG}.")
+        if line.count(self.delimiter.encode()) >= MOST_COLUMNS:
+            raise DataError(f"{self.name}, line 1: the header has more than {MOST_COLUMNS} columns.")
         try:
             text = line.decode("utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError:
@@ -83,19 +101,41 @@ class CsvRows(RowSource):
         return names
 
     def _settle(self, names: list[str]) -> Columns:
-        self.columns = columns = Columns.choose(names, *self._asked, self.name)
+        target, features, targets = self._asked
+        if len(names) == 1:
+            self._check_delimiter(names)
+        try:
+            columns = Columns.choose(names, target, features, self.name, targets=targets)
+        except DataError:
+            self._check_delimiter(names)
+            raise
+        self.columns = columns
         self.feature_names, self.n_features = columns.features, len(columns.features)
         return columns
+
+    def _check_delimiter(self, names: list[str]) -> None:
+        """Raise where another delimiter makes more columns of the header."""
+        for other, (word, advice) in DELIMITERS.items():
+            count = sum(name.count(other) for name in names) + 1
+            if other != self.delimiter and count > len(names):
+                raise DataError(
+                    f"{self.name}, line 1: the header has {len(names)} columns where "
+                    f"{DELIMITERS[self.delimiter][0]} separate them, and {count} where {word} do; "
+                    f"{advice}."
+                )
 
     def _read(self, order: Array | None) -> Iterator[Block]:
         read = 0
         with opened(self.path) as stream:
             names = self._header(stream)
             columns = self._settle(names)
-            targets = None if columns.target is None else TextTargets(columns.target)
+            targets = TextTargets()
 
             def place(i: int) -> str:
                 return f"{self.name}, row {read + i + 1}"
+
+            def target_place(i: int) -> str:
+                return f"{place(i)}, column {columns.target!r}"
 
             parts = pieces(stream, BLOCK_BYTES, RecordEnds(self.delimiter))
             parse = partial(_parse, names=names, columns=columns, delimiter=self.delimiter)
@@ -104,7 +144,9 @@ class CsvRows(RowSource):
                     raise DataError(f"{place(parsed.row)}{parsed.said}.")
                 for batch in parsed:
                     X = as_matrix(batch, columns, self.dtype, place)
-                    y = None if targets is None else targets(batch.column(columns.target), place)
+                    y = None
+                    if columns.target is not None:
+                        y = targets.of_arrow(batch.column(columns.target), target_place)
                     yield Block(X, y)
                     read += batch.num_rows
 
@@ -142,7 +184,10 @@ def _parse(piece: Piece, names: list[str], columns: Columns, delimiter: str) -> 
             ),
             parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in text),
             convert_options=pa_csv.ConvertOptions(
-                column_types=types, include_columns=columns.all, strings_can_be_null=False
+                column_types=types,
+                include_columns=columns.all,
+                null_values=sorted(MISSING),
+                strings_can_be_null=False,
             ),
         )
     except pa.ArrowInvalid as error:
@@ -152,8 +197,7 @@ def _parse(piece: Piece, names: list[str], columns: Columns, delimiter: str) -> 
 
 def _at_quote(text: bytes, quote: int, names: list[str], delimiter: str) -> _Fault:
     """The fault of a cell that opens with the quote at this place."""
-    before = list(_rows(text[:quote] + b"x", delimiter))
-    row, column = len(before) - 1, len(before[-1]) - 1
+    row, column = last_cell(text[:quote], delimiter)
     where = repr(names[column]) if column < len(names) else str(column + 1)
     return _Fault(
         row,
@@ -163,14 +207,20 @@ def _at_quote(text: bytes, quote: int, names: list[str], delimiter: str) -> _Fau
 
 
 def _first_fault(text: bytes, names: list[str], columns: Columns, delimiter: str, said: str) -> _Fault:
-    """The first bad cell, found slowly: pyarrow does not say where it stands."""
+    """The first bad cell, found slowly: pyarrow does not say where it stands.
+
+    Rows of the header's width are taken apart, and no others, of which one may have millions of cells.
+    """
+    odd, begin, width = odd_record(text, delimiter, len(names))
     row = -1
     try:
-        for row, cells in enumerate(_rows(text, delimiter)):
+        for row, cells in enumerate(_rows(text[:begin], delimiter)):
             if found := _fault(cells, names, columns):
                 return _Fault(row, found)
     except csv.Error as error:
         return _Fault(row + 1, f": {error}")
+    if odd >= 0:
+        return _Fault(odd, f": {width} cells where the header has {len(names)}")
     return _Fault(0, f" or below: {said}")
 
 
@@ -182,15 +232,25 @@ def _rows(text: bytes, delimiter: str) -> Iterator[list[str]]:
 
 def _fault(cells: list[str], names: list[str], columns: Columns) -> str | None:
     """What is wrong with a row, if anything is."""
-    if len(cells) != len(names):
-        return f": {len(cells)} cells where the header has {len(names)}"
     for name, cell in zip(names, cells, strict=True):
-        if name in columns.features and not NUMBER.fullmatch(cell):
-            shown = cell if len(cell) <= 40 else cell[:40] + "..."
-            return (
-                f", column {name!r}: {shown!r} is not a number; leave the column out or encode its "
-                "values as numbers"
-            )
+        if name in columns.features:
+            found = _feature_fault(cell.strip(BLANKS))
+            if found is not None:
+                return f", column {name!r}: {found}"
         if name == columns.target and "\ufffd" in cell:
             return f", column {name!r}: the target is not UTF-8 text"
     return None
+
+
+def _feature_fault(cell: str) -> str | None:
+    match kind_of(cell):
+        case "number":
+            return None
+        case "missing":
+            return "the value is missing"
+        case "foreign":
+            return f"{shown(cell)} {FOREIGN}"
+        case _:
+            return (
+                f"{shown(cell)} is not a number; leave the column out or encode its values as numbers"
+            )

@@ -1,4 +1,4 @@
-"""The compiled lexer of CSV text: where records end, and cells whose quotes cannot be.
+"""The compiled lexer of CSV text: where records end, how wide they are, and quotes that cannot be.
 
     cell  = text | '"' (text | '""')* '"' spaces
 
@@ -47,6 +47,34 @@ def _lex(text: Array, delimiter: int, state: int) -> tuple[int, int, int, int]:
     return end, state, opened, fault
 
 
+@njit(cache=True, nogil=True)
+def _record(text: Array, delimiter: int, width: int) -> tuple[bool, int, int, int]:
+    """(found, its number, its place, its cells): the first record that has not ``width`` cells.
+
+    Where there is none, and where ``width`` is negative, that at the end of the text. Empty lines are
+    no records.
+    """
+    number, begin, cells, state = 0, 0, 1, START
+    for i in range(len(text)):
+        c = text[i]
+        if state == QUOTED:
+            if c == QUOTE:
+                state = CLOSED
+        elif c in (LF, CR):
+            if i > begin:
+                if width >= 0 and cells != width:
+                    return True, number, begin, cells
+                number += 1
+            begin, cells, state = i + 1, 1, START
+        elif c == delimiter:
+            cells, state = cells + 1, START
+        elif c == QUOTE and state in (START, CLOSED):
+            state = QUOTED
+        else:
+            state = PLAIN
+    return 0 <= width != cells and begin < len(text), number, begin, cells
+
+
 class RecordEnds:
     """Called with the parts of a text in turn: the place behind the last record that ends in each."""
 
@@ -70,3 +98,15 @@ def odd_quote(text: bytes, delimiter: str) -> int:
         return -1
     _, state, opened, fault = _lex(np.frombuffer(text, np.uint8), ord(delimiter), START)
     return int(fault if fault >= 0 else opened if state == QUOTED else -1)
+
+
+def odd_record(text: bytes, delimiter: str, width: int) -> tuple[int, int, int]:
+    """(number, place, cells) of the first record without ``width`` cells; or (-1, the end, width)."""
+    found, number, begin, cells = _record(np.frombuffer(text, np.uint8), ord(delimiter), width)
+    return (int(number), int(begin), int(cells)) if found else (-1, len(text), width)
+
+
+def last_cell(text: bytes, delimiter: str) -> tuple[int, int]:
+    """The record and the column in which a text ends, both counted from 0."""
+    _, number, _, cells = _record(np.frombuffer(text, np.uint8), ord(delimiter), -1)
+    return int(number), int(cells) - 1

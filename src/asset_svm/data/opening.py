@@ -43,6 +43,7 @@ def open_rows(
     features: tuple[str, ...] | None = None,
     n_features: int | None = None,
     zero_based: bool = False,
+    targets: bool = True,
     dtype: npt.DTypeLike = np.float32,
 ) -> RowSource:
     """Rows of a file, for ``fit`` and for reading a block at a time.
@@ -64,6 +65,9 @@ def open_rows(
         The number of features there must be (svmlight, .npy, .npz).
     zero_based : bool
         Whether svmlight indices count from 0.
+    targets : bool
+        Whether targets are read. For prediction they need not be there, or may be anything; only
+        svmlight rows begin with theirs in any case.
     dtype : dtype
         Of the rows, float32 or float64.
 
@@ -86,7 +90,7 @@ def open_rows(
     several = None if piped else matching_files(path)
     if several is not None:
         options: dict[str, Any] = {"n_features": n_features, "zero_based": zero_based, "dtype": dtype}
-        options |= {"target": target, "format": format}
+        options |= {"target": target, "format": format, "targets": targets}
         first = open_rows(several[0], features=features, **options)
         others = [open_rows(file, features=first.feature_names, **options) for file in several[1:]]
         return JoinedRows([first, *others], str(path))
@@ -105,6 +109,7 @@ def open_rows(
         from asset_svm.data.svmlight import SvmlightRows
 
         return SvmlightRows(path, n_features=n_features, zero_based=zero_based, **common)
+    common["targets"] = targets
     if kind in ("csv", "tsv"):
         from asset_svm.data.csv import CsvRows
 

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.data.source import BLOCK_BYTES, Block, RowSource, check_targets
-from asset_svm.data.tables import Columns, as_matrix, names_of, need_pyarrow
+from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
+from asset_svm.data.text_targets import TextTargets
 from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
@@ -24,7 +25,7 @@ class ParquetRows(RowSource):
     ----------
     path : path
         A file, or a folder whose ``*.parquet`` files follow each other by name.
-    target, features, dtype
+    target, features, targets, dtype
         As in ``CsvRows``.
     """
 
@@ -34,6 +35,7 @@ class ParquetRows(RowSource):
         *,
         target: str | None = None,
         features: tuple[str, ...] | None = None,
+        targets: bool = True,
         dtype: npt.DTypeLike = np.float32,
     ):
         need_pyarrow("Reading Parquet")
@@ -57,7 +59,7 @@ class ParquetRows(RowSource):
                     self.groups.append((file, group, row))
                     row += parquet.metadata.row_group(group).num_rows
         self.n_segments = len(self.groups)
-        self.columns = Columns.choose(first.names, target, features, self.name)
+        self.columns = Columns.choose(first.names, target, features, self.name, targets=targets)
         for column in self.columns.features:
             _check_numeric(first.field(column), self.name)
         self.feature_names, self.n_features = self.columns.features, len(self.columns.features)
@@ -65,6 +67,7 @@ class ParquetRows(RowSource):
     def _read(self, order: Array | None) -> Iterator[Block]:
         step = max(1, min(BLOCK_BYTES // (8 * len(self.columns.features)), 65_536))
         numbers = range(len(self.groups)) if order is None else order.tolist()
+        texts = TextTargets()
         for file, group, row in (self.groups[number] for number in numbers):
             with _opened(file) as parquet:
                 batches = parquet.iter_batches(step, row_groups=[group], columns=self.columns.all)
@@ -74,30 +77,34 @@ class ParquetRows(RowSource):
                         continue
                     place = partial(_place, file, read)
                     X = as_matrix(batch, self.columns, self.dtype, place)
-                    yield Block(X, self._targets(batch, place))
+                    yield Block(X, self._targets(batch, place, texts))
                     read += batch.num_rows
 
-    def _targets(self, batch: Any, place: Callable[[int], str]) -> Array | None:
+    def _targets(self, batch: Any, place: Callable[[int], str], texts: TextTargets) -> Array | None:
         import pyarrow as pa
 
         column = self.columns.target
         if column is None:
             return None
+
+        def where(i: int) -> str:
+            return f"{place(i)}, column {column!r}"
+
         cells = batch.column(column)
         if cells.null_count:
             i = int(np.argmax(cells.is_null().to_numpy(zero_copy_only=False)))
-            raise DataError(f"{place(i)}, column {column!r}: the target is missing.")
+            raise DataError(f"{where(i)}: the target is missing; drop the row, or fill it in.")
         if pa.types.is_dictionary(cells.type):
             cells = cells.dictionary_decode()
         if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
-            return names_of(cells, lambda i: f"{place(i)}, column {column!r}")
+            return texts.of_arrow(cells, where)
         y = cells.to_numpy(zero_copy_only=False)
         if y.dtype.kind not in "biuf":
             raise DataError(
                 f"{self.name}: the target {column!r} has the type {cells.type}; use numbers, truth "
                 "values or text."
             )
-        check_targets(y, lambda i: f"{place(i)}, column {column!r}")
+        check_targets(y, where)
         return np.asarray(y)
 
 

@@ -24,6 +24,7 @@ import scipy.sparse as sp
 
 from asset_svm.data.ahead import ahead
 from asset_svm.data.pages import give_back
+from asset_svm.data.text_targets import TextTargets
 from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
@@ -250,13 +251,13 @@ class ArrayRows(RowSource):
         self.n_segments = -(-m // self.step)
 
     def _read(self, order: Array | None) -> Iterator[Block]:
-        step, passed = self.step, 0
+        step, passed, texts = self.step, 0, TextTargets()
         segments = range(self.n_segments or 0) if order is None else order.tolist()
         for start in (segment * step for segment in segments):
             if passed > KEPT_PAGES:
                 passed = 0
                 give_back(*self._arrays())
-            part = self.X[start : start + step]
+            part = self._features(self.X[start : start + step])
             if sp.issparse(part):
                 X: Matrix = part.astype(self.dtype)
                 values: Array = X.data
@@ -267,12 +268,22 @@ class ArrayRows(RowSource):
                 raise DataError(self._where(start, part))
             y = None
             if self.y is not None:
-                y = np.asarray(self.y[start : start + step])
-                check_targets(y, partial(self._target_place, start))
+                y, place = np.asarray(self.y[start : start + step]), partial(self._target_place, start)
+                if y.dtype.kind == "U":
+                    y = texts(y, place)
+                check_targets(y, place)
             block = Block(X, y)
             passed += block.n_bytes
             yield block
         give_back(*self._arrays())
+
+    def _features(self, part: Matrix) -> Matrix:
+        """The columns of some rows that are features."""
+        return part
+
+    def _column(self, feature: int) -> int:
+        """Where a feature stands in a row."""
+        return feature
 
     def _arrays(self) -> list[Any]:
         """What the rows are made of."""
@@ -285,10 +296,10 @@ class ArrayRows(RowSource):
     def _where(self, start: int, part: Matrix) -> str:
         dense = part.toarray() if sp.issparse(part) else np.asarray(part)
         with np.errstate(over="ignore", invalid="ignore"):
-            row, column = np.argwhere(~np.isfinite(dense.astype(self.dtype)))[0].tolist()
-        value = dense[row, column].item()
+            row, feature = np.argwhere(~np.isfinite(dense.astype(self.dtype)))[0].tolist()
+        value = dense[row, feature].item()
         return (
-            f"{self.name}, row {start + row}, column {column}: {value} is not a finite "
+            f"{self.name}, row {start + row}, column {self._column(feature)}: {value} is not a finite "
             f"{self.dtype} number (rows and columns counted from 0)."
         )
 

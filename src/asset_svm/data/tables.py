@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,24 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.data.source import check_targets
 from asset_svm.exceptions import DataError
 
 Array = npt.NDArray[Any]
 USUAL_TARGETS = ("target", "label", "y", "class")
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-BLANKS = " \t"
-"""What may stand around a number, as in the other columns; a control character is a slip."""
-MISSING = frozenset(
-    (
-        "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
-        "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
-    )
-)  # fmt: skip
-"""As pyarrow has it for columns of numbers."""
-LONGEST_NAME = 1000
-SHOWN = 40
-"""Characters of a target that a message shows."""
 
 
 def need_pyarrow(what: str) -> None:
@@ -61,8 +46,13 @@ class Columns:
         target: str | None,
         features: tuple[str, ...] | None,
         name: str,
+        *,
+        targets: bool = True,
     ) -> Columns:
-        """From the names in the file: the target, and all others or those of ``features``."""
+        """From the names in the file: the target, and all others or those of ``features``.
+
+        Without ``targets`` its column is left out, if there is one.
+        """
         seen: set[str] = set()
         for column in names:
             if column in seen:
@@ -70,12 +60,12 @@ class Columns:
             seen.add(column)
         if features is None and target is None:
             usual = [column for column in names if column in USUAL_TARGETS]
-            if len(usual) != 1:
+            if len(usual) > 1 or (targets and not usual):
                 raise DataError(
                     f"{name} has the columns {listed(names)}; say which is the target with "
                     "target= (--target)."
                 )
-            target = usual[0]
+            target = usual[0] if usual else None
         if features is None:
             features = tuple(column for column in names if column != target)
         elif target is None:
@@ -86,7 +76,7 @@ class Columns:
             raise DataError(f"{name} has no column {missing[0]!r}; its columns are {listed(names)}.")
         if not features:
             raise DataError(f"{name} has no column beside the target {target!r}.")
-        return cls(features, target)
+        return cls(features, target if targets else None)
 
     @property
     def all(self) -> list[str]:
@@ -118,91 +108,3 @@ def as_matrix(batch: Any, columns: Columns, dtype: np.dtype[Any], place: Callabl
                 f"{place(i)}, column {column!r}: {values[i]} is not a finite {dtype} number."
             )
     return X
-
-
-class TextTargets:
-    """Targets that stand as text: numbers if the first of all is one, else names.
-
-    What the first one has settled holds for all that follow: a column with both is a column of numbers
-    with a slip in it. What pyarrow takes for a missing value in a column of numbers (an empty cell, NA,
-    null, ...) is one here too.
-    """
-
-    def __init__(self, column: str):
-        self.column, self.kind = column, ""
-
-    def __call__(self, cells: Any, place: Callable[[int], str]) -> Array:
-        """The targets of an arrow array of text; ``place(i)`` names row i."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        def where(i: int) -> str:
-            return f"{place(i)}, column {self.column!r}"
-
-        try:
-            trimmed = pc.utf8_trim(cells, BLANKS)
-            numbers: Array = pc.cast(trimmed, pa.float64()).to_numpy(zero_copy_only=False)
-        except pa.ArrowInvalid:
-            numbers = np.empty(0)
-        if self.kind != "names" and len(numbers) and np.isfinite(numbers).all():
-            self.kind = "numbers"
-            return numbers
-        return self._looked_at(cells, where)
-
-    def _looked_at(self, cells: Any, where: Callable[[int], str]) -> Array:
-        """The same by every different text: names, or whatever is wrong with them."""
-        texts = names_of(cells, where)
-        distinct, first, codes = np.unique(texts, return_index=True, return_inverse=True)
-        stripped = [text.strip(BLANKS) for text in distinct.tolist()]
-        numeric = np.array([NUMBER.fullmatch(text) is not None for text in stripped])
-        if not self.kind:
-            self.kind = "numbers" if numeric[codes[0]] else "names"
-        for i, text, number in sorted(zip(first.tolist(), stripped, numeric.tolist(), strict=True)):
-            if text in MISSING:
-                raise DataError(
-                    f"{where(i)}: the target is missing ({text!r}); drop the row, or fill it in."
-                )
-            if number != (self.kind == "numbers"):
-                kind, others = ("a number", "are not") if number else ("no number", "are")
-                raise DataError(
-                    f"{where(i)}: the target {_shown(text)} is {kind}, and those before it {others}; "
-                    "mend it, or name all classes by words."
-                )
-            if "\n" in text or "\r" in text:
-                raise DataError(
-                    f"{where(i)}: the target {_shown(text)} has a line break; is a quote missing?"
-                )
-        if self.kind == "names":
-            return texts
-        numbers = np.array([float(text) for text in stripped])[codes]
-        check_targets(numbers, where)
-        return numbers
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")
-
-
-def names_of(cells: Any, place: Callable[[int], str]) -> Array:
-    """An arrow array of text as numpy's.
-
-    Empty ones are refused, and so is NUL, which numpy drops at the end of a text, and a text so long
-    that numpy's array, as wide as the longest of them, would fill the memory.
-    """
-    try:
-        names = cells.to_pylist()
-    except UnicodeDecodeError:
-        raise DataError(f"{place(0)} or below: the target is not UTF-8 text.") from None
-    for i, text in enumerate(names):
-        if not text.strip():
-            raise DataError(
-                f"{place(i)}: the target is missing ({text!r}); drop the row, or fill it in."
-            )
-        if len(text) > LONGEST_NAME:
-            raise DataError(
-                f"{place(i)}: the target {_shown(text)} has {len(text)} characters, which no class "
-                "has; name the right column, or close the quotes."
-            )
-        if "\0" in text:
-            raise DataError(f"{place(i)}: the target {text!r} has a NUL character; remove it.")
-    return np.asarray(names, dtype=np.str_)

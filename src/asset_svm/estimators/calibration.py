@@ -25,6 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators.classifier import AssetClassifier, winner
 from asset_svm.estimators.validation import check_weight
+from asset_svm.settings.kinds import check_targets
+from asset_svm.estimators.scored import ScoresTargets
 
 if TYPE_CHECKING:  # imported where they work: predictions need neither, and they take their time
     from sklearn.calibration import CalibratedClassifierCV
@@ -33,7 +35,7 @@ if TYPE_CHECKING:  # imported where they work: predictions need neither, and the
 FOLDS = 5
 
 
-class CalibratedClassifier(ClassifierMixin, BaseEstimator):
+class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
     """A fitted AssetClassifier with probabilities: what a model file of both holds.
 
     Parameters
@@ -107,6 +109,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         check_is_fitted(self.estimator)
+        check_targets(y, numeric=False)
         (X,), y, weight = indexable(X), np.asarray(y), None
         if sample_weight is not None:
             weight = check_weight(sample_weight, y)

@@ -13,7 +13,9 @@ from asset_svm.settings import checks as check
 from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.estimators.documentation import document
+from asset_svm.settings.kinds import check_targets
 from asset_svm.estimators.learner import Learner
+from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.streaming import fit_rows
 from asset_svm.losses import Hinge
 
@@ -28,7 +30,7 @@ landmarks. Fewer of those is worse (MNIST, s = 512: 4.2 % where exp(-2 distance)
 
 
 @document
-class AssetClassifier(ClassifierMixin, Learner):
+class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
     """Kernel support vector classification by approximate stochastic subgradients.
 
     Solves lam/2 |coef|^2 + (1/W) sum_i w_i max(1 - y_i (phi(x_i).coef + b), 0), with phi a Nystroem
@@ -136,6 +138,7 @@ class AssetClassifier(ClassifierMixin, Learner):
         -------
         self
         """
+        check_targets(classes, "classes", numeric=False)
         known = None if classes is None else np.unique(classes)
         if hasattr(self, "_decision"):
             if known is not None and not np.array_equal(known, self.classes_):
@@ -195,10 +198,11 @@ class AssetClassifier(ClassifierMixin, Learner):
                 f"y has one class ({classes.tolist()[0]!r}); a classifier needs rows of at least "
                 "2 classes."
             )
-        unseen = np.setdiff1d(y, classes)
-        if len(unseen):
+        announced = set(classes.tolist())
+        unseen = [label for label in np.unique(y).tolist() if label not in announced]
+        if unseen:
             raise ValueError(
-                f"y has the class {unseen.tolist()[0]!r}, which is not among the announced "
+                f"y has the class {unseen[0]!r}, which is not among the announced "
                 f"{classes.tolist()}; pass all classes to the first call of partial_fit."
             )
         self.classes_ = classes

@@ -6,7 +6,7 @@ import inspect
 
 COMMON = """\
 kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"} or callable, default="rbf"
-    A callable f(X, Z) returns the matrix of kernel values (Nystroem only).
+    A callable f(X, Z) returns the matrix of kernel values, dense or sparse (Nystroem only).
 gamma : {"scale", "auto"} or float, default="scale"
     As in ``sklearn.svm.SVC``: 1 / (n_features X.var()), 1 / n_features, or a number.
 degree : float, default=3
@@ -154,7 +154,7 @@ dual_gap_ : float
     An upper bound of objective_ minus the optimum, likewise; NaN where cells have none (a kernel
     matrix that is not positive semi-definite).
 n_iter_ : int
-    Epochs, or batches.
+    Epochs, or batches; one that ``time_limit`` cut short counts.
 t_ : int
     Steps.
 history_ : list of dict

@@ -13,6 +13,7 @@ from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.families.constant import UNEQUAL, quantile_range
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner
+from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.streaming import fit_rows
 from asset_svm.losses import EpsilonInsensitive
 
@@ -21,7 +22,7 @@ NARROW = 0.03
 
 
 @document
-class AssetRegressor(RegressorMixin, Learner):
+class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
     """Kernel support vector regression by approximate stochastic subgradients.
 
     Solves lam/2 |coef|^2 + (1/W) sum_i w_i max(|y_i - phi(x_i).coef - b| - epsilon, 0), with phi a

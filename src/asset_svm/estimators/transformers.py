@@ -87,7 +87,7 @@ class NystroemMap(_FeatureTransformer):
     Parameters
     ----------
     kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"} or callable, default="rbf"
-        A callable f(X, Z) returns the matrix of kernel values.
+        A callable f(X, Z) returns the matrix of kernel values, dense or sparse.
     gamma : {"scale", "auto"} or float, default="scale"
         As in ``sklearn.svm.SVC``.
     degree, coef0 : float, default=3 and 0.0

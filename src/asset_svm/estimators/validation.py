@@ -12,7 +12,7 @@ from sklearn import config_context, get_config
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from asset_svm.settings.kinds import check_kind
+from asset_svm.settings.kinds import check_kind, check_targets
 from asset_svm.threads.blas import blas_threads
 
 FLOATS = [np.float64, np.float32]
@@ -67,7 +67,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     """
     options = dict(accept_sparse="csr", dtype=FLOATS) | options
     check_kind(X, "X")
-    check_kind(y, "y", numeric=bool(options.get("y_numeric")))
+    check_targets(y, numeric=bool(options.get("y_numeric")))
     large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.nbytes >= LARGE
     if not large or get_config()["assume_finite"]:
         return validate_data(estimator, X, y, **options)

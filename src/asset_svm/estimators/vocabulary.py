@@ -1,4 +1,4 @@
-"""Words of SVC and SVR that mean something else here, and the answer to each.
+"""Words of SVC and its kin that mean something else here, and the answer to each.
 
 An unknown parameter is a TypeError of Python's, an unknown attribute an AttributeError: they stay that,
 and say what to use instead.
@@ -19,16 +19,43 @@ CALIBRATE = (
     "asset train --probability"
 )
 PARAMETERS = {
-    "probability": ("a model has decisions, and probabilities are made of them afterwards", CALIBRATE),
+    "probability": (
+        "SVC",
+        "a model has decisions, and probabilities are made of them after it",
+        CALIBRATE,
+    ),
     "decision_function_shape": (
+        "SVC",
         "classes are separated one from the rest",
         "leave it out, or wrap the classifier in sklearn.multiclass.OneVsOneClassifier",
     ),
-    "break_ties": ("predict takes the class with the largest decision in any case", "leave it out"),
-    "shrinking": ("there is no working set that could shrink", "leave it out"),
-    "cache_size": ("no kernel values are cached", "bound the memory by memory_limit, in bytes"),
+    "break_ties": (
+        "SVC",
+        "predict takes the class with the largest decision in any case",
+        "leave it out",
+    ),
+    "shrinking": ("SVC", "there is no working set that could shrink", "leave it out"),
+    "cache_size": ("SVC", "no kernel values are cached", "bound the memory by memory_limit, in bytes"),
+    "nu": (
+        "NuSVC",
+        "errors have a price, not a share of the rows",
+        "set C, or search it by AssetClassifierCV or AssetRegressorCV",
+    ),
+    "penalty": ("LinearSVC", "it is the squared norm of the weights", "leave it out, and set C"),
+    "loss": ("LinearSVC", "it is that of SVC and SVR, not squared", "leave it out"),
+    "dual": ("LinearSVC", "there is one solver for any shape of X", "leave it out"),
+    "multi_class": (
+        "LinearSVC",
+        "classes are separated one from the rest",
+        "leave it out, or wrap the classifier in sklearn.multiclass.OneVsOneClassifier",
+    ),
+    "intercept_scaling": (
+        "LinearSVC",
+        "an intercept has no part in the penalty",
+        "leave it out, or bound the intercept by intercept_bound",
+    ),
 }
-"""Why the parameter is none here, and what to do."""
+"""Whose the parameter is, why it is none here, and what to do."""
 
 LANDMARKS = (
     "decisions are sums over landmarks, not over support vectors; see components_ and dual_coef_, or "
@@ -51,8 +78,8 @@ ATTRIBUTES = {
 
 
 def _answer(estimator: str, name: str, value: Any) -> str:
-    why, advice = PARAMETERS[name]
-    return f"{name}={value!r} is a parameter of SVC, and none of {estimator}: {why}; {advice}."
+    whose, why, advice = PARAMETERS[name]
+    return f"{name}={value!r} is a parameter of {whose}, and none of {estimator}: {why}; {advice}."
 
 
 def _answering(construct: Callable[..., None]) -> Callable[..., None]:
@@ -77,7 +104,7 @@ class SpeaksOfSVC(BaseEstimator):
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters, as ``BaseEstimator.set_params``."""
-        for name in params.keys() & PARAMETERS.keys():
+        for name in params.keys() & PARAMETERS.keys() - set(self._get_param_names()):
             raise ValueError(_answer(type(self).__name__, name, params[name]))
         return super().set_params(**params)
 

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from asset_svm.pages.figure import Figure
 from asset_svm.pages.parts import Paragraph, markdown_text
+from asset_svm.storage.atomic import replacing
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
@@ -91,17 +92,8 @@ class Page:
         """Write the HTML file, making its folder; a reader never sees half of it."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
-            path.write_text(self.html(), encoding="utf-8")
-            return path
-        partial = path.with_name(path.name + ".partial")
-        try:
-            partial.write_text(self.html(), encoding="utf-8")
-            partial.replace(path)
-        except OSError as error:  # a full disk
-            partial.unlink(missing_ok=True)
-            error.filename = str(path)
-            raise
+        with replacing(path) as file:
+            file.write(self.html().encode())
         return path
 
     def _parts(self, number: int) -> str:

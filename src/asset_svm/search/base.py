@@ -16,6 +16,7 @@ from asset_svm.settings import checks as check
 from asset_svm.backends.device import on_host
 from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, forget
 from asset_svm.families.monitor import logger, shown
+from asset_svm.estimators.scored import check_scored
 from asset_svm.search.grid import (
     Grid,
     resolve_costs,
@@ -23,7 +24,7 @@ from asset_svm.search.grid import (
     resolve_gammas,
     target_unit,
 )
-from asset_svm.search.progress import Foreseen, Watch
+from asset_svm.search.progress import Foreseen, Refitting, Watch
 from asset_svm.search.results import Table
 from asset_svm.search.run import SearchRun
 from asset_svm.search.scores import check_one_scoring
@@ -120,6 +121,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         groups=None,
         watch: Watch | None = None,
         foreseen: Foreseen | None = None,
+        refitting: Refitting | None = None,
     ):
         begun = clock.now()
         if isinstance(X, RowSource):
@@ -158,6 +160,8 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 self._tell_of_edges()
             self.n_splits_, self.search_time_ = len(splits), clock.now() - begun
             if self.refit:
+                if refitting is not None:
+                    refitting()
                 refitted = clock.now()
                 best = self._learner(random_state=random_state, **self.best_params_)
                 found = best._train(X, y, sample_weight, drawn=run.take_drawn())
@@ -281,6 +285,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         -------
         score : float
         """
+        check_scored(y, sample_weight, numeric=self._model._y_numeric)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self.scorer_(self._best("score"), X, y, **weights))
 

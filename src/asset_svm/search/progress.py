@@ -43,3 +43,5 @@ Watch = Callable[[SearchProgress], bool | None]
 Foreseen = Callable[[int, int, float], None]
 """Called once, before the first map, with the number of maps, the models of each and a guess of the
 seconds that they take."""
+Refitting = Callable[[], None]
+"""Called once, before the best model is trained on all rows."""

@@ -1,9 +1,14 @@
-"""What numpy makes numbers of in silence, and a user never meant: masked values, times, text."""
+"""What numpy makes numbers or classes of in silence, and a user never meant.
+
+Masked values, times, text among numbers. Targets that are text or objects are looked at one by one: a
+hole has no class, and a mixture no order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, time, timedelta
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -12,6 +17,8 @@ import scipy.sparse as sp
 from asset_svm.data.sparse import fault_of
 
 TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
+LABELS = {"text": (str,), "bytes": (bytes,), "numbers": (Number, np.bool_)}
+"""What objects may be that are targets."""
 
 
 def check_kind(values: Any, name: str, *, numeric: bool = True) -> None:
@@ -35,6 +42,16 @@ def check_kind(values: Any, name: str, *, numeric: bool = True) -> None:
         _check_array(array, where, numeric=numeric)
 
 
+def check_targets(y: Any, name: str = "y", *, numeric: bool) -> None:
+    """``check_kind`` for targets; each must be there, and all of one kind."""
+    check_kind(y, name, numeric=numeric)
+    if y is None or isinstance(y, str):
+        return
+    for where, array in _arrays(y, name):
+        if array.dtype.kind in "UO":
+            _check_labels(array, where)
+
+
 def _arrays(values: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
     """What has to be looked at: of a frame its columns that are not numbers by their type."""
     if isinstance(values, np.ndarray):
@@ -46,7 +63,10 @@ def _arrays(values: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
                 yield f"{name}, column {column!r},", np.asarray(one)
     elif getattr(getattr(values, "dtype", None), "kind", "O") not in "biufc":
         try:
-            yield name, np.asarray(values)
+            array = np.asarray(values)
+            if array.dtype.kind == "U":  # of a list, maybe, whose None and NaN have become text
+                array = np.asarray(values, dtype=object)
+            yield name, array
         except (ValueError, TypeError):  # ragged rows and the like, which scikit-learn tells of
             return
 
@@ -70,3 +90,47 @@ def _check_array(array: np.ndarray, name: str, *, numeric: bool) -> None:
         f"{name} has times ({odd!s}), which are no numbers and no classes; convert them first, for "
         "example to seconds."
     )
+
+
+def _check_labels(array: np.ndarray, name: str) -> None:
+    """Raise where a target is missing, or of another kind than others."""
+    if array.dtype.kind == "U":
+        missing = (array == "") | np.char.isspace(array)
+    else:
+        missing = np.fromiter(map(_is_missing, array.flat), dtype=bool, count=array.size)
+    if missing.any():
+        row = int(np.argmax(missing))
+        found = array.ravel()[row : row + 1].tolist()[0]
+        raise ValueError(
+            f"{name} has no value in row {row}, counted from 0 ({found!r}); fill it in, or leave the "
+            "row out."
+        )
+    if array.dtype.kind == "O":
+        _check_mixture(array, name)
+
+
+def _check_mixture(array: np.ndarray, name: str) -> None:
+    seen: dict[str, Any] = {}
+    for row, value in enumerate(array.flat):
+        kind = next((kind for kind, types in LABELS.items() if isinstance(value, types)), None)
+        if kind is None:
+            raise ValueError(
+                f"{name} has {value!r:.40} in row {row}, which is neither a number nor text; give "
+                "every row one of them."
+            )
+        seen.setdefault(kind, value)
+    if len(seen) > 1:
+        (one, first), (other, second) = list(seen.items())[:2]
+        raise ValueError(
+            f"{name} has {one} ({first!r:.40}) and {other} ({second!r:.40}); make them of one "
+            "kind, for example by astype(str)."
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    """An empty text, None, NaN, or pandas's own word for it, which is not to be compared."""
+    if isinstance(value, str):
+        return not value.strip()
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, Number) and bool(value != value)

@@ -2,11 +2,13 @@
 
 A file is written under a name of its own, ``.NAME.TOKEN.tmp``, and locked until it has its place. One
 that nobody holds a lock of was left by a process that was killed: whoever writes NAME next removes it.
+
+Where the system has no such locks (Windows) nothing tells the one from the other, and what a killed
+process has left stays until somebody removes it; files are whole or absent all the same.
 """
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 import re
@@ -15,6 +17,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
@@ -28,7 +35,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """
     path = Path(path)
     if _is_other(path):
-        with path.open("wb") as stream:
+        with io.BufferedWriter(NamedOutput(path, "wb", path)) as stream:
             yield stream
         return
     path = path.resolve()
@@ -38,6 +45,8 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         with _named(path):
             file.flush()
             os.fsync(file.fileno())
+            if fcntl is None:  # Windows renames no file that is open; elsewhere that would unlock it
+                file.close()
             temporary.replace(path)
     _sync_folder(path.parent)
 
@@ -47,12 +56,14 @@ def check_writable(path: str | Path) -> None:
     if not _is_other(Path(path)):
         path = Path(path).resolve()
         remove_left_over(path)
-        with _temporary(path) as (_, temporary):
-            temporary.unlink()
+        with _temporary(path):
+            pass
 
 
 def remove_left_over(path: Path) -> None:
-    """Remove what a process that was killed while it wrote ``path`` has left."""
+    """Remove what a process that was killed while it wrote ``path`` has left, where locks tell so."""
+    if fcntl is None:
+        return
     ours = re.compile(rf"\.{re.escape(path.name)}\.([0-9a-f]{{8}}|\d+)\.tmp")  # earlier versions: a PID
     with suppress(OSError):  # of a folder that cannot be read
         for name in os.listdir(path.parent):
@@ -71,9 +82,10 @@ def _temporary(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
     """A locked file beside ``path``, removed where it has not taken another name."""
     while True:
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-        file: Any = io.BufferedWriter(_Output(temporary, path))
-        with suppress(OSError):  # a disk without locks, where nobody can remove it either
-            fcntl.flock(file, fcntl.LOCK_EX)
+        file: Any = io.BufferedWriter(NamedOutput(temporary, "xb", path))
+        if fcntl is not None:
+            with suppress(OSError):  # a disk without locks, where nobody can remove it either
+                fcntl.flock(file, fcntl.LOCK_EX)
         if temporary.exists():  # and was not removed before it was locked
             break
         file.close()
@@ -86,27 +98,27 @@ def _temporary(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
             temporary.unlink()
 
 
-class _Output(io.FileIO):
-    """A file whose errors name what it is to become."""
+class NamedOutput(io.FileIO):
+    """A file, or an open one by its number, whose errors are about ``name``."""
 
-    def __init__(self, temporary: Path, path: Path):
-        self.path = path
-        with _named(path):
-            super().__init__(temporary, "xb")
+    def __init__(self, file: Path | int, mode: str, name: Path | str):
+        self.shown = name
+        with _named(name):
+            super().__init__(file, mode, closefd=not isinstance(file, int))
 
     def write(self, content: Any) -> int:
         """As of any file."""
-        with _named(self.path):
+        with _named(self.shown):
             return super().write(content)
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Errors of the system inside are about ``path``."""
+def _named(name: Path | str) -> Iterator[None]:
+    """Errors of the system inside are about ``name``."""
     try:
         yield
     except OSError as error:
-        error.filename, error.filename2 = str(path), None
+        error.filename, error.filename2 = str(name), None
         raise
 
 

@@ -31,7 +31,7 @@ SETTLING = 1 << 22
 """Margins, of all models together, that intercepts are settled by."""
 FINISHES = 4
 """Times at most that a model is looked at so; what counts as precise follows its own objective."""
-FAR = 0.01
+UNFINISHED = 0.01
 """Of the objective: a gap beyond which a solution found on the way to the bound is worth taking."""
 LITTLE = 5e9
 """Operations that a run with a ``tol`` spends on it, however short the run: about a second."""
@@ -137,9 +137,9 @@ def finish(
     """The model of a run with its certificate, or a better one, where that was found on the way.
 
     Steps go slowly where lam is small and the kernel smooth; Newton's method, by which the tight
-    bound is found, does not mind. Where it was affordable and a model is farther than ``FAR`` from
-    the optimum, its solution is taken. The paper's steps end where they end, and Newton's know no
-    bound of the user's.
+    bound is found, does not mind. Where it was affordable and a model is farther than ``UNFINISHED``
+    from the optimum, its solution is taken. The paper's steps end where they end, and Newton's know
+    no bound of the user's.
     """
     bound = np.full(len(recipe.lam), -np.inf)
     for looks in range(1, FINISHES + 1):
@@ -147,7 +147,7 @@ def finish(
         found = certify_rows(rows, recipe, model, slopes, tight=tight, smoothed=smoothed)
         bound = np.maximum(bound, found.objective - found.dual_gap)
         found = replace(found, dual_gap=np.maximum(found.objective - bound, 0.0))
-        far = found.dual_gap > FAR * found.objective
+        far = found.dual_gap > UNFINISHED * found.objective
         ours = recipe.step == "metric" and recipe.intercept_bound is None
         if not ours or not smoothed or not far.any() or looks == FINISHES:
             break

@@ -39,7 +39,7 @@ TOLERANCE = 1e-3
 """Of the duality gap of each model, relative to its objective."""
 PAIRS = 20
 """Times m: steps at most of a model. Harder ones are left to stochastic steps."""
-FAR = 0.01
+UNSOLVED = 0.01
 """Of the objective: a gap with which nothing was gained."""
 
 
@@ -78,7 +78,7 @@ def train_by_pairs(backend: CpuBackend, recipe: Recipe, rows: TrainingRows) -> S
     lam = np.array(recipe.lam)[:, None]
     visited = Slopes((-lam * total * beta / rows.weight).astype(np.float32), np.ones(m, np.float32))
     found = certify_rows(rows, recipe, model, visited, tight=False)
-    if (found.dual_gap > FAR * found.objective).any():
+    if (found.dual_gap > UNSOLVED * found.objective).any():
         return None
     check_finite(coef, model[1], found)
     bounds, kappa, bulk = sample_gradients(recipe, rows)

@@ -169,7 +169,7 @@ class _Epochs:
                     renewed = epochs
             count = min(stride, epochs - self.done)
             taken = driver.advance(count * m, stopping.deadline)
-            self.done += count
+            self.done = -(-driver.position // m)  # a deadline may end the first of several
             self.timed_out = clock.now() > stopping.deadline
             record = _record(driver, self.done, clock.now() - self.begun)
             self.history.append(record)

@@ -30,7 +30,7 @@ BESIDE_EIGENVALUES = 3.0
 """Times s^3 operations, that a tight bound may take after an eigendecomposition of some 10 s^3."""
 NOTICED = 0.01
 """Of the objective of coef = 0: a gap below which nobody would notice."""
-FAR = 0.1
+WORTH_TELLING = 0.1
 """Of the objective: a duality gap beyond which a model is not what was asked for."""
 
 
@@ -179,7 +179,7 @@ def is_known_to_be_far(settings: Settings, trained: Trained) -> bool:
     if not tight or settings.step != "metric" or cut_short or bounded:
         return False
     gap = fitted.dual_gap
-    return bool(gap > FAR * fitted.objective and gap > NOTICED * objective_at_zero(fitted.task, rows))
+    return bool(gap > WORTH_TELLING * fitted.objective and gap > NOTICED * objective_at_zero(fitted.task, rows))
 
 
 def warn_of_gap(settings: Settings, trained: Trained) -> None:
