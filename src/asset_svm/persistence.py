@@ -16,6 +16,7 @@ Predictions of a loaded model are bitwise those of the saved one, and so are its
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,21 +29,35 @@ from sklearn.utils.validation import check_is_fitted
 
 import asset_svm
 from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
-from asset_svm.families.beginning import Beginning
 from asset_svm.estimators.calibration import CalibratedClassifier, calibrated
-from asset_svm.families.cells import CellDecision, CellModels, Constant, Nested
-from asset_svm.families.decision import Decision
-from asset_svm.estimators.validation import results
-from asset_svm.families.rows import Rows
+from asset_svm.estimators.validation import FROM_VALIDATION, results
 from asset_svm.exceptions import ModelFileError
+from asset_svm.families.beginning import Beginning
+from asset_svm.families.cells import CellDecision, CellModels, Constant, FittedCells, Nested
+from asset_svm.families.decision import Decision
+from asset_svm.families.one_map import FittedMap
+from asset_svm.families.rows import Rows
 from asset_svm.storage import container, encoding
 from asset_svm.storage.encoding import Decoder, Encoder
+from asset_svm.tasks import Classification, Regression
 
 CLASSES = {
     **encoding.CLASSES,
     **{
         cls.__name__: cls
-        for cls in (Beginning, CellDecision, CellModels, Constant, Decision, Nested, Rows)
+        for cls in (
+            Beginning,
+            CellDecision,
+            CellModels,
+            Classification,
+            Constant,
+            Decision,
+            FittedCells,
+            FittedMap,
+            Nested,
+            Regression,
+            Rows,
+        )
     },
 }
 MODELS: dict[str, Any] = {
@@ -51,6 +66,8 @@ MODELS: dict[str, Any] = {
 MAPS: dict[str, Any] = {"NystroemMap": NystroemMap, "FourierMap": FourierMap}
 SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")
 KIND = "model"
+EXTRA = ("compact_error_", "n_shards_", "n_rounds_")
+"""Attributes of 0.1.0 that some kinds of fits have besides."""
 
 
 def save(model: Any, path: str | Path, *, provenance: dict[str, Any] | None = None) -> None:
@@ -204,6 +221,12 @@ class ModelEncoder(Encoder):
 class ModelDecoder(Decoder):
     """Makes estimators too."""
 
+    def _class(self, value: dict[str, Any]) -> Any:
+        made = super()._class(value)
+        if isinstance(made, Nested) and not isinstance(made.model, FittedMap):  # of 0.1.0
+            return replace(made, model=made.model._fitted)
+        return made
+
     classes = CLASSES
     kinds = (*Decoder.kinds, "model")
 
@@ -268,22 +291,76 @@ def _restore_params(decode: Decoder, estimator: Any, params: dict[str, Any], pat
 
 
 def _encoded_results(encode: Encoder, estimator: Any) -> dict[str, Any]:
-    """The attributes of the fit; the key of the map only as a flag."""
-    fitted = results(estimator)
-    key = fitted.pop("_fitted_map_key", None)
+    """The model, and what validation has noted; of the key of the map only whether it is current."""
+    fitted = {n: v for n, v in results(estimator).items() if n in (*FROM_VALIDATION, "_fitted")}
+    if isinstance(estimator, CalibratedClassifier):
+        return {name: encode(value, name) for name, value in results(estimator).items()}
+    model = fitted["_fitted"]
+    current = isinstance(model, FittedMap) and model.map_key == estimator._settings().map_key
+    fitted["_fitted"] = _without_key(model)
     encoded = {name: encode(value, name) for name, value in fitted.items()}
-    encoded["_map_is_current"] = key is not None and key == estimator._map_key()
+    encoded["_map_is_current"] = current
     return encoded
 
 
+def _without_key(model: Any) -> Any:
+    return replace(model, map_key=None) if isinstance(model, FittedMap) else model
+
+
 def _restore_results(decode: Decoder, estimator: Any, fitted: dict[str, Any]) -> None:
-    fitted = dict(fitted)
-    current = fitted.pop("_map_is_current")
-    for name, value in fitted.items():
-        setattr(estimator, name, decode(value))
-    if not callable(getattr(estimator, "_decision", None)):
+    fitted = {name: decode(value) for name, value in fitted.items()}
+    current = fitted.pop("_map_is_current", False)
+    if isinstance(estimator, CalibratedClassifier):
+        vars(estimator).update(fitted)
+        return
+    model = fitted.pop("_fitted", None)
+    if model is None:
+        model = upgraded(estimator, fitted)
+        fitted = {name: value for name, value in fitted.items() if name in FROM_VALIDATION}
+    if not callable(getattr(model, "decision", None)):
         raise ModelFileError(f"{decode.path} has no decision function.")
-    estimator._fitted_map_key = estimator._map_key() if current else None
+    if current:
+        model = replace(model, map_key=estimator._settings().map_key)
+    vars(estimator).update(fitted)
+    estimator._keep(model)
+
+
+def upgraded(estimator: Any, old: dict[str, Any]) -> Any:
+    """The model of a file of 0.1.0, which has the attributes of an estimator."""
+    settings = estimator._settings()
+    task = estimator._task(settings, old.get("classes_"))
+    if task.numeric:
+        task = replace(task, offset=old["_offset"])
+    shared = {
+        "task": task,
+        "decision": old["_decision"],
+        "lam": old["lam_"],
+        "n_iter": old["n_iter_"],
+        "steps": old["t_"],
+        "objective": old["objective_"],
+        "dual_gap": old["dual_gap_"],
+        "history": old["history_"],
+        "beginning": old.get("_beginning"),
+        "extra": {name: old[name] for name in EXTRA if name in old},
+    }
+    if "cells_" in old:
+        return FittedCells(
+            kernel=old["_cell_kernel"],
+            seed=old["_stream_seed"],
+            support=old.get("support_"),
+            n_support=old.get("n_support_"),
+            **shared,
+        )
+    return FittedMap(
+        coef=old["coef_"],
+        phi=old["feature_map_"],
+        indices=old.get("component_indices_"),
+        session=old["_session"],
+        map_key=None,
+        step_scale=old.get("step_scale_"),
+        component_search=old.get("component_search_"),
+        **shared,
+    )
 
 
 # Scaling ----------------------------------------------------------------------------------------

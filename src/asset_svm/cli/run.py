@@ -23,8 +23,8 @@ from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.scan import MOST_CLASSES, Scanned, Summary
 from asset_svm.data.source import Block, RowSource
 from asset_svm.estimators.calibration import CalibratedClassifier, check_counts
+from asset_svm.estimators.files import scan_for
 from asset_svm.families.labels import labelled
-from asset_svm.estimators.streaming import scan_for
 from asset_svm.persistence import save
 
 TASKS = ("auto", "classification", "regression")
@@ -169,7 +169,7 @@ class Run:
         if not self.probability or interrupt.asked:
             return estimator
         assert self.summary is not None
-        rows = labelled(estimator, held, self.summary)
+        rows = labelled(held, self.summary, numeric=False)
         whole = estimator.n_cells is not None  # there is no part of a fit of cells
         second = Display(self.summary.n_rows, regression=False, what="calibrating", at_once=whole)
         try:

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
@@ -21,9 +22,9 @@ from asset_svm.cli.scores import ClassScores, RealScores, Scores
 from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.source import RowSource
 from asset_svm.estimators.calibration import CalibratedClassifier
-from asset_svm.families.labels import whole_labels
-from asset_svm.estimators.passing import predict_rows
+from asset_svm.estimators.files import predict_rows
 from asset_svm.exceptions import DataError
+from asset_svm.families.labels import whole_labels
 from asset_svm.persistence import load, read_provenance
 from asset_svm.storage.atomic import replacing
 
@@ -77,7 +78,7 @@ def rows_for(model: Any, data: str, **options: Any) -> RowSource:
 def score_rows(model: Any, source: RowSource) -> Scores:
     """Score a model on rows with targets."""
     estimator = split_model(model)[1]
-    scores: Scores = RealScores() if estimator._y_numeric else ClassScores(estimator.classes_)
+    scores: Scores = RealScores() if is_regressor(estimator) else ClassScores(estimator.classes_)
     for block, decisions, predicted in predict_rows(estimator, source):
         if block.y is None:
             raise DataError(f"{source.name} has no targets to compare with; see --target.")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from asset_svm import clock
 from asset_svm.cli.cluster import check_dask, connected
@@ -22,9 +23,8 @@ from asset_svm.data.scan import Scanned
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.calibration import FOLDS
+from asset_svm.estimators.files import check_streamed, fit_rows, learn_online
 from asset_svm.families.labels import target_type
-from asset_svm.estimators.passing import learn_online
-from asset_svm.estimators.streaming import check_streamed, fit_rows
 from asset_svm.persistence import scaler_of, scaler_parts
 from asset_svm.storage.checkpoint import Checkpoint
 
@@ -92,10 +92,9 @@ class Training(Run):
         if self.time_limit is not None:
             limit = parse_seconds(self.time_limit, "--time-limit")
             self.params["time_limit"] = limit / (1 + FOLDS) if self.probability else limit
-        model = self._model("classification")
-        model._check_parameters()
+        settings = self._model("classification")._settings()
         if self.checkpoint is not None:
-            check_streamed(model, checkpoint=True)
+            check_streamed(settings, checkpoint=True)
 
     def _check_cluster(self) -> None:
         """Options that do not go with ``--dask``."""
@@ -112,7 +111,7 @@ class Training(Run):
                 raise UsageError(f"{option} does not go with --dask; leave one of them out.")
 
     def _check_stream(self) -> None:
-        check_streamed(self._model("classification"))
+        check_streamed(self._model("classification")._settings())
         if self.probability:
             raise UsageError(
                 "--probability trains on folds of rows in memory, and these are too many for it; raise "
@@ -179,7 +178,7 @@ class Training(Run):
                 self.scaler = scaling.finish(self.summary.n_features)
             task = self._found_task()
             model = self._model(task).set_params(client=client)
-            target_type(model, self.summary.targets)
+            target_type(self.summary.targets, numeric=is_regressor(model))
             transform = None if self.scaler is None else self.scaler.transform
             X, y = files.collections(self.summary, transform)
             self.display = self._display(model)
@@ -191,7 +190,7 @@ class Training(Run):
         """For a fit in epochs, or of cells, none of which is of use without the others."""
         assert self.summary is not None
         whole = model.n_cells is not None
-        return Display(self.summary.n_rows, regression=model._y_numeric, at_once=whole)
+        return Display(self.summary.n_rows, regression=is_regressor(model), at_once=whole)
 
     def _notes(self) -> dict[str, Any]:
         """What a resumed run must find as it was, and the scaler."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from asset_svm.cli.options import Interrupted, UsageError, parse_seconds
 from asset_svm.cli.run import Run
@@ -31,7 +32,7 @@ class Tuning(Run):
         self.summary = scanned.summary
         search, held = self._search(self._found_task()), scanned.held
         assert held is not None  # else _check_stream has told so
-        rows = labelled(search._model, held, self.summary)
+        rows = labelled(held, self.summary, numeric=is_regressor(search))
         display = SearchDisplay()
         with display.shown() as watch:
             search._fit(

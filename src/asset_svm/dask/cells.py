@@ -14,9 +14,7 @@ what a dead worker had.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,22 +25,19 @@ from asset_svm.dask.cluster import Watch, finished
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import Part, join
 from asset_svm.dask.work import Encoding
-from asset_svm.estimators.base import Encoded
-from asset_svm.families.cells import CellModels, Constant
-from asset_svm.families.cells.fit import (
-    cell_problem,
-    partition_record,
-    public_cells,
-    store_cells,
-)
-from asset_svm.families.cells.partitions import grow_partition, partition_seed, resolve_cells
+from asset_svm.families.cells import CellModels, Constant, FittedCells
+from asset_svm.families.cells.fit import cell_problem, joined_decision, partition_record
+from asset_svm.families.cells.partitions import grow_partition, partition_seed
 from asset_svm.families.cells.progress import CellProgress
 from asset_svm.families.cells.trainer import CellTrainer, FittedCell
-from asset_svm.families.one_map.maps import resolve_kernel
+from asset_svm.families.observing import Observer
 from asset_svm.families.rows import Rows
 from asset_svm.features.cells import SAMPLE, Partition, grouped
 from asset_svm.kernels import Kernel
+from asset_svm.settings import Settings
+from asset_svm.settings.solving import resolve_cells
 from asset_svm.solvers.cells import CellProblem
+from asset_svm.tasks import Encoded, Task
 from asset_svm.threads.blas import few_threads
 
 BUNDLES = 4
@@ -55,17 +50,17 @@ class CellWork:
 
     Parameters
     ----------
-    estimator : the plain estimator, not fitted but for its ``classes_``
-    encoded : Encoded
-        Of no row.
+    settings : Settings
+    task : Task
+        Settled.
     largest : int
         Rows of a cell up to which it is solved whole: the same on every worker.
     """
 
-    estimator: Any
+    settings: Settings
+    task: Task
     kernel: Kernel
     encoding: Encoding
-    encoded: Encoded
     lam: float
     total_weight: float
     largest: int
@@ -75,11 +70,11 @@ class CellWork:
         """The cells of these rows, with their numbers."""
         targets, weight = self.encoding(part)
         rows = Rows(part.X, part.y, part.weight, weight, np.arange(len(part.y)))
-        encoded = replace(self.encoded, targets=targets)
-        problem = cell_problem(self.estimator, rows, encoded, self.kernel, self.lam, self.total_weight)
+        encoded = Encoded(targets, self.task.loss, 0.0, self.task.offset)
+        problem = cell_problem(self.settings, rows, encoded, self.kernel, self.lam, self.total_weight)
         numbers, of = np.unique(cells, return_inverse=True)
         groups = dict(zip(numbers.tolist(), grouped(rows.index, of, len(numbers)), strict=True))
-        train = CellTrainer(self.estimator, rows, encoded, problem, groups, self.seed, self.largest)
+        train = CellTrainer(self.settings, self.task, rows, problem, groups, self.seed, self.largest)
         with few_threads(0):
             return [(number, train(number)) for number in groups]
 
@@ -129,47 +124,42 @@ def sample_rows(n_cells: Any, m: int) -> int:
     return SAMPLE * resolve_cells(n_cells, m)
 
 
-def fit_cells(
-    estimator: Any,
-    watch: Watch,
-    data: Loaded,
-    X: Any,
-    y: Any,
-    look: Callable[[dict[str, Any]], bool] | None = None,
-) -> None:
-    """Train the cells of every partition and store the result on the estimator.
+def fit_cells(settings: Settings, watch: Watch, data: Loaded, observer: Observer) -> FittedCells:
+    """Train the cells of every partition.
 
-    ``look`` sees the progress, as ``watch`` of ``CellProgress`` does; cells come in bundles. Once it
-    asks to stop, no other partition begins.
+    Cells come in bundles. Once the observer asks to stop, no other partition begins.
     """
-    begun = clock.now()
+    begun, seed, task = clock.now(), data.seed, data.task
     rows, encoded = data.rows, data.encoded
-    kernel = resolve_kernel(estimator, rows.X, rows.uneven)
-    problem = cell_problem(estimator, rows, encoded, kernel, data.lam, data.total_weight)
-    none, _ = data.encoding(Part(rows.X[:0], rows.y[:0], rows.weight[:0]))
+    kernel = settings.map.kernel_for(rows.X, rows.uneven)
+    problem = cell_problem(settings, rows, encoded, kernel, data.lam, data.total_weight)
     work = CellWork(
-        _plain(estimator), kernel, data.encoding, replace(encoded, targets=none), data.lam,
-        data.total_weight, problem.largest(estimator.memory_limit), data.seed,
+        settings, task, kernel, data.encoding, data.lam, data.total_weight,
+        problem.largest(settings.memory_limit), seed,
     )  # fmt: skip
-    count = resolve_cells(estimator.n_cells, data.n_rows)
-    progress = CellProgress(estimator, X, y, begun, look)
+    count = settings.cells_of(data.n_rows)
+    progress = CellProgress(settings, begun, observer)
     parts: list[CellModels] = []
-    histories: list[dict[str, Any]] = []
-    model = partial(public_cells, parts, kernel, encoded.targets.n_models, data.dtype)
-    for number in range(estimator.n_partitions):
-        partition, _ = grow_partition(rows.X, count, data.seed, number)
+    history: list[dict[str, Any]] = []
+
+    def model() -> FittedCells:
+        decision = joined_decision(parts, kernel, task.n_models, data.dtype)
+        return FittedCells.of(task, kernel, decision, seed, data.lam, list(history), data.n_rows)
+
+    for number in range(settings.n_partitions):
+        partition, _ = grow_partition(rows.X, count, seed, number)
         run = _PartitionRun(
-            watch, data, partition, replace(work, seed=partition_seed(data.seed, number)), problem
+            watch, data, partition, replace(work, seed=partition_seed(seed, number)), problem
         )
         progress.partition_begin(number, partition.n_cells)
         models, fitted = run.solve(progress)
         parts.append(models)
-        histories.append(partition_record(number, fitted, clock.now() - begun, stopped=False))
-        progress.partition_end(histories[-1], model)
+        history.append(partition_record(number, fitted, clock.now() - begun, stopped=False))
+        progress.partition_end(history[-1], model)
         if progress.stopped:
             break
-    store_cells(estimator, model(), histories, data.lam)
     progress.fit_end(model)
+    return model()
 
 
 class _PartitionRun:
@@ -252,15 +242,6 @@ def bundles(counts: np.ndarray, most: int) -> tuple[np.ndarray, list[int]]:
         bundle_of[cell] = least
         work[least] += counts[cell] ** 2
     return bundle_of, [int(n) for n in np.bincount(bundle_of, weights=counts, minlength=count)]
-
-
-def _plain(estimator: Any) -> Any:
-    """The plain estimator as ``CellWork`` wants it."""
-    names = estimator._local._get_param_names()
-    plain = estimator._local(**{name: getattr(estimator, name) for name in names})
-    if hasattr(estimator, "classes_"):
-        plain.classes_ = estimator.classes_
-    return plain
 
 
 def _memory(watch: Watch) -> int:

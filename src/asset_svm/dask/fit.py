@@ -21,12 +21,15 @@ from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import group
 from asset_svm.dask.work import Assignment
 from asset_svm.data import GivenOrder
-from asset_svm.families.one_map.fit import DEFAULT_EPOCHS
+from asset_svm.families.observing import Observer
 from asset_svm.families.one_map.drawn import DrawnMap
-from asset_svm.families.monitor import Monitor
+from asset_svm.families.one_map.fit import DEFAULT_EPOCHS
+from asset_svm.families.one_map.maps import draw_map
+from asset_svm.families.one_map.monitor import Monitor
 from asset_svm.families.rows import resolve_sampling
 from asset_svm.features import Evaluable, FeatureMap, Metric
 from asset_svm.problem import Certificate
+from asset_svm.settings import Settings
 from asset_svm.solvers import SolverState
 from asset_svm.training.certificate import finish, settle_intercept
 from asset_svm.training.likeness import are_alike
@@ -63,28 +66,37 @@ class ClusterFit:
     monitor: Monitor
     sizes: list[int]
 
-    def __init__(self, estimator: Any, watch: Watch, data: Loaded, X: Any, y: Any, look: Any = None):
-        self.estimator, self.watch, self.data = estimator, watch, data
-        self.X, self.y, self.look = X, y, look
+    def __init__(
+        self,
+        settings: Settings,
+        watch: Watch,
+        data: Loaded,
+        observer: Observer,
+        *,
+        n_shards: int | None,
+        rounds_per_epoch: int | None,
+    ):
+        self.settings, self.watch, self.data, self.observer = settings, watch, data, observer
+        self.n_shards, self.rounds_per_epoch = n_shards, rounds_per_epoch
 
     def run(self) -> Solution:
         """The solution."""
-        estimator, data, seed = self.estimator, self.data, self.data.seed
+        settings, data, seed = self.settings, self.data, self.data.seed
         rows, encoded, total = data.rows, data.encoded, data.n_rows
-        backend = estimator._host_backend()
-        phi = estimator._draw_map(backend, rows.X, rows.uneven, seed)
-        drawn = DrawnMap.measured(backend, phi, rows, estimator._step, seed)
+        backend = settings.host()
+        phi = draw_map(settings, backend, rows.X, rows.uneven, seed)
+        drawn = DrawnMap.measured(backend, phi, rows, settings.step, seed)
         self.phi, self.metric = drawn.phi, drawn.metric
         n_models = encoded.targets.n_models
-        self.recipe = recipe = estimator._recipe(encoded.loss, data.lam, n_models, seed)
+        self.recipe = recipe = settings.recipe(encoded.loss, data.lam, n_models, seed)
         sizes = [s.n_rows for s in data.summaries]
-        groups = group(sizes, estimator.n_shards or MOST_SHARDS)
+        groups = group(sizes, self.n_shards or MOST_SHARDS)
         self.sizes = [sum(sizes[k] for k in members) for members in groups]
         shares = np.array(self.sizes) / total
-        epochs = DEFAULT_EPOCHS.over(total, estimator.max_iter)
+        epochs = DEFAULT_EPOCHS.over(total, settings.max_iter)
         mean_weight = None if data.even else data.total_weight / total
         sampling = resolve_sampling(
-            estimator.sampling, estimator._step, data.heaviest, data.total_weight / total
+            settings.sampling, settings.step, data.heaviest, data.total_weight / total
         )
         if sampling == "uniform":  # rows are drawn by their weights, which shares must then follow
             weights = [sum(data.weights[k] for k in members) for members in groups]
@@ -95,13 +107,12 @@ class ClusterFit:
         steps = total * epochs // len(groups)
         found = find_step_sizes(backend, recipe, sample, encoded.y_max, steps)
         self.monitor = Monitor(
-            estimator, backend, self.phi, self.metric, encoded, None, epochs, self.X, self.y, self.look
+            settings, data.task, backend, self.phi, self.metric, None, epochs, self.observer
         )
         if found.trivial:
             return self._trivial(found)
         rounds = self._rounds(epochs, steps, sample)
         plan = Plan(recipe, phi, self.metric, found, epochs, rounds, len(groups))
-        limit = estimator.memory_limit
         assignment = Assignment(
             plan,
             data.encoding,
@@ -109,7 +120,7 @@ class ClusterFit:
             mean_weight,
             encoded.y_max,
             [seed, *map(int, np.random.SeedSequence(seed).generate_state(len(groups) - 1))],
-            None if limit is None else int(limit),
+            settings.memory_limit,
         )
         del sample
         cluster = ShardedRun(
@@ -182,7 +193,7 @@ class ClusterFit:
 
     def _rounds(self, epochs: int, steps: int, sample: TrainingRows) -> int:
         """Of the whole run, for shards of about so many steps."""
-        asked = self.estimator.rounds_per_epoch
+        asked = self.rounds_per_epoch
         if len(self.sizes) == 1:  # nobody to average with: only the epochs are of interest
             return epochs
         if asked is not None:

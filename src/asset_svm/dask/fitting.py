@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 from dask.delayed import delayed
 from distributed import Client, get_client
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.dask.cells import fit_cells, sample_rows
@@ -22,19 +23,22 @@ from asset_svm.dask.cluster import Watch
 from asset_svm.dask.fit import ClusterFit
 from asset_svm.dask.loading import Loaded, load_rows
 from asset_svm.dask.partitions import column_names, is_collection
-from asset_svm.settings import checks as check
-from asset_svm.families.one_map.fit import warn_of_excess
+from asset_svm.estimators.callbacks import FitObserver
+from asset_svm.estimators.documentation import document
+from asset_svm.estimators.learner import Learner
+from asset_svm.estimators.scored import check_scored
+from asset_svm.estimators.validation import all_or_nothing, results
+from asset_svm.families import Trained
+from asset_svm.families.cells import FittedCells
 from asset_svm.families.cells.fit import warn_of_cells
 from asset_svm.families.constant import warn_of_constant
-from asset_svm.families.decision import Decision
-from asset_svm.estimators.documentation import document
-from asset_svm.estimators.validation import all_or_nothing, forget, results
-from asset_svm.estimators.learner import Learner
-from asset_svm.families.monitor import shown
-from asset_svm.estimators.scored import check_scored
-from asset_svm.families.one_map.fitted import keep_session
-from asset_svm.features import NystroemFeatures
-from asset_svm.features.nystroem import KernelBasis
+from asset_svm.families.observing import shown
+from asset_svm.families.one_map import FittedMap
+from asset_svm.families.one_map.fit import warn_of_excess
+from asset_svm.families.one_map.fitted import session_of
+from asset_svm.families.one_map.maps import warn_of_few_landmarks
+from asset_svm.settings import Settings
+from asset_svm.settings import checks as check
 
 CLUSTER = """\
 client : distributed.Client, default=None
@@ -153,16 +157,16 @@ class DaskLearner(Learner):
             return self.to_local().score(X, y, sample_weight)
         with nullcontext() if self.client is None else self.client.as_current():
             y, predicted, sample_weight = dask.compute(y, self.predict(X), sample_weight)
-        check_scored(y, sample_weight, numeric=self._y_numeric)
+        check_scored(y, sample_weight, numeric=is_regressor(self))
         return self._metric(y, predicted, sample_weight=sample_weight)
 
     # Training ---------------------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _settings(self) -> Settings:
+        settings = super()._settings()
         check.check_count("n_shards", self.n_shards, optional=True)
         check.check_count("rounds_per_epoch", self.rounds_per_epoch, optional=True)
-        if self.n_components == "auto":
+        if settings.map.n_components == "auto":
             raise ValueError(
                 'n_components="auto" tries several on rows in memory, which a cluster\'s are not; set '
                 "n_components to a number."
@@ -175,6 +179,7 @@ class DaskLearner(Learner):
                 raise ValueError(
                     f"{name}={value!r} does not work on a cluster, where {why}; set {name}={usual!r}."
                 )
+        return settings
 
     def _connection(self) -> Client:
         client = self.client
@@ -192,67 +197,84 @@ class DaskLearner(Learner):
 
     def _fit(self, X, y, sample_weight, watch=None):
         with all_or_nothing(self), shown(self.verbose):
-            self._check_parameters()
+            settings = self._settings()
+            task, observer = self._task(settings), FitObserver(self, X, y, watch)
             cluster = Watch(self._connection())
             with cluster.watching():
-                if self.n_cells is None:
-                    data = self._fit_shards(cluster, X, y, sample_weight, watch)
-                else:
-                    data = self._fit_cells_over(cluster, X, y, sample_weight, watch)
+                one = settings.n_cells is None
+                fit = self._fit_shards if one else self._fit_cells
+                fitted, data = fit(settings, task, cluster, X, y, sample_weight, observer)
+            self._keep(fitted)
             self.n_features_in_ = data.rows.X.shape[1]
             names = column_names(X)
             if names is not None:
                 self.feature_names_in_ = names
-        if self.n_cells is None:
-            self._warn_of_landmarks(getattr(self, "components_", None))
-            warn_of_excess(self, data.rows, data.encoded)
+        trained = Trained(fitted, data.rows)
+        if settings.n_cells is not None:
+            warn_of_cells(settings, fitted)
         else:
-            warn_of_cells(self)
-        warn_of_constant(self, data.rows.X, data.rows.y, data.rows.weight)
+            if settings.is_nystroem and fitted.landmarks is not None:
+                warn_of_few_landmarks(settings.map, fitted.landmarks.shape[0])
+            warn_of_excess(settings, trained)
+        rows = data.rows
+        warn_of_constant(settings, fitted, rows.X, rows.y, rows.weight, names)
         return self
 
-    def _fit_shards(self, cluster: Watch, X, y, sample_weight, look) -> Loaded:
-        data = load_rows(self, cluster, X, y, sample_weight, lambda m: 4 * (self.n_components or 0))
-        fit = ClusterFit(self, cluster, data, X, y, look)
-        solution, rows, encoded = fit.run(), data.rows, data.encoded
-        steps = solution.steps
-        forget(self, keep=("classes_",))
-        self._store(solution.coef, solution.intercept, fit.phi, encoded)
-        self._point_to(rows, True)
-        if data.skipped and hasattr(self, "component_indices_"):
-            self.component_indices_ = None  # they would not count those rows
-        mean_weight = float(rows.weight.mean())
-        keep_session(self, solution, fit.recipe, fit.phi, fit.metric, mean_weight, encoded, steps)
-        self.n_iter_, self.t_, self.lam_ = solution.epochs, steps, data.lam
-        self.history_ = solution.history
-        self.step_scale_ = solution.step_scale
-        self.n_shards_, self.n_rounds_ = len(fit.sizes), len(solution.history)
-        self.objective_ = float(solution.certificate.objective.sum())
-        self.dual_gap_ = float(solution.certificate.dual_gap.sum())
+    def _fit_shards(
+        self, settings, task, cluster, X, y, sample_weight, observer
+    ) -> tuple[FittedMap, Loaded]:
+        wanted = 4 * (settings.map.number or 0)
+        data = load_rows(settings, task, cluster, X, y, sample_weight, lambda m: wanted)
+        fit = ClusterFit(
+            settings,
+            cluster,
+            data,
+            observer,
+            n_shards=self.n_shards,
+            rounds_per_epoch=self.rounds_per_epoch,
+        )
+        solution, rows = fit.run(), data.rows
+        session = session_of(
+            solution,
+            fit.recipe,
+            fit.phi,
+            fit.metric,
+            float(rows.weight.mean()),
+            data.encoded.y_max,
+            solution.steps,
+        )
+        fitted = FittedMap.of(
+            settings,
+            data.task,
+            fit.phi,
+            (solution.coef, solution.intercept),
+            solution.certificate,
+            session,
+            rows,
+            lam=data.lam,
+            n_iter=solution.epochs,
+            steps=solution.steps,
+            step_scale=solution.step_scale,
+            history=solution.history,
+            extra={"n_shards_": len(fit.sizes), "n_rounds_": len(solution.history)},
+        )
+        if data.skipped:  # landmarks are numbered without those rows
+            fitted = replace(fitted, indices=None)
         fit.monitor.finish(solution.coef, solution.intercept)
-        return data
+        return fitted, data
 
-    def _fit_cells_over(self, cluster: Watch, X, y, sample_weight, look) -> Loaded:
-        data = load_rows(self, cluster, X, y, sample_weight, partial(sample_rows, self.n_cells))
-        forget(self, keep=("classes_",))
-        fit_cells(self, cluster, data, X, y, look)
-        self._offset, self._stream_seed = data.encoded.offset, data.seed
-        self.t_ = self.n_iter_ * data.n_rows
-        return data
+    def _fit_cells(
+        self, settings, task, cluster, X, y, sample_weight, observer
+    ) -> tuple[FittedCells, Loaded]:
+        data = load_rows(
+            settings, task, cluster, X, y, sample_weight, partial(sample_rows, settings.n_cells)
+        )
+        return fit_cells(settings, cluster, data, observer), data
 
 
 def _predictor(local):
     """A copy that carries no more than prediction needs: it travels with every graph."""
-    model = clone(local)
-    model.__dict__.update(results(local))
-    if hasattr(local, "cells_"):
-        return model
-    model._session = model.feature_map_ = None
-    phi = local.feature_map_
-    if isinstance(phi, NystroemFeatures):
-        basis = KernelBasis(phi.kernel, phi.components, wide=phi.wide)
-        model._decision = Decision(basis, local._decision.weights, local.intercept_)
-    return model
+    return local._copy_with(local._fitted.bare())
 
 
 def _apply(block, model, method):

@@ -16,8 +16,9 @@ from dask.delayed import Delayed, delayed
 from asset_svm.dask.cluster import Watch
 from asset_svm.dask.partitions import Part, Summary, join, partitions, summarise
 from asset_svm.dask.work import Encoding
-from asset_svm.estimators.base import Encoded
 from asset_svm.families.rows import Rows
+from asset_svm.settings import Settings
+from asset_svm.tasks import Encoded, Task
 
 SAMPLE_ROWS = 20_000
 """Rows that come to the client at least; all, where there are no more."""
@@ -34,6 +35,8 @@ class Loaded:
     loaded : list of Delayed
         The same as they lie on the cluster; cleared to let go of them.
     summaries : list of Summary
+    task : Task
+        Settled by all rows.
     rows, encoded : Rows, Encoded
         A sample of all rows.
     encoding : Encoding
@@ -50,6 +53,7 @@ class Loaded:
     parts: list[Delayed]
     loaded: list[Delayed]
     summaries: list[Summary]
+    task: Task
     rows: Rows
     encoded: Encoded
     encoding: Encoding
@@ -81,12 +85,18 @@ class Loaded:
 
 
 def load_rows(
-    estimator: Any, watch: Watch, X: Any, y: Any, sample_weight: Any, wanted: Callable[[int], int]
+    settings: Settings,
+    task: Task,
+    watch: Watch,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    wanted: Callable[[int], int],
 ) -> Loaded:
     """Check collections on the cluster, and sample them: at least ``wanted(m)`` rows of m."""
-    numeric = estimator._y_numeric
+    numeric = task.numeric
     parts = partitions(X, y, sample_weight, numeric=numeric)
-    seed = estimator._seed()
+    seed = settings.draw_seed()
     loaded = watch.client.persist(parts)
     summaries = _summaries(watch, loaded, numeric=numeric)
     total = sum(s.n_rows for s in summaries)
@@ -101,24 +111,27 @@ def load_rows(
     even = all(s.even and s.largest_weight == filled[0].largest_weight for s in filled)
     heaviest = max(s.largest_weight for s in filled)
     if numeric:
-        encoded = estimator._encode(sample.y, sample.weight)
+        task = task.settled(sample.y, sample.weight)
+        encoded = task.encode(sample.y)
         ends = np.concatenate([s.values for s in filled])
         encoded = replace(encoded, y_max=float(np.abs(ends - encoded.offset).max()))
         encoding = Encoding(offset=encoded.offset)
     else:
         classes = np.unique(np.concatenate([s.values for s in filled]))
-        encoded = estimator._encode(sample.y, sample.weight, classes)
-        encoding = Encoding(classes, _factors(estimator, classes, filled))
+        task = task.with_classes(classes).settled(sample.y, sample.weight)
+        encoded = task.encode(sample.y)
+        encoding = Encoding(classes, _factors(task, classes, filled))
         if encoding.factors is not None:
             even = even and bool((encoding.factors == encoding.factors[0]).all())
             heaviest *= float(encoding.factors.max())
     rows = Rows(sample.X, sample.y, sample.weight, encoding(sample)[1], chosen)
     weights = [_weight(s, encoding) for s in summaries]
-    lam = estimator.lam if estimator.lam is not None else 1.0 / (estimator.C * sum(weights))
+    lam = settings.lam_of(sum(weights))
     return Loaded(
         parts,
         list(loaded),
         summaries,
+        task,
         rows,
         encoded,
         encoding,
@@ -160,16 +173,15 @@ def _taken(loaded: Any, summaries: list[Summary], chosen: np.ndarray) -> list[De
     return tasks
 
 
-def _factors(estimator: Any, classes: np.ndarray, filled: list[Summary]) -> np.ndarray | None:
+def _factors(task: Task, classes: np.ndarray, filled: list[Summary]) -> np.ndarray | None:
     """What the class of a row multiplies its weight by; None where nothing does."""
     totals = np.zeros(len(classes))
     for s in filled:
         totals[np.searchsorted(classes, s.values)] += s.value_weights
-    factors: np.ndarray | None = estimator._factors_of_totals(totals)
+    factors = task.factors(totals)
     if factors is not None and not factors.all():
         raise ValueError(
-            f"class_weight={estimator.class_weight} has a weight of 0; leave the rows of that "
-            "class out of X and y instead."
+            "class_weight has a weight of 0; leave the rows of that class out of X and y instead."
         )
     return factors
 

@@ -1,17 +1,16 @@
-"""scikit-learn estimators: validate, translate, delegate, store.
+"""scikit-learn estimators: parameters and rows in, a family's model kept.
 
-classifier, regressor     the two estimators: targets and predictions
-base                      their parameters, in the words of ``backends``
-learner                   fit, partial_fit and certify; it hands checked ``rows`` to
-    batch                 all rows at once
-    online                a batch after the other
-    cells                 either of them, in cells of the input space
-streaming, passing        files, in several passes (of ``windows``) or in one
-search                    C, gamma and epsilon by cross-validation
-session                   what a fit leaves, for the next one to go on from
-decision                  what a fit leaves, to predict with
+classifier, regressor     the two estimators
+learner                   what they share: fit, partial_fit, certify, predict
+files                     fits to files, and predictions of their rows
+transformers              the feature maps by themselves
+calibration               probabilities of classes
+validation                what every fit obeys: checked rows, all or nothing
+callbacks                 who looks on at a fit
+vocabulary                SVC's words that mean something else here
 
-Searches are imported when they are first used: a model that predicts needs none.
+Searches are in ``asset_svm.search``, and imported when they are first used: a model that predicts needs
+none.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -23,10 +23,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from asset_svm.estimators.classifier import AssetClassifier, winner
+from asset_svm.estimators.classifier import AssetClassifier
+from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.validation import check_weight
 from asset_svm.settings.kinds import check_targets
-from asset_svm.estimators.scored import ScoresTargets
+from asset_svm.tasks import winner
 
 if TYPE_CHECKING:  # imported where they work: predictions need neither, and they take their time
     from sklearn.calibration import CalibratedClassifierCV
@@ -170,11 +171,9 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
 
     # What predicting a file a block at a time asks of a model ------------------------------------
 
-    _y_numeric = False
-
     @property
-    def _decision(self) -> Any:
-        return self.estimator._decision
+    def _decision_function(self) -> Any:
+        return self.estimator._decision_function
 
     def _finisher(self, method: str) -> Callable[[np.ndarray], np.ndarray]:
         if method != "predict":

@@ -1,9 +1,12 @@
-"""scikit-learn's callback API (``sklearn.callback``, from 1.9 on), and nothing where it is absent."""
+"""Who looks on at the fit of an estimator: a function, and scikit-learn's callbacks (from 1.9 on)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+from asset_svm.estimators.validation import face_of
+from asset_svm.families.observing import CellCallbacks, EpochCallbacks, Parts, Watch
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -17,10 +20,7 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "CellCallbacks", "EpochCallbacks", "with_callbacks"]
-
-Parts = Callable[[], dict[str, Any]]
-"""Makes the attributes with which the model so far predicts."""
+__all__ = ["CallbackSupportMixin", "FitObserver", "with_callbacks"]
 
 
 class _FitCallbacks:
@@ -40,7 +40,8 @@ class _FitCallbacks:
         return task
 
     def _end(self, task: Any, parts: Parts | None = None) -> bool:
-        return bool(task.call_on_fit_task_end(**self.told, reconstruction_attributes=parts))
+        made = None if parts is None else lambda: face_of(parts())
+        return bool(task.call_on_fit_task_end(**self.told, reconstruction_attributes=made))
 
     def fit_end(self, parts: Parts) -> None:
         """Tell that the fit has ended; ``parts`` makes the model."""
@@ -48,7 +49,7 @@ class _FitCallbacks:
             self._end(self.context, parts)
 
 
-class EpochCallbacks(_FitCallbacks):
+class _Epochs(_FitCallbacks):
     """The epochs of one fit as tasks of scikit-learn's callbacks."""
 
     def __init__(self, estimator: Any, epochs: int, X: Any, y: Any):
@@ -71,7 +72,7 @@ class EpochCallbacks(_FitCallbacks):
         return stop
 
 
-class CellCallbacks(_FitCallbacks):
+class _Partitions(_FitCallbacks):
     """The partitions of one fit as tasks of scikit-learn's callbacks, their cells as tasks of those.
 
     Several cells may have begun at a time. There is no model before the cells of a partition are whole.
@@ -96,3 +97,30 @@ class CellCallbacks(_FitCallbacks):
     def partition_end(self, parts: Parts) -> bool:
         """Tell that all cells are; ``parts`` makes the model so far. True asks to stop."""
         return self.present and self._end(self.partition, parts)
+
+
+@dataclass(frozen=True, eq=False)
+class FitObserver:
+    """Who looks on at one fit of an estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X, y
+        The rows, for callbacks that ask for them.
+    watch : callable, optional
+        Called with records of the progress; True asks to stop.
+    """
+
+    estimator: Any
+    X: Any = None
+    y: Any = None
+    watch: Watch | None = None
+
+    def epochs(self, count: int) -> EpochCallbacks:
+        """The callbacks of a run of so many epochs at most."""
+        return _Epochs(self.estimator, count, self.X, self.y)
+
+    def partitions(self, count: int) -> CellCallbacks:
+        """The callbacks of so many partitions."""
+        return _Partitions(self.estimator, count, self.X, self.y)

@@ -110,13 +110,13 @@ verbose : int, default=0
     Above 0: log a line an epoch (logger "asset_svm")."""
 
 ATTRIBUTES = """\
-coef_ : ndarray of shape (n_models, d)
+map_coef_ : ndarray of shape (n_models, d)
     In the feature space of the map; defined up to a rotation of phi. One model for two classes
     and for regression, else one a class.
 intercept_ : ndarray of shape (n_models,)
     Of decisions by ``dual_coef_``. Where the map is centred (``feature_map_.centre``: steps in the
-    metric beside a free intercept) decisions by ``coef_`` are feature_map_(X) @ coef_.T + intercept_ +
-    feature_map_.drift(coef_).
+    metric beside a free intercept) decisions by ``map_coef_`` are feature_map_(X) @ map_coef_.T +
+    intercept_ + feature_map_.drift(map_coef_).
 cells_ : list
     With ``n_cells``: the partitions, in place of coef_, intercept_, dual_coef_, components_ and
     feature_map_.

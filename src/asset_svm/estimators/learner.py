@@ -1,172 +1,145 @@
-"""Learner: fit, partial_fit and certify, from what the user passes to stored attributes."""
+"""Learner: what AssetClassifier and AssetRegressor share, from what users pass to stored attributes.
+
+An estimator turns its parameters into ``Settings`` and a ``Task``, checks rows once, has a family train
+a model, and keeps what comes back: ``_fitted``, and its public face.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from asset_svm import clock
-from asset_svm.backends.base import Backend
+from asset_svm.backends.device import as_type, on_card, on_host
 from asset_svm.data import GivenOrder
-from asset_svm.estimators.base import AssetEstimator, Encoded, inner_intercept
-from asset_svm.families.one_map.fit import fit_batch, warn_of_excess, warn_of_gap
-from asset_svm.families.beginning import Beginning
-from asset_svm.estimators.callbacks import with_callbacks
-from asset_svm.families.cells.fit import fit_cells, warn_of_cells
-from asset_svm.families.cells.online import learn_batch_in_cells
-from asset_svm.families.one_map.components import find_components
+from asset_svm.estimators.callbacks import CallbackSupportMixin, FitObserver, with_callbacks
+from asset_svm.estimators.validation import (
+    FROM_VALIDATION,
+    all_or_nothing,
+    check_card_rows,
+    check_card_targets,
+    check_weight,
+    face_of,
+    forget,
+    results,
+    validate_rows,
+)
+from asset_svm.estimators.vocabulary import SpeaksOfSVC
+from asset_svm.families import Cells, Family, Fitted, OneMap, Trained, family_of
+from asset_svm.families.beginning import learn
+from asset_svm.families.cells import FittedCells
 from asset_svm.families.constant import warn_of_constant
-from asset_svm.families.definite import warn_of_indefinite
-from asset_svm.backends.device import as_type, check_card_targets, on_card, on_host
+from asset_svm.families.observing import Watch, shown
+from asset_svm.families.one_map import FittedMap
 from asset_svm.families.one_map.drawn import DrawnMap
-from asset_svm.estimators.validation import all_or_nothing, check_weight, validate_rows
-from asset_svm.families.one_map.maps import warn_of_few_landmarks
-from asset_svm.families.one_map.margin import margin_sampler
-from asset_svm.families.monitor import shown
-from asset_svm.families.one_map.online import HISTORY, learn_batch
 from asset_svm.families.rows import Rows
-from asset_svm.features import FeatureMap, Metric
+from asset_svm.features import Metric, NystroemFeatures
+from asset_svm.settings import Settings
+from asset_svm.tasks import Task
 from asset_svm.training.certificate import certify_rows
 from asset_svm.training.rows import TrainingRows
 
+NO_WEIGHT = "Every row has weight 0; give some row a positive weight."
 
-class Learner(AssetEstimator):
-    """An estimator that learns; subclasses supply the targets."""
 
-    _y_numeric = False
-    t_: int
-    n_iter_: int
-    history_: list[dict[str, Any]]
-    step_scale_: float | None
+class Learner(CallbackSupportMixin, SpeaksOfSVC):
+    """An estimator that learns; not for use by itself. Subclasses say what they learn."""
 
-    def _encode(self, y, weight, known=None, *, first=True) -> Encoded:
+    _fitted: Any
+
+    # scikit-learn's own protocol --------------------------------------------------------------
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self):
+        return "_fitted" in self.__dict__
+
+    # Parameters -------------------------------------------------------------------------------
+
+    def _settings(self) -> Settings:
+        """The parameters, checked."""
+        settings = Settings.of(self.get_params(deep=False))
+        self._task(settings)
+        return settings
+
+    def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
+        """What is learnt; ``before``: by a model that has begun."""
         raise NotImplementedError
 
-    def _class_weights(self, y, weight) -> np.ndarray | None:
-        """The factor of each row's weight that its class brings."""
-        return None
+    # Rows -------------------------------------------------------------------------------------
 
-    def _validation_score(self, decisions, y, weight) -> float:
-        raise NotImplementedError
-
-    def _split(self, y, seed) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
-
-    def _row_losses(self, decisions, y) -> np.ndarray:
-        """What each row adds to the error that users look at."""
-        raise NotImplementedError
-
-    def _importance(self, decisions, y) -> np.ndarray:
-        """How likely each row should be a landmark, by the decisions of a first fit."""
-        raise NotImplementedError
-
-    def _says_of_constant(self, decisions, y, weight) -> tuple[str, list[str], list[str]] | None:
-        """What such decisions on training rows have in common, why that may be, and what to do.
-
-        None where they tell rows apart, or where a constant is all there is to learn.
-        """
-        raise NotImplementedError
-
-    # Rows and their map -----------------------------------------------------------------------
-
-    def _rows(self, X, y, sample_weight, known=None, *, first: bool) -> tuple[Rows, Encoded] | None:
-        """Checked rows of positive weight, and their targets; None where there are none."""
+    def _rows(
+        self, task: Task, X: Any, y: Any, sample_weight: Any, *, first: bool
+    ) -> tuple[Task, Rows] | None:
+        """The settled task, and checked rows of positive weight; None where there are none."""
         if on_card(X):
-            X, y = self._checked(X, reset=first), check_card_targets(X, y, numeric=self._y_numeric)
+            X = check_card_rows(self, X, reset=first)
+            y = check_card_targets(X, y, numeric=task.numeric)
         else:
-            X, y = validate_rows(self, X, y, reset=first, y_numeric=self._y_numeric)
+            X, y = validate_rows(self, X, y, reset=first, y_numeric=task.numeric)
         weight = check_weight(on_host(sample_weight), y, part=not first)
         rows = Rows(X, y, weight, weight, np.arange(len(y)))
         rows = rows.take(np.flatnonzero(weight))
         if len(rows.y) == 0:
             return None
-        encoded = self._encode(rows.y, rows.weight, known, first=first)
-        factor = self._class_weights(rows.y, rows.weight)
+        if first:
+            task = task.settled(rows.y, rows.weight)
+        task.encode(rows.y)
+        factor = task.class_weights(rows.y, rows.weight)
         if factor is not None:
             rows = replace(rows, weight=rows.weight * factor)
             rows = rows.take(np.flatnonzero(rows.weight))
             if len(rows.y) == 0:
                 return None
-            encoded = self._encode(rows.y, rows.weight, encoded.labels, first=first)
-        return rows, encoded
-
-    def _lam(self, rows: Rows) -> float:
-        return float(self.lam) if self.lam is not None else 1.0 / (self.C * rows.weight.sum())
-
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
-    def _choose_map(
-        self,
-        backend: Backend,
-        rows: Rows,
-        encoded: Encoded,
-        seed: int,
-        deadline=float("inf"),
-    ) -> tuple[FeatureMap, dict[str, Any]]:
-        """The map for these rows, and what there is to tell of the trials that led to it."""
-        count, told = None, {}
-        if isinstance(self.approximation, str) and self.n_components == "auto":
-            count, records = find_components(self, backend, rows, encoded, seed, deadline)
-            told = {"component_search_": records}
-        margin = partial(margin_sampler, self, backend, rows, encoded, seed)
-        phi = self._draw_map(backend, rows.X, rows.uneven, seed, n_components=count, margin=margin)
-        return phi, told
-
-    def _warn_of_landmarks(self, landmarks) -> None:
-        """Warn where these are fewer landmarks than ``n_components`` asks for."""
-        if isinstance(self.approximation, str) and self.approximation == "nystroem":
-            warn_of_few_landmarks(self, landmarks.shape[0])
-
-    def _point_to(self, rows: Rows, drawn: bool) -> None:
-        """Let ``component_indices_`` mean rows of what the user passed, if the map is from there."""
-        indices = getattr(self, "component_indices_", None)
-        if indices is None:
-            return
-        ours = drawn and not hasattr(self.approximation, "features_")
-        self.component_indices_ = rows.index[indices] if ours else indices
+        return task, rows
 
     # All rows at once -------------------------------------------------------------------------
 
-    def _fit(self, X, y, sample_weight, watch=None):
+    def _fit(self, X: Any, y: Any, sample_weight: Any, watch: Watch | None = None) -> Any:
         self._warn(*self._train(X, y, sample_weight, watch))
         return self
 
-    def _warn(self, rows: Rows, encoded: Encoded, *, searched: bool = False) -> None:
-        """Warn where the model is not what it should be; ``searched``: it is the best of many."""
-        if self.n_cells is not None:
-            warn_of_cells(self)
-        else:
-            self._warn_of_landmarks(getattr(self, "components_", None))
-            warn_of_excess(self, rows, encoded)
-            warn_of_gap(self, rows, encoded)
-            warn_of_indefinite(self)
-        warn_of_constant(self, rows.X, rows.y, rows.weight, searched=searched)
-
     @with_callbacks
     def _train(
-        self, X, y, sample_weight, watch=None, drawn: DrawnMap | None = None
-    ) -> tuple[Rows, Encoded]:
-        """Train on all rows; ``drawn`` is the map that this fit would draw, where it is known.
-
-        Returns the rows that it learnt from, and their targets.
-        """
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        watch: Watch | None = None,
+        drawn: DrawnMap | None = None,
+    ) -> tuple[Settings, Trained]:
+        """Train on all rows; ``drawn`` is the map that this fit would draw, where it is known."""
         begun = clock.now()
         with all_or_nothing(self), shown(self.verbose):
-            self._check_parameters()
-            found = self._rows(X, y, sample_weight, first=True)
+            settings = self._settings()
+            found = self._rows(self._task(settings), X, y, sample_weight, first=True)
             if found is None:
-                raise ValueError("Every row has weight 0; give some row a positive weight.")
-            rows, encoded = found
-            if self.n_cells is not None:
-                fit_cells(self, rows, encoded, self._seed(), begun, watch)
-            else:
-                rows, encoded = fit_batch(self, rows, encoded, self._seed(), begun, watch, drawn)
-        return rows, encoded
+                raise ValueError(NO_WEIGHT)
+            task, rows = found
+            observer = FitObserver(self, rows.X, rows.y, watch)
+            before = self.__dict__.get("_fitted")
+            trained = family_of(settings).fit(settings, task, rows, begun, observer, before, drawn)
+            self._keep(trained.fitted)
+        return settings, trained
+
+    def _keep(self, fitted: Fitted) -> None:
+        """Keep a model, and its public face."""
+        forget(self, keep=FROM_VALIDATION)
+        self.__dict__.update(face_of(fitted))
+
+    def _warn(self, settings: Settings, trained: Trained, *, searched: bool = False) -> None:
+        """Warn where the model is not what it should be; ``searched``: it is the best of many."""
+        family_of(settings).warn(settings, trained)
+        rows, names = trained.rows, getattr(self, "feature_names_in_", None)
+        warn_of_constant(
+            settings, trained.fitted, rows.X, rows.y, rows.weight, names, searched=searched
+        )
 
     def certify(self, X, y, sample_weight=None) -> tuple[float, float]:
         """How far this model is from the optimum of (PL) on given rows.
@@ -187,18 +160,19 @@ class Learner(AssetEstimator):
         gap : float
             An upper bound of objective minus optimum.
         """
-        self._check_one_map("certify")
-        if self._session is None:
+        fitted = self._on_one_map("certify")
+        if fitted.session is None or fitted.phi is None:
             raise ValueError("A compacted model has no feature map; certify the one it came from.")
-        known = getattr(self, "classes_", None)
-        found = self._rows(X, y, sample_weight, known, first=False)
+        settings = self._settings()
+        task = self._task(settings, before=fitted.task)
+        found = self._rows(task, X, y, sample_weight, first=False)
         if found is None:
-            raise ValueError("Every row has weight 0; give some row a positive weight.")
-        rows, encoded = found
-        phi, metric = self._session.phi, self._session.metric
-        dtype = self._session.state.direction.dtype
+            raise ValueError(NO_WEIGHT)
+        rows, encoded = found[1], task.encode(found[1].y)
+        phi, metric = fitted.phi, fitted.session.metric
+        dtype = fitted.session.state.direction.dtype
         training = TrainingRows(
-            self._backend(rows.X).rows(
+            settings.backend(rows.X).rows(
                 phi.in_metric(Metric.identity(phi.dimension) if metric is None else metric),
                 as_type(rows.X, dtype),
             ),
@@ -209,69 +183,165 @@ class Learner(AssetEstimator):
             encoded.y_max,
             metric,
         )
-        recipe = self._recipe(encoded.loss, self.lam_, encoded.targets.n_models, 0)
-        coef = self.coef_ if metric is None else metric.invert(self.coef_)
-        model = (coef, inner_intercept(self, phi, encoded.offset))
+        recipe = settings.recipe(encoded.loss, fitted.lam, task.n_models, 0)
+        coef = fitted.coef if metric is None else metric.invert(fitted.coef)
+        model = (coef, fitted.intercept_of(phi))
         certificate = certify_rows(training, recipe, model, tight=True)
         return float(certificate.objective.sum()), float(certificate.dual_gap.sum())
 
     # A batch after the other ------------------------------------------------------------------
 
-    def _partial_fit(self, X, y, sample_weight, known=None):
-        first = not hasattr(self, "_decision")
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Any:
+        before = self.__dict__.get("_fitted")
         with all_or_nothing(self), shown(self.verbose):
-            self._check_parameters()
-            self._check_stream()
-            cells = self.n_cells is not None if first else hasattr(self, "cells_")
-            if not first and not cells and self._session is None:
-                raise ValueError(
-                    "This model has no feature map to go on learning with (it was compacted); call "
-                    "partial_fit on the model that it was made from."
-                )
-            found = self._rows(X, y, sample_weight, known, first=first)
+            settings = self._settings()
+            _check_stream(settings)
+            known = None if before is None else before.task
+            task = self._task(settings, classes, known)
+            task.check_stream()
+            found = self._rows(task, X, y, sample_weight, first=before is None)
             if found is not None:
-                learn = learn_batch_in_cells if cells else learn_batch
-                self._learn_batch(learn, *found, len(y), first=first)
-            elif first:
-                raise ValueError("Every row has weight 0; give some row a positive weight.")
+                family = family_of(settings) if before is None else _family_of(before)
+                self._keep(learn(family, settings, found[0], before, found[1], len(y)))
+            elif before is None:
+                raise ValueError(NO_WEIGHT)
         return self
 
-    def _learn_batch(self, learn, rows: Rows, encoded: Encoded, passed: int, *, first: bool) -> None:
-        """Learn from a batch, or, while few rows have come, begin anew with all of them."""
-        beginning: Beginning | None = getattr(self, "_beginning", None)
-        if first:
-            beginning = Beginning.of(rows, passed)
-        elif beginning is not None:
-            beginning = beginning.joined(rows, passed)
-        if first or beginning is None or not beginning.is_due(self):
-            learn(self, rows, encoded, first=first)
-        else:
-            beginning = self._begin_anew(learn, beginning)
-        if beginning is not None and not beginning.is_enough(self):
-            self._beginning = beginning
-        else:
-            self.__dict__.pop("_beginning", None)
+    @property
+    def _fitted_task(self) -> Any:
+        """The task of the fitted model."""
+        check_is_fitted(self)
+        return self._fitted.task
 
-    def _begin_anew(self, learn, beginning: Beginning) -> Beginning:
-        """Learn as from a first batch, and count batches on."""
-        batches, history, rows = self.n_iter_ + 1, self.history_, beginning.rows
-        encoded = self._encode(rows.y, rows.weight, getattr(self, "classes_", None))
-        learn(self, rows, encoded, first=True)
-        self.n_iter_ = batches
-        self.history_ = [*history, {**self.history_[-1], "batch": batches}][-HISTORY:]
-        if hasattr(self, "_session"):
-            self._session.batches = batches
-        return beginning.begin()
+    # Prediction -------------------------------------------------------------------------------
 
-    def _check_stream(self) -> None:
-        """Parameters that make no sense where rows come one batch after the other."""
-        if self.sampling == "uniform":
-            raise ValueError(
-                'sampling="uniform" draws from all rows at any time, and partial_fit sees a '
-                'stream; set sampling to "auto", "given" or "shuffle" (within each batch).'
+    def _decide(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = self._checked(X)
+        decision = self._fitted.decision
+        if self.device != "cpu" or on_card(X):
+            settings = self._settings()
+            if settings.goes_to_card(X) and not decision.alone:
+                return decision.on_card(settings.card(), X)
+        return decision(on_host(X))
+
+    @property
+    def _decision_function(self) -> Any:
+        """From checked rows to (rows, K) decisions."""
+        check_is_fitted(self)
+        return self._fitted.decision
+
+    def _checked(self, X: Any) -> Any:
+        """Rows that can be worked on: an array, a CSR matrix, or a tensor on the card."""
+        if on_card(X):
+            return check_card_rows(self, X, reset=False)
+        return validate_rows(self, X, reset=False)
+
+    def compiled(self, method="predict"):
+        """A plain function for serving: no validation, no checks, no overhead.
+
+        Parameters
+        ----------
+        method : {"predict", "decision_function"}
+            The latter for classifiers.
+
+        Returns
+        -------
+        function : callable
+            Takes an array of one row, of shape (n_features,), and returns its value, or of rows, of
+            shape (m, n_features), and returns an array. Rows are taken in the type of the landmarks
+            (float32 for Fourier features). It keeps no link to the estimator. Rows that are not
+            finite, or of another length, are the caller's care.
+        """
+        check_is_fitted(self)
+        finish = self._finisher(method)
+        dtype = self._fitted.decision.dtype
+        decide = self._fitted.decision.unchecked(dtype)
+
+        def function(X):
+            X = np.asarray(X, dtype=dtype)
+            return finish(decide(X[None, :]))[0] if X.ndim == 1 else finish(decide(X))
+
+        return function
+
+    def _finisher(self, method: str) -> Any:
+        """From decisions to what ``method`` returns."""
+        raise NotImplementedError
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The weights of the columns, (K, n_features), where the kernel is linear."""
+        check_is_fitted(self)
+        source, weights = _landmarks_of(self._fitted)
+        if source is None or source.kernel.name != "linear":
+            raise AttributeError(
+                f"coef_ of {type(self).__name__} has the weights of columns, which only kernel="
+                '"linear" has, on one map; map_coef_ has the coefficients of the features.'
             )
-        if self.early_stopping:
+        return np.asarray(weights @ source.components)
+
+    def _on_one_map(self, method: str) -> FittedMap:
+        check_is_fitted(self)
+        if isinstance(self._fitted, FittedMap):
+            return self._fitted
+        raise ValueError(
+            f"{method} needs one map for all rows, and this model has {self.n_cells_} cells; fit "
+            "with n_cells=None."
+        )
+
+    def compact(self):
+        """A copy that predicts from d kernel values instead of s, where the map has d < s.
+
+        Any coef is a combination of the features of d well-chosen landmarks (the paper's
+        "Efficient Prediction"); the decisions change by the error of the kernel approximation.
+
+        Returns
+        -------
+        model : estimator of the same class
+            With d ``components_`` and ``compact_error_``, the largest change of a decision on the
+            landmarks. It predicts, and cannot go on learning.
+        """
+        fitted = self._on_one_map("compact")
+        if fitted.phi is None:
+            raise ValueError("This model is compact already; it predicts from d kernel values.")
+        if not isinstance(fitted.phi, NystroemFeatures):
             raise ValueError(
-                "early_stopping=True holds rows out of a whole training set, and partial_fit sees "
-                "a stream; set early_stopping=False."
+                'approximation="fourier" has no landmarks to choose from; its prediction already '
+                "costs d features."
             )
+        return self._copy_with(fitted.compacted())
+
+    def _copy_with(self, fitted: Fitted) -> Any:
+        """An estimator like this one, with another model."""
+        model = type(self)(**self.get_params(deep=False))
+        model.__dict__.update(results(self))
+        model._keep(fitted)
+        return model
+
+
+def _family_of(fitted: Fitted) -> Family:
+    return Cells() if isinstance(fitted, FittedCells) else OneMap()
+
+
+def _landmarks_of(fitted: Fitted) -> tuple[Any, Any]:
+    """(landmarks with their kernel, weights) of a model that has one such sum, else None."""
+    decision: Any = fitted.decision
+    if isinstance(fitted, FittedCells):
+        parts = fitted.decision.parts
+        decision = parts[0].decisions[0] if fitted.support is not None else None
+    source = getattr(decision, "source", None)
+    return (source, decision.weights) if hasattr(source, "components") else (None, None)
+
+
+def _check_stream(settings: Settings) -> None:
+    """Raise where a parameter makes no sense for rows that come one batch after the other."""
+    if settings.sampling == "uniform":
+        raise ValueError(
+            'sampling="uniform" draws from all rows at any time, and partial_fit sees a '
+            'stream; set sampling to "auto", "given" or "shuffle" (within each batch).'
+        )
+    if settings.early_stopping:
+        raise ValueError(
+            "early_stopping=True holds rows out of a whole training set, and partial_fit sees "
+            "a stream; set early_stopping=False."
+        )

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+
 from sklearn.base import RegressorMixin
 
-from asset_svm.data import RealTargets
 from asset_svm.data.source import RowSource
-from asset_svm.settings import checks as check
-from asset_svm.estimators.base import Encoded
 from asset_svm.estimators.callbacks import with_callbacks
-from asset_svm.families.constant import UNEQUAL, quantile_range
 from asset_svm.estimators.documentation import document
+from asset_svm.estimators.files import fit_rows
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import ScoresTargets
-from asset_svm.estimators.streaming import fit_rows
-from asset_svm.losses import EpsilonInsensitive
-
-NARROW = 0.03
-"""Times the range of the targets: predictions that range over less tell no rows apart."""
+from asset_svm.settings import checks as check
+from asset_svm.tasks import Regression
 
 
 @document
@@ -48,8 +43,6 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
     >>> AssetRegressor(C=10, epsilon=0.01, random_state=0).fit(X, y).score(X, y) > 0.99
     True
     """
-
-    _y_numeric = True
 
     def __init__(
         self,
@@ -143,66 +136,13 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._decide(X).ravel()
+        return self._fitted_task.predict(self._decide(X))
 
     def _finisher(self, method):
-        """From decisions to what ``method`` returns."""
         check.check_choice("method", method, ("predict",))
-        return np.ravel
+        return self._fitted_task.predict
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check.check_not_negative("epsilon", self.epsilon)
-
-    def _encode(self, y, weight, known=None, *, first=True) -> Encoded:
-        y = np.asarray(y, dtype=np.float64)
-        offset = self._offset if not first else 0.0
-        if first and (self._free_intercept or self.n_cells is not None):
-            offset = weighted_median(y, weight)
-        centred = y - offset
-        loss = EpsilonInsensitive(float(self.epsilon))
-        return Encoded(RealTargets(centred), loss, float(np.abs(centred).max()), offset)
-
-    def _count_by_class(self, y):
-        return np.array([len(y)])
-
-    def _validation_score(self, decisions, y, weight) -> float:
-        from sklearn.metrics import r2_score
-
-        return float(r2_score(y, decisions.ravel(), sample_weight=weight))
-
-    def _row_losses(self, decisions, y):
-        return np.abs(y - decisions.ravel())
-
-    def _says_of_constant(self, decisions, y, weight):
-        found, wanted = quantile_range(decisions.ravel(), weight), quantile_range(y, weight)
-        if found > NARROW * wanted or wanted == 0.0:
-            return None
-        what = (
-            f"half of its predictions lie within {found:.2g}, half of the targets within {wanted:.2g}"
-        )
-        causes, advice = [], ["raise C"]
-        if wanted <= 2.0 * self.epsilon:
-            causes.append(f"targets within epsilon={self.epsilon:g} of each other count as the same")
-            advice = ["lower epsilon"]
-        elif self.lam is None and wanted > UNEQUAL * self.C:
-            causes.append(f"the targets spread over {wanted / self.C:.2g} times C={self.C:g}")
-            advice.append("divide the targets by their spread (TransformedTargetRegressor)")
-        return what, causes, advice
-
-    def _importance(self, decisions, y):
-        return np.abs(y - decisions.ravel())
-
-    def _split(self, y, seed):
-        from sklearn.model_selection import train_test_split
-
-        return train_test_split(
-            np.arange(len(y)), test_size=self.validation_fraction, random_state=seed
-        )
-
-
-def weighted_median(y: np.ndarray, weight: np.ndarray) -> float:
-    """The smallest y below or at which lies half of the weight."""
-    order = np.argsort(y, kind="stable")
-    running = np.cumsum(weight[order])
-    return float(y[order[np.searchsorted(running, 0.5 * running[-1])]])
+    def _task(self, settings, classes=None, before=None):
+        centred = settings.free_intercept or settings.n_cells is not None
+        task = Regression.of(self.epsilon, centred=centred)
+        return task if before is None else replace(task, offset=before.offset)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import is_regressor
+
 from asset_svm.settings.kinds import check_kind, check_targets
 
 
 class ScoresTargets:
     """Stands before scikit-learn's mixin, whose scores take masked values for values."""
-
-    _y_numeric: bool
 
     def score(self, X, y, sample_weight=None):
         """The accuracy of a classifier, R^2 of a regressor.
@@ -25,7 +25,7 @@ class ScoresTargets:
         -------
         score : float
         """
-        check_scored(y, sample_weight, numeric=self._y_numeric)
+        check_scored(y, sample_weight, numeric=is_regressor(self))
         return super().score(X, y, sample_weight)  # type: ignore[misc]
 
 

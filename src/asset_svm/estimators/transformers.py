@@ -10,17 +10,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators.validation import all_or_nothing, check_weight, validate_rows
-from asset_svm.settings.landmarks import check_landmarks, sampler_of
 from asset_svm.families.one_map.maps import (
-    FOURIER_KINDS,
-    check_rank,
     draw_fourier,
     draw_nystroem,
-    resolve_components,
     resolve_landmarks,
     warn_of_few_landmarks,
 )
-from asset_svm.settings.checks import check_choice, check_count, check_kernel, keep_parameters
+from asset_svm.settings import MapSettings
+from asset_svm.settings.checks import keep_parameters
+from asset_svm.settings.landmarks import sampler_of
+from asset_svm.settings.mapping import resolve_components
 
 
 class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -32,10 +31,10 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _draw(self, X, weight, rng):
-        raise NotImplementedError
+    draws_features = True
+    """What an estimator knows a map by that is given as its ``approximation``."""
 
-    def _check_parameters(self):
+    def _draw(self, settings, X, weight, rng):
         raise NotImplementedError
 
     def fit(self, X, y=None, sample_weight=None):
@@ -53,11 +52,11 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self
         """
         with all_or_nothing(self):
-            self._check_parameters()
+            settings = MapSettings.of(self.get_params(deep=False), supervised=False)
             X = validate_rows(self, X)
             weight = None if sample_weight is None else check_weight(sample_weight, X)
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            self.features_ = self._draw(X, weight, np.random.default_rng(seed))
+            self.features_ = self._draw(settings, X, weight, np.random.default_rng(seed))
         return self
 
     def transform(self, X):
@@ -135,17 +134,10 @@ class NystroemMap(_FeatureTransformer):
     ):
         keep_parameters(self, locals())
 
-    def _check_parameters(self):
-        check_kernel(self.kernel, self.gamma, self.degree, self.coef0)
-        check_count("n_components", self.n_components, optional=True)
-        check_landmarks(self.landmarks, self.n_components, supervised=False)
-        check_choice("rank_rule", self.rank_rule, ("relative", "absolute"))
-        check_rank(self)
-
-    def _draw(self, X, weight, rng):
-        count = resolve_landmarks(self, X, weight, self.n_components)
-        warn_of_few_landmarks(self, count)
-        return draw_nystroem(self, X, weight, rng, count, sampler_of(self.landmarks))
+    def _draw(self, settings, X, weight, rng):
+        count = resolve_landmarks(settings, X, weight, settings.number)
+        warn_of_few_landmarks(settings, count)
+        return draw_nystroem(settings, X, weight, rng, count, sampler_of(settings.landmarks))
 
     @property
     def components_(self) -> Any:
@@ -191,11 +183,5 @@ class FourierMap(_FeatureTransformer):
     ):
         keep_parameters(self, locals())
 
-    def _check_parameters(self):
-        check_kernel(self.kernel, self.gamma, 3, 0.0)
-        check_count("n_components", self.n_components, optional=True)
-        check_choice("fourier", self.fourier, FOURIER_KINDS)
-
-    def _draw(self, X, weight, rng):
-        count = resolve_components(self.n_components)
-        return draw_fourier(self, X, weight, rng, count)
+    def _draw(self, settings, X, weight, rng):
+        return draw_fourier(settings, X, weight, rng, resolve_components(settings.number))

@@ -10,22 +10,21 @@ from typing import Any
 import numpy as np
 from sklearn import config_context, get_config
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import (
+    _check_n_features,
+    _check_sample_weight,
+    check_array,
+    column_or_1d,
+    validate_data,
+)
 
+from asset_svm.backends.device import on_host
+from asset_svm.families.base import Fitted
 from asset_svm.settings.kinds import check_kind, check_targets
 from asset_svm.threads.blas import blas_threads
 
 FLOATS = [np.float64, np.float32]
-PRIVATE_RESULTS = (
-    "_session",
-    "_beginning",
-    "_decision",
-    "_offset",
-    "_cell_kernel",
-    "_stream_seed",
-    "_fitted_map_key",
-    "_fitted_labels",
-)
+PRIVATE_RESULTS = ("_fitted",)
 LARGE = 1 << 26
 """Bytes from which threads look for numbers that are not finite."""
 FROM_VALIDATION = ("n_features_in_", "feature_names_in_", "classes_")
@@ -111,3 +110,34 @@ def check_weight(sample_weight: Any, X: Any, *, part: bool = False) -> np.ndarra
             "weights by their largest value."
         )
     return weight
+
+
+def face_of(fitted: Fitted) -> dict[str, Any]:
+    """The attributes of an estimator that has this model."""
+    classes = {} if fitted.task.classes is None else {"classes_": fitted.task.classes}
+    return {**fitted.attributes(), **classes, "_fitted": fitted}
+
+
+def check_card_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """What ``validate_data`` checks, of a tensor on the card, without a copy to the host."""
+    # Of one row of X's shape, so that the messages are scikit-learn's own.
+    rows = X[:1] if X.ndim else X
+    check_array(on_host(rows).astype(np.float64) * 0.0)
+    if str(X.dtype) not in ("torch.float32", "torch.float64"):
+        X = X.float() if X.is_floating_point() else X.double()
+    if not bool(X.isfinite().all()):
+        raise ValueError("Input X contains NaN or infinity; impute or drop such rows.")
+    _check_n_features(estimator, X, reset=reset)
+    return X.detach()
+
+
+def check_card_targets(X: Any, y: Any, *, numeric: bool) -> np.ndarray:
+    """Targets of rows on the card, on the host."""
+    y = on_host(y)
+    check_targets(y, numeric=numeric)
+    y = column_or_1d(y, warn=True)
+    if numeric:
+        y = check_array(y, ensure_2d=False, dtype=np.float64)
+    if len(y) != len(X):
+        raise ValueError(f"X has {len(X)} rows and y has {len(y)}; they must be as many.")
+    return np.asarray(y)

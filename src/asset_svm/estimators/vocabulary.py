@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 CALIBRATE = (
@@ -63,6 +62,10 @@ LANDMARKS = (
 )
 HOW_IT_ENDED = "objective_, dual_gap_ and history_ tell how a fit ended"
 ATTRIBUTES = {
+    "coef_": (
+        'only kernel="linear" on one map has weights of columns; map_coef_ has the coefficients of the '
+        "features"
+    ),
     "support_": LANDMARKS,
     "support_vectors_": LANDMARKS,
     "n_support_": LANDMARKS,
@@ -109,32 +112,8 @@ class SpeaksOfSVC(BaseEstimator):
         return super().set_params(**params)
 
     def __getattr__(self, name: str) -> Any:
-        """Of attributes that are not there: those of an exact model, or what to use instead."""
-        if name in EXACT and "support_" in self.__dict__:
-            return EXACT[name](self.__dict__["cells_"][0].decisions[0], self.__dict__["n_features_in_"])
+        """Say what to use instead of an attribute that is not there."""
         message = f"{type(self).__name__!r} object has no attribute {name!r}"
         if name in ATTRIBUTES:
             message = f"{message}: {ATTRIBUTES[name]}."
         raise AttributeError(message)
-
-
-def _support_vectors(decision: Any, n_features: int) -> Any:
-    source = getattr(decision, "source", None)
-    return np.empty((0, n_features)) if source is None else source.components
-
-
-def _dual_coef(decision: Any, n_features: int) -> Any:
-    weights = getattr(decision, "weights", None)
-    return np.empty((len(decision.values), 0)) if weights is None else weights
-
-
-def _intercept(decision: Any, n_features: int) -> Any:
-    return decision.values if hasattr(decision, "values") else decision.intercept
-
-
-EXACT: dict[str, Callable[[Any, int], Any]] = {
-    "support_vectors_": _support_vectors,
-    "dual_coef_": _dual_coef,
-    "intercept_": _intercept,
-}
-"""What an exact model (n_cells=1) has by SVC's names, from its one decision function."""

@@ -1,12 +1,12 @@
 """Kinds of models, behind one interface: one map for all rows, or cells with models of their own.
 
-    base          what a family is, and what it returns
-    rows          rows to learn from, their weights and the order of visits
-    decision      decision functions: what a fitted model predicts with
-    observing     who looks on while a model is trained
-    beginning     the first rows of a stream
-    one_map       a linear model on the features of one map
-    cells         exact SVMs in the cells of a partition
+base          what a family is, and what it returns
+rows          rows to learn from, their weights and the order of visits
+decision      decision functions: what a fitted model predicts with
+observing     who looks on while a model is trained
+beginning     the first rows of a stream
+one_map       a linear model on the features of one map
+cells         exact SVMs in the cells of a partition
 """
 
 from asset_svm.families.base import Family, Fitted, Trained

@@ -1,4 +1,4 @@
-"""What a family of models is: fit, begin and go on, from settings, a task and rows to a fitted model."""
+"""What a family of models is: from settings, a task and rows to a fitted model."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from asset_svm.backends.base import Backend
 from asset_svm.backends.cpu import CpuBackend

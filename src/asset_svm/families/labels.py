@@ -7,18 +7,17 @@ import numpy as np
 from asset_svm.data.scan import Summary, TargetSummary
 from asset_svm.data.source import Block
 from asset_svm.exceptions import DataError
-from asset_svm.tasks import Task
 
 
-def labelled(task: Task, block: Block, summary: Summary) -> Block:
+def labelled(block: Block, summary: Summary, *, numeric: bool) -> Block:
     """The block with targets as the estimator takes them."""
-    kind = target_type(task, summary.targets)
+    kind = target_type(summary.targets, numeric=numeric)
     return Block(block.X, np.asarray(block.y).astype(kind, copy=False))
 
 
-def target_type(task: Task, targets: TargetSummary) -> np.dtype:
+def target_type(targets: TargetSummary, *, numeric: bool) -> np.dtype:
     """The type of targets that the estimator takes: a classifier's are integers, if all can be."""
-    if task.numeric:
+    if numeric:
         if targets.kind == "names":
             raise DataError("The targets are names; regression needs numbers.")
         return np.dtype(np.float64)
@@ -31,8 +30,8 @@ def target_type(task: Task, targets: TargetSummary) -> np.dtype:
     return classes.dtype
 
 
-def whole_labels(task: Task, y: np.ndarray) -> np.ndarray:
+def whole_labels(y: np.ndarray, *, numeric: bool) -> np.ndarray:
     """A classifier's numbers as integers, where they are."""
-    if not task.numeric and y.dtype.kind == "f" and (y == np.rint(y)).all():
+    if not numeric and y.dtype.kind == "f" and (y == np.rint(y)).all():
         return y.astype(np.int64)
     return y

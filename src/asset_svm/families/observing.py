@@ -18,8 +18,8 @@ logger = logging.getLogger("asset_svm")
 
 Watch = Callable[[dict[str, Any]], bool]
 """Called with a record of the progress; True asks to stop."""
-Parts = Callable[[], dict[str, Any]]
-"""Makes the attributes with which the model so far predicts."""
+Parts = Callable[[], Any]
+"""Makes the model so far, a ``Fitted``."""
 
 
 class EpochCallbacks(Protocol):

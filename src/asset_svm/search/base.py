@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm import clock
-from asset_svm.data.source import RowSource
-from asset_svm.settings import checks as check
 from asset_svm.backends.device import on_host
-from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, forget
-from asset_svm.families.monitor import logger, shown
+from asset_svm.data.source import RowSource
 from asset_svm.estimators.scored import check_scored
+from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, forget
+from asset_svm.estimators.vocabulary import SpeaksOfSVC
+from asset_svm.exceptions import NonFiniteError, warn_caller
+from asset_svm.families.observing import logger, shown
+from asset_svm.families.one_map.maps import warn_of_few_landmarks
+from asset_svm.kernels import WITH_GAMMA
 from asset_svm.search.grid import (
     Grid,
     resolve_costs,
@@ -35,9 +38,7 @@ from asset_svm.search.splits import (
     draw_splits,
     restricted,
 )
-from asset_svm.estimators.vocabulary import SpeaksOfSVC
-from asset_svm.exceptions import NonFiniteError, warn_caller
-from asset_svm.kernels import WITH_GAMMA
+from asset_svm.settings import checks as check
 
 
 class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
@@ -62,7 +63,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         return self._model(**(shared | settings))
 
     def _check_parameters(self) -> None:
-        self._learner()._check_parameters()
+        self._learner()._settings()
         resolve_costs(self.Cs)
         check_folds(self.cv)
         check_one_scoring(self._learner(), self.scoring)
@@ -133,26 +134,29 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             self._check_parameters()
             random_state = one_seed(self.random_state)
             learner = self._learner(random_state=random_state)
+            settings = learner._settings()
             scorer = check_one_scoring(learner, self.scoring)
-            found = learner._rows(X, y, sample_weight, first=True)
+            found = learner._rows(learner._task(settings), X, y, sample_weight, first=True)
             if found is None:
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
-            rows, _ = found
+            task, rows = found
             forget(self)
             for name in FROM_VALIDATION:
                 if hasattr(learner, name):
                     setattr(self, name, getattr(learner, name))
-            seed = learner._seed()
+            if task.classes is not None:
+                self.classes_ = task.classes
+            seed = settings.draw_seed()
             splits = self._splits(X, y, groups, rows, seed)
             grid = Grid(
-                resolve_costs(self.Cs, target_unit(rows.y) if self._model._y_numeric else 1.0),
+                resolve_costs(self.Cs, target_unit(rows.y) if task.numeric else 1.0),
                 resolve_gammas(self._gammas, rows.X, np.random.default_rng([seed, 6])),
                 resolve_epsilons(getattr(self, "epsilons", None)),
             )
             deadline = begun + self.time_limit if self.time_limit else float("inf")
             asked = None if self.scoring is None else scorer
             run = SearchRun(
-                self, learner, rows, splits, grid, asked, seed, begun, deadline, watch, foreseen
+                self, settings, task, rows, splits, grid, asked, seed, begun, deadline, watch, foreseen
             )
             table = run.search()
             self._store(table, scorer)
@@ -169,8 +173,8 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 self.best_estimator_ = best
                 self.n_iter_ = best.n_iter_
                 self.refit_time_ = clock.now() - refitted
-            elif self.n_cells is None and isinstance(self.landmarks, str):
-                learner._warn_of_landmarks(rows.X)
+            elif self.n_cells is None and isinstance(self.landmarks, str) and settings.is_nystroem:
+                warn_of_few_landmarks(settings.map, rows.X.shape[0])
         return self
 
     def _splits(self, X, y, groups, rows, seed):
@@ -285,7 +289,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         -------
         score : float
         """
-        check_scored(y, sample_weight, numeric=self._model._y_numeric)
+        check_scored(y, sample_weight, numeric=is_regressor(self))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self.scorer_(self._best("score"), X, y, **weights))
 

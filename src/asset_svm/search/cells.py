@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 
 from asset_svm import clock
-from asset_svm.families.cells.partitions import grow_partition, resolve_cells
-from asset_svm.families.one_map.maps import resolve_kernel
+from asset_svm.families.cells.partitions import grow_partition
+from asset_svm.memory import available_memory
 from asset_svm.search.maps import Found
 from asset_svm.search.scores import scores
 from asset_svm.search.splits import Encoding, Split, encode
-from asset_svm.memory import available_memory
+from asset_svm.settings import Settings
+from asset_svm.settings.solving import resolve_cells
 from asset_svm.solvers.cells import CellProblem, Model, same_targets
+from asset_svm.tasks import Task
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side
 from asset_svm.training.folds import SAME_POWER, power_below, unit_power
@@ -74,16 +76,15 @@ class CellSearch:
         return sum(map(len, self.groups))
 
     def lines(
-        self, learner: Any, epsilons: tuple[float, ...] | None, deadline: float
+        self, settings: Settings, task: Task, epsilons: tuple[float, ...] | None, deadline: float
     ) -> Iterator[Found]:
-        """What is found for each epsilon, with the learner's gamma."""
+        """What is found for each epsilon, with the gamma of these settings."""
         begun = clock.now()
-        encodings = []
-        for epsilon in epsilons or (None,):
-            if epsilon is not None:
-                learner.set_params(epsilon=epsilon)
-            encodings.append(encode(learner, self.rows, self.splits))
-        kernel = resolve_kernel(learner, self.rows.X, self.rows.uneven)
+        encodings = [
+            encode(task if epsilon is None else task.with_epsilon(epsilon), self.rows, self.splits)
+            for epsilon in epsilons or (None,)
+        ]
+        kernel = settings.map.kernel_for(self.rows.X, self.rows.uneven)
         problem = CellProblem(
             kernel,
             self.rows.X,
@@ -91,23 +92,22 @@ class CellSearch:
             encodings[0].loss,
             self.rows.weight,
             0.0,
-            learner._free_intercept,
+            settings.free_intercept,
             tol=ROUGH_TOLERANCE,
             deadline=deadline,
             rough=True,
         )
-        backend = learner._host_backend()
-        largest = min(problem.largest(learner.memory_limit), MOST_SEARCHED)
+        largest = min(problem.largest(settings.memory_limit), MOST_SEARCHED)
         solved = (min(len(group), largest) for group in self.groups)
         problem.check_memory(solved, largest, available_memory())
         run = _Run(self, problem, encodings, largest)
-        threads = 1 if callable(kernel.name) else max(backend.n_threads, blas_threads())
+        threads = 1 if callable(kernel.name) else max(settings.n_threads, blas_threads())
         done = side_by_side(run.cell, range(len(self.groups)), threads)
         in_time = all(done) and not problem.is_late
         trained = (clock.now() - begun) / len(encodings)
         for number in range(len(encodings)):
             scored = clock.now()
-            found = run.scores(number, done, getattr(learner, "classes_", None))
+            found = run.scores(number, done, task.classes)
             yield Found(found, trained, clock.now() - scored, in_time)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sklearn.base import ClassifierMixin
 
-from asset_svm.settings import checks as check
 from asset_svm.estimators.classifier import AssetClassifier
 from asset_svm.search.base import SearchEstimator
 from asset_svm.search.documentation import document
+from asset_svm.settings import checks as check
 
 
 @document

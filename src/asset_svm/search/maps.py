@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from asset_svm import clock
-from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.epochs import Epochs
+from asset_svm.families.one_map.drawn import DrawnMap
+from asset_svm.families.one_map.maps import draw_map
 from asset_svm.families.rows import Rows
 from asset_svm.search.scores import scores
 from asset_svm.search.splits import Encoding, Split, encode
+from asset_svm.settings import Settings
+from asset_svm.tasks import Task
 from asset_svm.training.folds import ManyModels
 
 SEARCH_EPOCHS = Epochs(least=5, steps=30_000)
@@ -39,7 +42,7 @@ class Found:
     drawn: DrawnMap | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class MapSearch:
     """How the lines of one gamma are searched where there is one map for all rows.
 
@@ -59,6 +62,8 @@ class MapSearch:
     seed: int
     epochs: int | None = None
     keep_path: bool = False
+    centres: Any = None
+    """Landmarks of "kmeans", which do not depend on gamma."""
 
     @property
     def n_rows(self) -> int:
@@ -66,40 +71,38 @@ class MapSearch:
         return len(self.rows.y)
 
     def lines(
-        self, learner: Any, epsilons: tuple[float, ...] | None, deadline: float
+        self, settings: Settings, task: Task, epsilons: tuple[float, ...] | None, deadline: float
     ) -> Iterator[Found]:
-        """What is found for each epsilon, with the learner's gamma."""
+        """What is found for each epsilon, with the gamma of these settings."""
         begun = clock.now()
-        rows = self.rows
-        backend = learner._backend(rows.X)
-        phi = learner._draw_map(backend, rows.X, rows.uneven, self.seed)
-        if isinstance(learner.landmarks, str) and learner.landmarks == "kmeans":
-            learner.set_params(
-                landmarks=phi.components
-            )  # for the next gammas: they do not depend on it
-        drawn = DrawnMap.measured(backend, phi, rows, learner._step, self.seed)
+        rows, backend = self.rows, settings.backend(self.rows.X)
+        if self.centres is not None:
+            settings = settings.changed(landmarks=self.centres)
+        phi = draw_map(settings, backend, rows.X, rows.uneven, self.seed)
+        if isinstance(settings.map.landmarks, str) and settings.map.landmarks == "kmeans":
+            self.centres = phi.components  # type: ignore[attr-defined]
+        drawn = DrawnMap.measured(backend, phi, rows, settings.step, self.seed)
         metric, features = drawn.metric, drawn.rows(backend, rows.X)
         drawn.keep(features)
         # Splits weigh the rows, each in its own way: the order they are visited in has no part in it.
         even = replace(rows, weight=np.ones(len(rows.y)))
-        order, _ = even.order(learner.sampling, learner._step, self.seed)
+        order, _ = even.order(settings.sampling, settings.step, self.seed)
         epochs = SEARCH_EPOCHS.over(len(rows.y), self.epochs)
         for epsilon in epsilons or (None,):
-            if epsilon is not None:
-                learner.set_params(epsilon=epsilon)
-            encoding = encode(learner, rows, self.splits)
+            tried = task if epsilon is None else task.with_epsilon(epsilon)
+            encoding = encode(tried, rows, self.splits)
             models = ManyModels(
                 features,
                 order,
                 encoding.splits,
-                learner._recipe(encoding.loss, 1.0, 1, self.seed),
+                settings.recipe(encoding.loss, 1.0, 1, self.seed),
                 self.Cs,
                 epochs,
                 metric,
             )
             coef, intercept, in_time = models.train(backend, deadline)
             trained = clock.now()
-            found = self._scores(learner, features, encoding, coef, intercept)
+            found = self._scores(task, features, encoding, coef, intercept)
             ended = clock.now()
             path = None
             if self.keep_path:
@@ -113,9 +116,9 @@ class MapSearch:
             begun = clock.now()
 
     def _scores(
-        self, learner: Any, features: Any, encoding: Encoding, coef: np.ndarray, intercept: np.ndarray
+        self, task: Task, features: Any, encoding: Encoding, coef: np.ndarray, intercept: np.ndarray
     ) -> np.ndarray:
-        classes = getattr(learner, "classes_", None)
+        classes = task.classes
         out = np.empty(coef.shape[:2])
         for f, split in enumerate(self.splits):
             n_Cs, outputs = coef.shape[0], coef.shape[2]

@@ -14,10 +14,9 @@ from sklearn.exceptions import FitFailedWarning
 
 from asset_svm import clock
 from asset_svm.backends.device import on_host
+from asset_svm.exceptions import NonFiniteError, warn_caller
+from asset_svm.families.observing import logger
 from asset_svm.families.one_map.drawn import DrawnMap
-from asset_svm.families.one_map.maps import DEFAULT_COMPONENTS, resolve_kernel
-from asset_svm.families.monitor import logger
-from asset_svm.settings.checks import is_integer
 from asset_svm.families.rows import Rows
 from asset_svm.search.cells import MOST_SEARCHED, CellSearch, grow_cells, some_cells
 from asset_svm.search.cost import cell_seconds, map_seconds
@@ -28,7 +27,10 @@ from asset_svm.search.race import Round, rounds
 from asset_svm.search.results import Line, Table
 from asset_svm.search.rows import in_single
 from asset_svm.search.splits import Split, may_race, restricted
-from asset_svm.exceptions import NonFiniteError, warn_caller
+from asset_svm.settings import Settings
+from asset_svm.settings.checks import is_integer
+from asset_svm.settings.mapping import DEFAULT_COMPONENTS
+from asset_svm.tasks import Task
 
 
 class SearchRun:
@@ -38,8 +40,10 @@ class SearchRun:
     ----------
     owner : SearchEstimator
         Its parameters say what is searched; nothing is written to it.
-    learner : AssetClassifier or AssetRegressor
-        What is searched for, validated; its parameters become those of one candidate after the other.
+    settings : Settings
+        Of what is searched for; gamma is that of one candidate after the other.
+    task : Task
+        Settled by all rows.
     rows : Rows
         As they were given.
     splits : list of Split
@@ -56,7 +60,8 @@ class SearchRun:
     def __init__(
         self,
         owner: Any,
-        learner: Any,
+        settings: Settings,
+        task: Task,
         rows: Rows,
         splits: list[Split],
         grid: Grid,
@@ -67,7 +72,7 @@ class SearchRun:
         watch: Watch | None,
         foreseen: Foreseen | None = None,
     ):
-        self.owner, self.learner, self.splits = owner, learner, splits
+        self.owner, self.settings, self.task, self.splits = owner, settings, task, splits
         self.scorer, self.seed = scorer, seed
         self.begun, self.deadline, self.watch = begun, deadline, watch
         self.foreseen = foreseen
@@ -106,7 +111,7 @@ class SearchRun:
         fixed: Any = None
         if self.grid.gammas is None:
             # "scale" is that of all rows, in every round and split.
-            fixed = resolve_kernel(self.learner, self.rows.X, self.rows.uneven).gamma
+            fixed = self.settings.map.kernel_for(self.rows.X, self.rows.uneven).gamma
         left = list(range(len(self.grid.gammas or (fixed,))))
         plan = self._plan(len(left))
         self.total = len(self.grid.epsilons or (0,)) * sum(part.count for part in plan)
@@ -135,7 +140,7 @@ class SearchRun:
         m = len(self.rows.y)
         plan = rounds(n_gammas, m)
         if len(plan) > 1:
-            kept, classifier = self._kept(plan[0].share), hasattr(self.learner, "classes_")
+            kept, classifier = self._kept(plan[0].share), not self.task.numeric
             if not may_race(self.splits, kept, self.rows.y, classifier=classifier):
                 return [Round(n_gammas, 1.0)]
         return plan
@@ -157,10 +162,6 @@ class SearchRun:
         if share < 1.0:
             kept = self._kept(share)
             rows, splits = rows.take(kept), restricted(splits, kept, len(rows.y))
-        self.learner.set_params(landmarks=owner.landmarks)
-        if is_integer(owner.n_components):
-            count = int(owner.n_components)
-            self.learner.set_params(n_components=min(count, len(rows.y)) if share < 1.0 else count)
         return MapSearch(
             rows, splits, self.grid.Cs, self.scorer, self.seed, owner.search_iter, owner.keep_path
         )
@@ -171,9 +172,8 @@ class SearchRun:
         self.ahead = lines * sum(part.count * len(self._kept(part.share)) / m for part in plan)
         if self.foreseen is None:
             return
-        classes, n = len(getattr(self.learner, "classes_", ())), self.rows.X.shape[1]
-        models = len(self.grid.Cs) * len(self.splits) * (classes if classes > 2 else 1)
-        backend = self.learner._host_backend()
+        n = self.rows.X.shape[1]
+        models = len(self.grid.Cs) * len(self.splits) * self.task.n_models
         if self.cells is None:
             given = self.owner.n_components
             s = min(int(given), m) if is_integer(given) else min(DEFAULT_COMPONENTS, m)
@@ -181,7 +181,7 @@ class SearchRun:
         else:
             sizes = [min(len(cell), MOST_SEARCHED) for cell in self.cells]
             seen = float(np.mean([len(split.train) for split in self.splits])) / m
-            one = cell_seconds(sizes, n, models, seen, backend.crew)
+            one = cell_seconds(sizes, n, models, seen, self.settings.host().crew)
         self.foreseen(self.total, models, self.ahead * one)
 
     # Gammas -------------------------------------------------------------------------------------
@@ -214,11 +214,15 @@ class SearchRun:
     def _gamma(
         self, search: MapSearch | CellSearch, number: int, gamma: float, round_number: int
     ) -> None:
-        learner = self.learner.set_params(gamma=gamma)
+        settings = self.settings.changed(gamma=gamma)
+        count = settings.map.number
+        if self.cells is None and count is not None and search.n_rows < len(self.rows.y):
+            settings = settings.changed(n_components=min(count, search.n_rows))
         if self.kept is not None:
-            self.kept[1].make_way(learner._host_backend().memory())
+            self.kept[1].make_way(settings.host().memory())
         try:
-            for epsilon, found in enumerate(search.lines(learner, self.grid.epsilons, self.deadline)):
+            lines = search.lines(settings, self.task, self.grid.epsilons, self.deadline)
+            for epsilon, found in enumerate(lines):
                 self._note((number, epsilon), search.n_rows, found, round_number)
                 if epsilon + 1 < len(self.grid.epsilons or (0,)) and self._ends():
                     return

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring, get_scorer_names
 
-from asset_svm.estimators.classifier import winner
+from asset_svm.tasks import winner
 
 
 class _Decided(BaseEstimator):

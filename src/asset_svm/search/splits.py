@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 
+from asset_svm.families.rows import Rows
 from asset_svm.settings.checks import is_integer, is_number
+from asset_svm.tasks import Task
 from asset_svm.training.folds import Splits
 
 DEFAULT_FOLDS = 5
@@ -149,21 +151,21 @@ class Encoding:
     offset: np.ndarray
 
 
-def encode(learner: Any, rows: Any, splits: list[Split]) -> Encoding:
+def encode(task: Task, rows: Rows, splits: list[Split]) -> Encoding:
     """Weights and targets of every split, as a fit on its own rows would have them."""
-    m, labels = len(rows.y), getattr(learner, "classes_", None)
+    m = len(rows.y)
     weight, target, y_max, offset = np.zeros((len(splits), m)), [], [], []
     for number, split in enumerate(splits):
         y, w = rows.y[split.train], rows.sample_weight[split.train]
-        factor = learner._class_weights(y, w)
+        factor = task.class_weights(y, w)
         weight[number, split.train] = w if factor is None else w * factor
-        encoded = learner._encode(y, weight[number, split.train], labels)
+        settled = task.settled(y, weight[number, split.train])
+        encoded = settled.encode(y)
         y_max.append(encoded.y_max)
         offset.append(encoded.offset)
-        if labels is None:
+        if task.numeric:
             target.append(np.asarray(rows.y, dtype=np.float64) - encoded.offset)
-    if labels is not None:
-        whole = learner._encode(rows.y, rows.weight, labels)
-        target = list(whole.targets.block(np.arange(m)))
-    found = Splits(weight, np.array(target), labels is None, np.array(y_max))
+    if not task.numeric:
+        target = list(task.encode(rows.y).targets.block(np.arange(m)))
+    found = Splits(weight, np.array(target), task.numeric, np.array(y_max))
     return Encoding(found, encoded.targets, encoded.loss, np.array(offset))

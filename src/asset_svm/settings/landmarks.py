@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from asset_svm.settings.kinds import check_kind
-from asset_svm.settings.checks import check_choice
 from asset_svm.features.landmarks import SAMPLERS, Landmarks, Sampler
 from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel
+from asset_svm.settings.checks import check_choice
+from asset_svm.settings.kinds import check_kind
 
 
 @dataclass(frozen=True, eq=False)

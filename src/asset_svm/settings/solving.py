@@ -113,7 +113,9 @@ class Settings:
 
     def changed(self, **settings: Any) -> Self:
         """With other values; those of the map are given by their own names."""
-        own = {name: value for name, value in settings.items() if name in MapSettings.__dataclass_fields__}
+        own = {
+            name: value for name, value in settings.items() if name in MapSettings.__dataclass_fields__
+        }
         others = {name: value for name, value in settings.items() if name not in own}
         return replace(self, map=replace(self.map, **own), **others) if settings else self
 

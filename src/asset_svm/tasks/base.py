@@ -85,6 +85,9 @@ class Task(Protocol):
     def with_classes(self, classes: Array) -> Self:
         """The task where these classes are known; the same task where there are none."""
 
+    def with_epsilon(self, epsilon: float) -> Self:
+        """The task with another half-width of the tube; of numbers only."""
+
     def settled(self, y: Array, weight: Array) -> Self:
         """The task of these rows: classes that are not known yet are theirs, and so is the offset."""
 

@@ -79,6 +79,10 @@ class Classification:
         """With these classes."""
         return replace(self, classes=np.asarray(classes))
 
+    def with_epsilon(self, epsilon: float) -> Classification:
+        """There is no tube around classes."""
+        raise ValueError(f"epsilon={epsilon!r} is for regression; leave it out.")
+
     def settled(self, y: Array, weight: Array) -> Classification:
         """With the classes of these rows, where they are not known yet."""
         check_classification_targets(y)

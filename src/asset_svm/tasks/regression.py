@@ -68,6 +68,10 @@ class Regression:
         """There are no classes: numbers may happen to be few."""
         return self
 
+    def with_epsilon(self, epsilon: float) -> Regression:
+        """With another half-width of the tube."""
+        return replace(self, epsilon=float(epsilon))
+
     def settled(self, y: Array, weight: Array) -> Regression:
         """With the median of these rows as offset."""
         y = np.asarray(y, dtype=np.float64)

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from asset_svm.backends.device import row_type
 from asset_svm.families.cells.nested import Nested
 from asset_svm.families.decision import Decision, finite
-from asset_svm.backends.device import row_type
 from asset_svm.features.base import BLOCK_ROWS
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -16,7 +16,7 @@ from asset_svm.backends.device import on_host, row_type
 from asset_svm.exceptions import warn_caller
 from asset_svm.families.base import Trained
 from asset_svm.families.cells.decision import CellDecision, CellModels
-from asset_svm.families.cells.fitted import FittedCells, cell_attributes
+from asset_svm.families.cells.fitted import FittedCells
 from asset_svm.families.cells.partitions import grow_partition, partition_seed, shares
 from asset_svm.families.cells.progress import CellProgress
 from asset_svm.families.cells.trainer import CellTrainer, FittedCell
@@ -33,9 +33,7 @@ from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side
 
 
-def fit_cells(
-    settings: Settings, task: Task, rows: Rows, begun: float, observer: Observer
-) -> Trained:
+def fit_cells(settings: Settings, task: Task, rows: Rows, begun: float, observer: Observer) -> Trained:
     """Train the cells of every partition; parameters as in ``Family.fit``."""
     seed, deadline = settings.draw_seed(), settings.deadline(begun)
     card: Any = None
@@ -51,18 +49,19 @@ def fit_cells(
         parts: list[CellModels] = []
         history: list[dict[str, Any]] = []
         decide = partial(joined_decision, parts, kernel, task.n_models, row_type(rows.X))
-        model = partial(model_parts, decide, kernel)
+
+        def model() -> FittedCells:
+            return FittedCells.of(task, kernel, decide(), seed, lam, list(history), len(rows.y))
+
         for number in range(settings.n_partitions):
-            models, fitted = _fit_partition(
-                settings, task, rows, problem, seed, number, card, progress
-            )
+            models, fitted = _fit_partition(settings, task, rows, problem, seed, number, card, progress)
             parts.append(models)
             seconds = clock.now() - begun
             history.append(partition_record(number, fitted, seconds, stopped=progress.stopped))
             progress.partition_end(history[-1], model)
             if problem.is_late or progress.stopped:
                 break
-    found = FittedCells.of(task, kernel, decide(), seed, lam, history, len(rows.y))
+    found = model()
     if len(parts) == 1 and len(fitted) == 1 and fitted[0].support is not None:
         support = fitted[0].support
         count = task.count_by_class(rows.y[support])
@@ -171,12 +170,6 @@ def joined_decision(
 ) -> CellDecision:
     """The decision function of these partitions; others may come after them."""
     return CellDecision(list(parts), n_models, dtype, alone=callable(kernel.name))
-
-
-def model_parts(decide: Callable[[], CellDecision], kernel: Kernel) -> dict[str, Any]:
-    """The attributes that make the model so far predict."""
-    decision = decide()
-    return cell_attributes(decision.parts, kernel) | {"_decision": decision}
 
 
 def warn_of_cells(settings: Settings, fitted: FittedCells) -> None:

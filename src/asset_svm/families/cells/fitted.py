@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.families.beginning import Beginning
-from asset_svm.families.cells.decision import CellDecision, CellModels
+from asset_svm.families.cells.decision import CellDecision, Constant
 from asset_svm.families.one_map.fitted import HISTORY
 from asset_svm.kernels import Kernel
 from asset_svm.tasks import Task
@@ -85,7 +85,11 @@ class FittedCells:
 
     def attributes(self) -> dict[str, Any]:
         """What users see of it."""
-        found = cell_attributes(self.decision.parts, self.kernel) | {
+        parts = self.decision.parts
+        found = {
+            "cells_": parts,
+            "n_cells_": int(np.mean([part.partition.n_cells for part in parts]).round()),
+            "gamma_": self.kernel.gamma,
             "n_iter_": self.n_iter,
             "t_": self.steps,
             "lam_": self.lam,
@@ -94,8 +98,23 @@ class FittedCells:
             "dual_gap_": self.dual_gap,
         }
         if self.support is not None:
-            found |= {"support_": self.support, "n_support_": self.n_support}
+            found |= {"support_": self.support, "n_support_": self.n_support, **self._exact()}
         return found | self.extra
+
+    def _exact(self) -> dict[str, Any]:
+        """What the model of one exact cell has by SVC's names."""
+        decision: Any = self.decision.parts[0].decisions[0]
+        if isinstance(decision, Constant):
+            return {
+                "support_vectors_": decision.X[:0],
+                "dual_coef_": np.empty((len(decision.values), 0)),
+                "intercept_": decision.values,
+            }
+        return {
+            "support_vectors_": decision.source.components,
+            "dual_coef_": decision.weights,
+            "intercept_": decision.intercept,
+        }
 
     def counted_after(self, before: FittedCells) -> FittedCells:
         """This model of a first batch as one more batch after those of another."""
@@ -106,12 +125,3 @@ class FittedCells:
     def bare(self) -> FittedCells:
         """The model with no more than prediction needs."""
         return replace(self, beginning=None)
-
-
-def cell_attributes(parts: list[CellModels], kernel: Kernel) -> dict[str, Any]:
-    """The attributes that make a model of these partitions predict, as far as users see them."""
-    return {
-        "cells_": parts,
-        "n_cells_": int(np.mean([part.partition.n_cells for part in parts]).round()),
-        "gamma_": kernel.gamma,
-    }

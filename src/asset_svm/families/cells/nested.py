@@ -73,7 +73,7 @@ def nested_settings(
 def in_columns(task: Task, model: FittedMap) -> Nested:
     """The decision of a nested model, in the columns of all classes."""
     columns = None
-    if task.classes is not None and model.task.classes is not None:
-        if len(model.task.classes) < len(task.classes):
-            columns = np.searchsorted(task.classes, model.task.classes)
+    own = model.task.classes
+    if task.classes is not None and own is not None and len(own) < len(task.classes):
+        columns = np.searchsorted(task.classes, own)
     return Nested(model, columns, task.n_models, task.offset)

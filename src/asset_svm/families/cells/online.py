@@ -65,9 +65,7 @@ def _after(settings: Settings, fitted: FittedCells, rows: Rows) -> FittedCells:
     parts = []
     for part in fitted.decision.parts:
         decisions = list(part.decisions)
-        groups = grouped(
-            np.arange(len(rows.y)), part.partition.assign(rows.X), part.partition.n_cells
-        )
+        groups = grouped(np.arange(len(rows.y)), part.partition.assign(rows.X), part.partition.n_cells)
         for cell, index in enumerate(groups):
             if len(index) == 0:
                 continue

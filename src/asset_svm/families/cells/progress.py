@@ -5,13 +5,13 @@ Cells are told of by the threads that solve them, one thread at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
 from asset_svm import clock
-from asset_svm.families.observing import Observer, logger
+from asset_svm.families.observing import Observer, Parts, logger
 from asset_svm.settings import Settings
 
 INTERVAL = 0.1
@@ -60,7 +60,7 @@ class CellProgress:
             if self._solved < self._cells and clock.now() - self._told_at >= INTERVAL:
                 self._tell()
 
-    def partition_end(self, record: dict[str, Any], parts: Callable[[], dict[str, Any]]) -> None:
+    def partition_end(self, record: dict[str, Any], parts: Parts) -> None:
         """Its ``record`` is that of the history; ``parts`` makes the model so far."""
         self._solved = self._cells  # those without rows are nobody's work
         self._tell()
@@ -69,7 +69,7 @@ class CellProgress:
             logger.info("partition %d: %s", self._number + 1, numbers)
         self.stopped |= self.callbacks.partition_end(parts)
 
-    def fit_end(self, parts: Callable[[], dict[str, Any]]) -> None:
+    def fit_end(self, parts: Parts) -> None:
         """The fit has ended; ``parts`` makes the model."""
         self.callbacks.fit_end(parts)
 

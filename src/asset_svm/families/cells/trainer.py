@@ -130,9 +130,7 @@ class CellTrainer:
             settings = settings.changed(time_limit=max(problem.deadline - clock.now(), 1e-3))
         rows = self._nested_rows(index)
         task = self.task.of_cell(known=False, free_intercept=settings.free_intercept)
-        trained = OneMap().fit(
-            settings, task.settled(rows.y, rows.weight), rows, clock.now(), Nobody()
-        )
+        trained = OneMap().fit(settings, task.settled(rows.y, rows.weight), rows, clock.now(), Nobody())
         fitted = trained.fitted
         return FittedCell(
             in_columns(self.task, fitted),

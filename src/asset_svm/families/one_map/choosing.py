@@ -28,7 +28,5 @@ def choose_map(
     if isinstance(settings.approximation, str) and settings.map.n_components == "auto":
         count, records = find_components(settings, backend, rows, task, seed, deadline)
     margin = partial(margin_sampler, settings, backend, rows, task, seed)
-    phi = draw_map(
-        settings, backend, rows.X, rows.uneven, seed, n_components=count, margin=margin
-    )
+    phi = draw_map(settings, backend, rows.X, rows.uneven, seed, n_components=count, margin=margin)
     return phi, records

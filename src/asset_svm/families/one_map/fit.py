@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from asset_svm.exceptions import warn_caller
 from asset_svm.families.base import Trained
 from asset_svm.families.epochs import Epochs
-from asset_svm.families.monitor import Monitor
 from asset_svm.families.observing import Observer
 from asset_svm.families.one_map.choosing import choose_map
 from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.one_map.fitted import FittedMap, session_of, warm_start
+from asset_svm.families.one_map.monitor import Monitor
 from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
@@ -94,9 +94,7 @@ def fit_batch(
         state = None if start is None else start.state
         solution = train(backend, recipe, training, stopping, start=state)
     steps = solution.steps + (start.steps if start is not None else 0)
-    session = session_of(
-        solution, recipe, phi, metric, float(rows.weight.mean()), encoded.y_max, steps
-    )
+    session = session_of(solution, recipe, phi, metric, float(rows.weight.mean()), encoded.y_max, steps)
     fitted = FittedMap.of(
         settings,
         task,
@@ -179,7 +177,9 @@ def is_known_to_be_far(settings: Settings, trained: Trained) -> bool:
     if not tight or settings.step != "metric" or cut_short or bounded:
         return False
     gap = fitted.dual_gap
-    return bool(gap > WORTH_TELLING * fitted.objective and gap > NOTICED * objective_at_zero(fitted.task, rows))
+    return bool(
+        gap > WORTH_TELLING * fitted.objective and gap > NOTICED * objective_at_zero(fitted.task, rows)
+    )
 
 
 def warn_of_gap(settings: Settings, trained: Trained) -> None:

@@ -119,6 +119,19 @@ class FittedMap:
             extra=extra or {},
         )
 
+    @classmethod
+    def so_far(cls, task: Task, phi: FeatureMap, coef: Array, intercept: Array) -> FittedMap:
+        """The model of a run that goes on: it predicts."""
+        coef, unknown = np.asarray(coef, dtype=np.float64), float("nan")
+        decision, indices = (
+            decision_of(coef, intercept, phi, task.offset),
+            getattr(phi, "indices", None),
+        )
+        return cls(
+            task, coef, phi, decision, indices, None, None,
+            unknown, 0, 0, None, unknown, unknown, [],
+        )  # fmt: skip
+
     @property
     def landmarks(self) -> Any:
         """The landmarks; None where there are none."""
@@ -126,10 +139,12 @@ class FittedMap:
 
     def attributes(self) -> dict[str, Any]:
         """What users see of it."""
-        found = model_attributes(self.coef, self.decision, self.phi)
-        if "components_" in found:
-            found["component_indices_"] = self.indices
-        found |= {
+        source = self.decision.source
+        found = {
+            "map_coef_": self.coef,
+            "intercept_": self.decision.intercept,
+            "feature_map_": self.phi,
+            "n_components_": self.coef.shape[1],
             "n_iter_": self.n_iter,
             "t_": self.steps,
             "lam_": self.lam,
@@ -138,6 +153,13 @@ class FittedMap:
             "objective_": self.objective,
             "dual_gap_": self.dual_gap,
         }
+        if hasattr(source, "components"):
+            found["dual_coef_"] = self.decision.weights
+            found["components_"] = source.components
+            found["component_indices_"] = self.indices
+            found["gamma_"] = source.kernel.gamma
+        if isinstance(self.phi, NystroemFeatures):
+            found["approximation_error_"] = self.phi.trace_error
         if self.component_search is not None:
             found["component_search_"] = self.component_search
         return found | self.extra
@@ -179,25 +201,6 @@ class FittedMap:
             basis = KernelBasis(phi.kernel, phi.components, wide=phi.wide)
             decision = Decision(basis, decision.weights, decision.intercept)
         return replace(self, phi=None, session=None, beginning=None, decision=decision)
-
-
-def model_attributes(coef: Array, decision: Decision, phi: FeatureMap | None) -> dict[str, Any]:
-    """The attributes that make a model predict, as far as users see them."""
-    found = {
-        "map_coef_": coef,
-        "intercept_": decision.intercept,
-        "feature_map_": phi,
-        "n_components_": coef.shape[1],
-    }
-    components = getattr(decision.source, "components", None)
-    if components is not None:
-        found["dual_coef_"] = decision.weights
-        found["components_"] = components
-        found["gamma_"] = decision.source.kernel.gamma
-    if isinstance(phi, NystroemFeatures):
-        found["component_indices_"] = phi.indices
-        found["approximation_error_"] = phi.trace_error
-    return found
 
 
 def session_of(
@@ -281,7 +284,9 @@ def same_classes(one: Task, other: Task) -> bool:
     return one.classes.tolist() == other.classes.tolist()
 
 
-def state_at(coef: Array, intercept: Array, metric: Metric | None, dtype: Any, steps: Any) -> SolverState:
+def state_at(
+    coef: Array, intercept: Array, metric: Metric | None, dtype: Any, steps: Any
+) -> SolverState:
     """A state whose iterate is this model, in the metric's basis, at these step counts."""
     K, d = coef.shape
     state = SolverState.zeros(K, d, dtype)

@@ -30,7 +30,7 @@ from asset_svm.families.decision import Decision, decision_of
 from asset_svm.families.epochs import Epochs
 from asset_svm.families.labels import labelled
 from asset_svm.families.observing import Observer
-from asset_svm.families.one_map.fitted import FittedMap, model_attributes, session_of
+from asset_svm.families.one_map.fitted import FittedMap, session_of
 from asset_svm.families.one_map.maps import draw_map, warn_of_few_landmarks
 from asset_svm.families.one_map.mixing import SORTED, Mixing
 from asset_svm.families.probe import progressive_error
@@ -122,7 +122,7 @@ class WindowFit:
             state = self.checkpoint.read_state(self.resumed.phi)
         else:
             self.seed = settings.draw_seed()
-        self.sample = labelled(self.task, summary.sample, summary)
+        self.sample = labelled(summary.sample, summary, numeric=self.task.numeric)
         self._settle()
         self.encoded, self.weight = self._encode(self.sample)
         if self.resumed is not None:
@@ -213,7 +213,7 @@ class WindowFit:
         stride = max(1, windows * self.epochs // MOST_RECORDS)
         while state.epoch < self.epochs and not self.stopped:
             for window in self._windows():
-                block = labelled(self.task, window, self.scanned.summary)
+                block = labelled(window, self.scanned.summary, numeric=self.task.numeric)
                 record = self._learn(backend, block)
                 if state.session.batches % stride == 0 or state.session.batches == 1:
                     state.history.append(record)
@@ -275,11 +275,9 @@ class WindowFit:
         coef, intercept = self.state.session.model
         return decision_of(coef, intercept, self.phi, self.task.offset)
 
-    def _parts(self) -> dict[str, Any]:
-        """The attributes that make the model so far predict."""
-        decision = self._decision()
-        coef = np.asarray(self.state.session.model[0], dtype=np.float64)
-        return model_attributes(coef, decision, self.phi) | {"_decision": decision}
+    def _parts(self) -> FittedMap:
+        """The model so far."""
+        return FittedMap.so_far(self.task, self.phi, *self.state.session.model)
 
     # The end ------------------------------------------------------------------------------------
 

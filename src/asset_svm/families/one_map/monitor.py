@@ -7,9 +7,8 @@ from typing import Any
 import numpy.typing as npt
 
 from asset_svm.backends.base import Backend
-from asset_svm.families.decision import decision_of
 from asset_svm.families.observing import Observer, Parts, logger
-from asset_svm.families.one_map.fitted import model_attributes
+from asset_svm.families.one_map.fitted import FittedMap
 from asset_svm.families.rows import Rows
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.settings import Settings
@@ -75,11 +74,7 @@ class Monitor:
         return self.callbacks.epoch_end(self._parts(coef, intercept)) or stop
 
     def _parts(self, coef: Array, intercept: Array) -> Parts:
-        def made() -> dict[str, Any]:
-            decision = decision_of(coef, intercept, self.phi, self.task.offset)
-            return model_attributes(coef, decision, self.phi) | {"_decision": decision}
-
-        return made
+        return lambda: FittedMap.so_far(self.task, self.phi, coef, intercept)
 
     def chosen(self) -> Model | None:
         """The model of the best epoch, where there was a contest."""

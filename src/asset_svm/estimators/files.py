@@ -1,0 +1,263 @@
+"""Estimators and files: fitting to a ``RowSource``, learning online from one, predicting its rows.
+
+Rows that fit in memory are fitted to as arrays are; others are read a window at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import is_regressor
+
+from asset_svm import clock
+from asset_svm.data.scan import Scanned, scan
+from asset_svm.data.source import Block, RowSource, widened
+from asset_svm.estimators.callbacks import FitObserver
+from asset_svm.estimators.validation import all_or_nothing
+from asset_svm.exceptions import DataError
+from asset_svm.families.constant import warn_of_constant
+from asset_svm.families.labels import labelled, whole_labels
+from asset_svm.families.observing import Watch, shown
+from asset_svm.families.one_map.windows import WindowFit
+from asset_svm.families.probe import progressive_error
+from asset_svm.memory import available_memory, planned_memory
+from asset_svm.settings import Settings
+from asset_svm.settings.checks import is_integer
+from asset_svm.storage.checkpoint import Checkpoint, SavedRun
+
+if TYPE_CHECKING:
+    from asset_svm.estimators.learner import Learner
+
+SAMPLE_ROWS = 8192
+"""Rows that the map, the metric and the steps are settled from; more if there are more landmarks."""
+ONLINE_ROWS = 8192
+"""Rows of a batch; more if there are more landmarks, which come from the first."""
+
+
+def fit_rows(
+    model: Learner,
+    source: RowSource | Scanned,
+    y: None = None,
+    sample_weight: None = None,
+    *,
+    checkpoint: Checkpoint | None = None,
+    watch: Watch | None = None,
+) -> Any:
+    """Fit an estimator to the rows of a source.
+
+    Parameters
+    ----------
+    model : AssetClassifier or AssetRegressor
+    source : RowSource or Scanned
+    y, sample_weight : None
+        A source brings its own targets, and no weights.
+    checkpoint : Checkpoint, optional
+        The run is streamed then, and can be resumed.
+    watch : callable, optional
+        Called with a record of the progress after every epoch, or window of a stream; returning
+        True ends the run, which leaves the model of that moment.
+
+    Returns
+    -------
+    model
+    """
+    if y is not None or sample_weight is not None:
+        raise ValueError("A row source brings its own targets; leave y and sample_weight out.")
+    settings = model._settings()
+    if checkpoint is not None:
+        check_streamed(settings, checkpoint=True)
+    resumed = None if checkpoint is None else checkpoint.read_run()
+    reread = source.source if isinstance(source, Scanned) else source
+    if checkpoint is not None and not reread.rereadable:
+        raise ValueError(f"{reread.name} cannot be read again, and so takes no checkpoint.")
+    if isinstance(source, Scanned):
+        scanned = source
+    elif resumed is not None:
+        scanned = Scanned(source.narrowed(resumed.summary.n_features), resumed.summary)
+    else:
+        scanned = scan_for(
+            source,
+            n_components=settings.map.n_components,
+            memory_limit=settings.memory_limit,
+            random_state=settings.random_state,
+            hold=checkpoint is None,
+            too_large=partial(check_streamed, settings),
+        )
+    if checkpoint is None and scanned.held is not None:
+        held = labelled(scanned.held, scanned.summary, numeric=is_regressor(model))
+        warn = partial(model._warn, *model._train(held.X, held.y, None, watch=watch))
+    else:
+        check_streamed(settings, checkpoint=checkpoint is not None)
+        warn = _fit_windows(model, settings, scanned, checkpoint, resumed, watch)
+    if scanned.source.feature_names is not None:
+        model.feature_names_in_ = np.array(scanned.source.feature_names, dtype=object)
+    warn()
+    return model
+
+
+def _fit_windows(
+    model: Learner,
+    settings: Settings,
+    scanned: Scanned,
+    checkpoint: Checkpoint | None,
+    resumed: SavedRun | None,
+    watch: Watch | None,
+) -> Callable[[], None]:
+    """Fit to a file a window at a time; returns what warns of the model."""
+    plain = {
+        name: value if isinstance(value, float | int | str | None) else repr(value)
+        for name, value in model.get_params(deep=False).items()
+        if name != "verbose"
+    }
+    run = WindowFit(
+        settings,
+        model._task(settings),
+        plain,
+        scanned,
+        checkpoint,
+        resumed,
+        FitObserver(model, watch=watch),
+    )
+    with all_or_nothing(model), shown(settings.verbose):
+        model.n_features_in_ = scanned.summary.n_features
+        trained = run.run()
+        model._keep(trained.fitted)
+
+    def warn() -> None:
+        run.warn(trained)
+        rows, names = trained.rows, getattr(model, "feature_names_in_", None)
+        warn_of_constant(settings, trained.fitted, rows.X, rows.y, rows.weight, names)
+
+    return warn
+
+
+def check_streamed(settings: Settings, *, checkpoint: bool = False) -> None:
+    """Refuse parameters that need all rows in memory, where a fit reads them a window at a time."""
+    why, instead = "these are too many for it: a fit reads", "raise memory_limit (--memory)"
+    if checkpoint:
+        why, instead = "a run with a checkpoint reads", "leave the checkpoint out"
+    odd = {
+        "sampling": (settings.sampling == "uniform", settings.sampling, 'set sampling="auto"'),
+        "early_stopping": (settings.early_stopping, True, "set max_iter to the epochs you want"),
+        "tol": (settings.tol is not None, settings.tol, "set max_iter to the epochs you want"),
+        "warm_start": (settings.warm_start, True, "go on learning with partial_fit"),
+        "n_cells": (settings.n_cells is not None, settings.n_cells, "leave n_cells out"),
+        "n_components": (
+            settings.map.n_components == "auto", "auto", "set n_components to a number"
+        ),
+        "landmarks": (settings.map.by_margin, "margin", 'choose others, for example "rpcholesky"'),
+        "device": (settings.device == "cuda", "cuda", 'set device="cpu"'),
+    }  # fmt: skip
+    for name, (is_odd, value, advice) in odd.items():
+        if is_odd:
+            raise ValueError(
+                f"{name}={value!r} needs all rows in memory, and {why} them a window "
+                f"at a time; {advice}, or {instead}."
+            )
+
+
+def scan_for(
+    source: RowSource,
+    *,
+    n_components: Any = None,
+    memory_limit: float | None = None,
+    random_state: Any = None,
+    hold: bool = True,
+    observe: Callable[[Any], Any] | None = None,
+    too_large: Callable[[], Any] | None = None,
+) -> Scanned:
+    """Scan a source for an estimator with these parameters; ``hold`` keeps rows that fit in memory.
+
+    They do where they take at most a quarter of ``memory_limit`` (2 GiB without one); ``too_large``
+    is called as soon as they do not. Where nothing is held, for a run with a checkpoint, what the
+    files were is told.
+    """
+    return scan(
+        source,
+        sample_rows=max(SAMPLE_ROWS, n_components if is_integer(n_components) else 0),
+        hold_bytes=planned_memory(memory_limit) // 4 if hold else 0,
+        free=available_memory,
+        seed=int(random_state) if is_integer(random_state) else 0,
+        observe=observe,
+        too_large=too_large,
+        fingerprint=not hold,
+    )
+
+
+def learn_online(
+    model: Learner, source: RowSource, *, classes: Any = None, watch: Watch | None = None
+) -> Any:
+    """Learn from a source in one pass, in the order of its rows, by ``partial_fit``.
+
+    Parameters
+    ----------
+    model : AssetClassifier or AssetRegressor
+    source : RowSource
+    classes : array-like, optional
+        All classes there will be; by default those of the first batch.
+    watch : callable, optional
+        Called with a record after every batch; returning True ends the pass.
+
+    Returns
+    -------
+    model
+    """
+    settings = model._settings()
+    task = model._task(settings)
+    size, width = max(ONLINE_ROWS, settings.map.number or 0), source.n_features
+    begun, seen, errors = clock.now(), 0, list[float]()
+    deadline = settings.deadline(begun)
+    with closing(source.windows(size)) as windows:  # type: ignore[type-var]
+        for window in windows:
+            if window.y is None:
+                raise DataError(f"{source.name} has no targets; say where they are with target=.")
+            first = seen == 0
+            width = width or max(window.X.shape[1], 1)
+            X, y = _wide(window.X, width, source, size), whole_labels(window.y, numeric=task.numeric)
+            if not first:
+                fitted = model._fitted
+                errors.append(progressive_error(fitted.task, fitted.decision, X, y))
+            if task.numeric:
+                model._partial_fit(X, y, None)
+            elif first:
+                model.partial_fit(X, y, classes=np.unique(y) if classes is None else classes)
+            else:
+                model.partial_fit(X, y)
+            seen += len(y)
+            record: dict[str, Any] = {**(model.history_[-1] if model.history_ else {}), "steps": seen}
+            record["seconds"] = clock.now() - begun
+            record["progressive_error"] = float(np.mean(errors)) if errors else np.nan
+            stop = watch is not None and watch(record)
+            if stop or clock.now() > deadline:
+                break
+    if source.feature_names is not None:
+        model.feature_names_in_ = np.array(source.feature_names, dtype=object)
+    return model
+
+
+def _wide(X: Any, width: int, source: RowSource, size: int) -> Any:
+    if not sp.issparse(X) or X.shape[1] == width:
+        return X
+    if X.shape[1] > width:
+        raise DataError(
+            f"{source.name} has a row with {X.shape[1]} features, and the first {size} have at most "
+            f"{width}; say how many there are with n_features= (--n-features)."
+        )
+    return widened(X, width)
+
+
+def predict_rows(model: Any, source: RowSource) -> Iterator[tuple[Block, np.ndarray, np.ndarray]]:
+    """(block, decisions, predictions), a block at a time.
+
+    Decisions have shape (rows, K). Columns are those of the fit already: nothing is checked again.
+    """
+    decide, finish = model._decision_function, model._finisher("predict")
+    with closing(source.narrowed(model.n_features_in_).blocks()) as blocks:  # type: ignore[type-var]
+        for block in blocks:
+            decisions = decide(block.X)
+            yield block, decisions, finish(decisions)
