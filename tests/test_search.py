@@ -32,14 +32,14 @@ from threadpoolctl import threadpool_limits
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV
 from asset_svm.backends.cpu import CpuBackend, CpuRows
 from asset_svm.data import GivenOrder, ShuffledOrder, UniformOrder
+from asset_svm.feasible import FeasibleSet
+from asset_svm.features import Metric
+from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.search.grid import AUTO_FACTORS, MEDIAN_ROWS, resolve_costs, resolve_gammas
 from asset_svm.search.race import rounds
 from asset_svm.search.rows import in_single
 from asset_svm.search.scores import scores
 from asset_svm.search.splits import Split, draw_splits, may_race
-from asset_svm.feasible import FeasibleSet
-from asset_svm.features import Metric
-from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers import Average, Cut, Driver, ModelAxis, NoWindow
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.solvers.many import ManyDriver

@@ -23,11 +23,11 @@ from asset_svm.cli import search_progress
 from asset_svm.cli.main import main
 from asset_svm.cli.options import ELSEWHERE, SEARCH_PARAMETERS
 from asset_svm.cli.search_progress import SearchDisplay, score_lines_of, sparks
+from asset_svm.persistence import read_provenance
 from asset_svm.search import cells as search_cells
 from asset_svm.search import run as search_run
 from asset_svm.search.grid import AUTO_FACTORS
 from asset_svm.search.maps import MapSearch
-from asset_svm.persistence import read_provenance
 from chromium import look_at
 from terminal import seen_in_terminal
 

@@ -14,14 +14,13 @@ if TYPE_CHECKING:
     from asset_svm.datasets import load_adult
     from asset_svm.estimators import (
         AssetClassifier,
-        AssetClassifierCV,
         AssetRegressor,
-        AssetRegressorCV,
         FourierMap,
         NystroemMap,
     )
     from asset_svm.exceptions import DataError, ModelFileError, NonFiniteError
     from asset_svm.persistence import load, save
+    from asset_svm.search import AssetClassifierCV, AssetRegressorCV
 
 __version__ = "0.1.0"
 
@@ -43,9 +42,9 @@ __all__ = [
 
 _HOMES = {
     "AssetClassifier": "asset_svm.estimators",
-    "AssetClassifierCV": "asset_svm.estimators",
+    "AssetClassifierCV": "asset_svm.search",
     "AssetRegressor": "asset_svm.estimators",
-    "AssetRegressorCV": "asset_svm.estimators",
+    "AssetRegressorCV": "asset_svm.search",
     "DataError": "asset_svm.exceptions",
     "FourierMap": "asset_svm.estimators",
     "ModelFileError": "asset_svm.exceptions",

@@ -311,7 +311,7 @@ def _restore_results(decode: Decoder, estimator: Any, fitted: dict[str, Any]) ->
     fitted = {name: decode(value) for name, value in fitted.items()}
     current = fitted.pop("_map_is_current", False)
     if isinstance(estimator, CalibratedClassifier):
-        vars(estimator).update(fitted)
+        estimator.__dict__.update(fitted)
         return
     model = fitted.pop("_fitted", None)
     if model is None:
@@ -321,7 +321,7 @@ def _restore_results(decode: Decoder, estimator: Any, fitted: dict[str, Any]) ->
         raise ModelFileError(f"{decode.path} has no decision function.")
     if current:
         model = replace(model, map_key=estimator._settings().map_key)
-    vars(estimator).update(fitted)
+    estimator.__dict__.update(fitted)
     estimator._keep(model)
 
 

@@ -82,7 +82,7 @@ def score_rows(model: Any, source: RowSource) -> Scores:
     for block, decisions, predicted in predict_rows(estimator, source):
         if block.y is None:
             raise DataError(f"{source.name} has no targets to compare with; see --target.")
-        y = whole_labels(estimator, block.y)
+        y = whole_labels(block.y, numeric=is_regressor(estimator))
         if isinstance(scores, ClassScores):
             y = _known(y, estimator.classes_, source.name)
         elif y.dtype.kind not in "biuf":

@@ -15,8 +15,8 @@ from asset_svm.cli.scores import Scores
 from asset_svm.cli.search_progress import SearchDisplay, scored, shown_count
 from asset_svm.cli.tables import model_lines, score_lines, show
 from asset_svm.data.source import RowSource
-from asset_svm.estimators import AssetClassifierCV, AssetRegressorCV
 from asset_svm.families.labels import labelled
+from asset_svm.search import AssetClassifierCV, AssetRegressorCV
 
 
 @dataclass

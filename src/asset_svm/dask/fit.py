@@ -101,9 +101,9 @@ class ClusterFit:
         if sampling == "uniform":  # rows are drawn by their weights, which shares must then follow
             weights = [sum(data.weights[k] for k in members) for members in groups]
             shares = np.array(weights) / data.total_weight
-        phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
+        mapping = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         slopes = None if mean_weight is None or sampling == "uniform" else rows.weight / mean_weight
-        sample = self._sample(backend, phi, slopes)
+        sample = self._sample(backend, mapping, slopes)
         steps = total * epochs // len(groups)
         found = find_step_sizes(backend, recipe, sample, encoded.y_max, steps)
         self.monitor = Monitor(
@@ -112,7 +112,7 @@ class ClusterFit:
         if found.trivial:
             return self._trivial(found)
         rounds = self._rounds(epochs, steps, sample)
-        plan = Plan(recipe, phi, self.metric, found, epochs, rounds, len(groups))
+        plan = Plan(recipe, mapping, self.metric, found, epochs, rounds, len(groups))
         assignment = Assignment(
             plan,
             data.encoding,

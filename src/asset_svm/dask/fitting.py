@@ -210,7 +210,7 @@ class DaskLearner(Learner):
             if names is not None:
                 self.feature_names_in_ = names
         trained = Trained(fitted, data.rows)
-        if settings.n_cells is not None:
+        if isinstance(fitted, FittedCells):
             warn_of_cells(settings, fitted)
         else:
             if settings.is_nystroem and fitted.landmarks is not None:

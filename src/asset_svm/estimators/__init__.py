@@ -9,32 +9,16 @@ validation                what every fit obeys: checked rows, all or nothing
 callbacks                 who looks on at a fit
 vocabulary                SVC's words that mean something else here
 
-Searches are in ``asset_svm.search``, and imported when they are first used: a model that predicts needs
-none.
+Searches are in ``asset_svm.search``.
 """
-
-from typing import TYPE_CHECKING, Any
 
 from asset_svm.estimators.classifier import AssetClassifier
 from asset_svm.estimators.regressor import AssetRegressor
 from asset_svm.estimators.transformers import FourierMap, NystroemMap
 
-if TYPE_CHECKING:
-    from asset_svm.search import AssetClassifierCV, AssetRegressorCV
-
 __all__ = [
     "AssetClassifier",
-    "AssetClassifierCV",
     "AssetRegressor",
-    "AssetRegressorCV",
     "FourierMap",
     "NystroemMap",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in ("AssetClassifierCV", "AssetRegressorCV"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from asset_svm import search
-
-    return getattr(search, name)

@@ -90,7 +90,9 @@ def fit_rows(
         )
     if checkpoint is None and scanned.held is not None:
         held = labelled(scanned.held, scanned.summary, numeric=is_regressor(model))
-        warn = partial(model._warn, *model._train(held.X, held.y, None, watch=watch))
+        warn: Callable[[], None] = partial(
+            model._warn, *model._train(held.X, held.y, None, watch=watch)
+        )
     else:
         check_streamed(settings, checkpoint=checkpoint is not None)
         warn = _fit_windows(model, settings, scanned, checkpoint, resumed, watch)

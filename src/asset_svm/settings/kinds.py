@@ -34,10 +34,8 @@ def check_kind(values: Any, name: str, *, numeric: bool = True) -> None:
             )
         return
     if np.ma.is_masked(values):
-        raise ValueError(
-            f"{name} has {int(np.ma.count_masked(values))} masked values; fill them in, or leave their "
-            "rows out."
-        )
+        count = int(np.ma.getmaskarray(values).sum())
+        raise ValueError(f"{name} has {count} masked values; fill them in, or leave their rows out.")
     for where, array in _arrays(values, name):
         _check_array(array, where, numeric=numeric)
 

@@ -85,7 +85,8 @@ class MapSettings:
     @property
     def number(self) -> int | None:
         """The number of components, where it is given."""
-        return int(self.n_components) if check.is_integer(self.n_components) else None
+        count: Any = self.n_components
+        return int(count) if check.is_integer(count) else None
 
     @property
     def key(self) -> tuple[Any, ...]:

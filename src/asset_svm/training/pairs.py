@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm import clock
-from asset_svm.backends.base import Backend
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.losses import Hinge
 from asset_svm.solvers import SolverState
@@ -43,11 +42,11 @@ UNSOLVED = 0.01
 """Of the objective: a gap with which nothing was gained."""
 
 
-def suits_pairs(backend: Backend, recipe: Recipe, rows: TrainingRows) -> bool:
+def suits_pairs(recipe: Recipe, rows: TrainingRows) -> bool:
     """Whether there are many models of few rows, with the steps that are ours to choose."""
     few = rows.order.n_rows <= MOST_ROWS and len(recipe.lam) >= FEWEST_MODELS
     free = recipe.step == "metric" and recipe.free_intercept and recipe.intercept_bound is None
-    return few and free and isinstance(backend, CpuBackend) and isinstance(recipe.loss, Hinge)
+    return few and free and isinstance(recipe.loss, Hinge)
 
 
 def train_by_pairs(backend: CpuBackend, recipe: Recipe, rows: TrainingRows) -> Solution | None:

@@ -122,6 +122,7 @@ def _model_of(
     if isinstance(decision, Nested) and decision.columns is None:
         return decision.model
     K = fitted.task.n_models
+    phi: Any
     if isinstance(decision, Decision):
         basis = decision.source
         phi = NystroemFeatures.from_landmarks(
@@ -130,12 +131,14 @@ def _model_of(
         gram = basis.kernel(basis.components, basis.components)
         coef, intercept = decision.weights @ gram @ phi.projection, decision.intercept
     elif isinstance(decision, Nested):
-        model, phi = decision.model, decision.model.phi
+        model, columns = decision.model, decision.columns
+        assert model.phi is not None and columns is not None
+        phi = model.phi
         coef, intercept = np.zeros((K, phi.dimension)), np.full(K, -1.0)
-        both = np.array([[-1.0], [1.0]]) if len(decision.columns) == 2 else np.ones((1, 1))
-        coef[decision.columns] = both * model.coef
+        both = np.array([[-1.0], [1.0]]) if len(columns) == 2 else np.ones((1, 1))
+        coef[columns] = both * model.coef
         inner = model.decision.intercept + phi.drift(model.coef)
-        intercept[decision.columns] = (both * inner[:, None]).ravel()
+        intercept[columns] = (both * inner[:, None]).ravel()
     else:
         if decision.X is None:
             return None

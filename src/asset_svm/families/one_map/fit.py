@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from asset_svm.backends.cpu import CpuBackend
 from asset_svm.exceptions import warn_caller
 from asset_svm.families.base import Trained
 from asset_svm.families.epochs import Epochs
@@ -84,11 +85,8 @@ def fit_batch(
         watched=monitor.watched,
     )
     solution = None
-    if (
-        start is None
-        and _leaves_steps_open(settings, stopping)
-        and suits_pairs(backend, recipe, training)
-    ):
+    open_to_pairs = start is None and _leaves_steps_open(settings, stopping)
+    if open_to_pairs and isinstance(backend, CpuBackend) and suits_pairs(recipe, training):
         solution = train_by_pairs(backend, recipe, training)
     if solution is None:
         state = None if start is None else start.state

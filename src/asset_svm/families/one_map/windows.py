@@ -142,8 +142,7 @@ class WindowFit:
         y, targets = np.asarray(self.sample.y), self.scanned.summary.targets
         task = self.task if targets.classes is None else self.task.with_classes(targets.classes)
         self.task = task.settled(y, np.ones(len(y)))
-        counts = targets.class_counts
-        self.factors = None if counts is None else self.task.factors(np.asarray(counts))
+        self.factors = None if task.numeric else self.task.factors(np.asarray(targets.class_counts))
 
     def _identity(self) -> dict[str, Any]:
         """What a resumed run must have in common with the one it goes on with."""
