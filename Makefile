@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo setup test test-slow test-versions tally soak soak-minute bench bench-gpu paper check format clean
+.PHONY: demo setup test test-slow test-versions tally soak soak-minute recorded bench bench-gpu paper check format clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +43,9 @@ soak: $(VENV)/.dev  ## attacks by the thousand, going on where it stopped: ARGS=
 soak-minute: $(VENV)/.dev  ## a minute of each attack, from the beginning
 	rm -f $(VENV)/soak-minute.jsonl
 	PYTHONPATH=tests $(BIN)/python -m soak --minutes 1 --tally $(VENV)/soak-minute.jsonl
+
+recorded: $(VENV)/.dev  ## whether two source trees train the same models, bit for bit: ARGS="compare --old ../before/src"
+	PYTHONPATH=tests $(BIN)/python -m recorded $(ARGS)
 
 bench: $(VENV)/.dev  ## times beside scikit-learn's pipelines and the machine; needs ASSET_DATA
 	$(BIN)/python benchmarks/speed.py $(ARGS)
