@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="the backend of the card needs torch
 
 from asset_svm.backends.cuda import blocks, sweeps  # noqa: E402
 from asset_svm.backends.cuda.sweeps import CudaSweeps, SweepRule, Wave  # noqa: E402
+from asset_svm.losses import EpsilonInsensitive, Hinge  # noqa: E402
 from card import CPU, HostSweeps  # noqa: E402
 from emulation import compile_kernel  # noqa: E402
 from test_card import close, drivers, problem  # noqa: E402
@@ -117,8 +118,8 @@ def test_cells_are_swept_as_by_the_exact_form(compiled, monkeypatch, task, real,
     monkeypatch.setattr(sweeps, "kernel", compiled)
     monkeypatch.setattr(sweeps, "shared_memory", lambda device: shared)
     cells = wave(task, real)
-    code, epsilon = (0, 0.0) if task == "classification" else (1, 0.1)
-    rule = SweepRule(code, epsilon, 0.01, most, budget)
+    loss = Hinge() if task == "classification" else EpsilonInsensitive(0.1)
+    rule = SweepRule(loss, 0.01, most, budget)
     beta, found = CudaSweeps(real, rule, CPU)(cells)
     expected_beta, expected = HostSweeps(real, rule, CPU)(cells)
     tolerance = 1e-10 if real == torch.float64 else 1e-4

@@ -22,8 +22,8 @@ from asset_svm.data import OneVsRestTargets, RealTargets
 from asset_svm.estimators.cells import Nested
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
-from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.solvers.cells import CellProblem, best_intercept, solve_cells
+from asset_svm.losses import EpsilonInsensitive, Hinge, best_intercept
+from asset_svm.solvers.cells import CellProblem, solve_cells
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.pair_form import solve_pairs
 
@@ -115,10 +115,8 @@ def test_cells_without_intercept_are_one_svm_of_the_kernel_within_cells():
     assert len(np.unique(cells)) == part.partition.n_cells == model.n_cells_ > 2
     K = KERNEL(X, X) * (cells[:, None] == cells)
     beta, F = np.zeros(400), np.zeros(400)
-    solve_cell(
-        K, y.astype(float), np.minimum(3.0 * y, 0), np.maximum(3.0 * y, 0), 0.0, True, 1e-8,
-        10**5, np.inf, 0, beta, F,
-    )  # fmt: skip
+    cost = np.full(400, 3.0)
+    solve_cell(K, y.astype(float), cost, Hinge(), 1e-8, 10**5, np.inf, 0, beta, F)
     np.testing.assert_allclose(model.decision_function(X), F, atol=1e-3)
     objective = model.lam_ / 2 * beta @ F + np.maximum(1 - y * F, 0).mean()
     assert model.objective_ == pytest.approx(objective, rel=1e-5)
@@ -248,7 +246,7 @@ def test_pairs_end_where_libsvm_does_whatever_the_weights_and_wherever_they_begi
     for start in (np.zeros(200), 0.9 * expected):
         beta = start.copy()
         r = y - K.astype(np.float64) @ beta
-        solve_pairs(K, y, low, high, 0.0 if hinge else 0.1, hinge, 1e-8, 10**6, beta, r)
+        solve_pairs(K, y, weight, Hinge() if hinge else EpsilonInsensitive(0.1), 1e-8, 10**6, beta, r)
         assert (low <= beta).all() and (beta <= high).all() and abs(beta.sum()) < 1e-12
         np.testing.assert_allclose(r, y - K.astype(np.float64) @ beta, atol=1e-12)
         np.testing.assert_allclose(dual(beta), dual(expected), rtol=1e-6)

@@ -11,8 +11,7 @@ from sklearn.svm import SVC, SVR
 from asset_svm import AssetClassifier, AssetRegressor, AssetRegressorCV, NystroemMap
 from asset_svm.features import NystroemFeatures
 from asset_svm.kernels import Kernel
-from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.problem import best_intercept
+from asset_svm.losses import EpsilonInsensitive, Hinge, best_intercept
 
 
 @pytest.fixture(scope="module")

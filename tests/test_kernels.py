@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
-from asset_svm import AssetClassifier, NonFiniteError, kernels
-from asset_svm.kernels import Kernel, scale_gamma
+from asset_svm import AssetClassifier, NonFiniteError
+from asset_svm.kernels import Kernel, landmarks, scale_gamma
 
 PEERS = {
     "rbf": lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=0.3),
@@ -49,7 +49,7 @@ def test_kernels_equal_those_of_scikit_learn(name, dtype, kind):
 @pytest.mark.parametrize("name", ["rbf", "poly", "linear", "sigmoid"])
 def test_landmarks_too_large_to_be_dense_stay_sparse(name, monkeypatch):
     X, Z = sparse_rows(50, 30, 0), sparse_rows(20, 30, 1)
-    monkeypatch.setattr(kernels, "DENSE_LANDMARK_BYTES", 0)
+    monkeypatch.setattr(landmarks, "DENSE_LANDMARK_BYTES", 0)
     values = Kernel(name, 0.3, 2, 0.5).against(Z, np.float64)(X)
     np.testing.assert_allclose(values, PEERS[name](X.toarray(), Z.toarray()), atol=1e-12)
 

@@ -8,8 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from asset_svm.data import ShuffledOrder, UniformOrder
 from asset_svm.feasible import FeasibleSet
-from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.solvers.row_form import scalar_slope
+from asset_svm.losses import EpsilonInsensitive, Hinge, loop_arguments, scalar_excess, scalar_slope
 from asset_svm.steps import RobustStep, StrongStep, estimate_gradient_bound
 
 reals = st.floats(-100, 100, allow_nan=False)
@@ -32,7 +31,8 @@ def test_slopes_satisfy_the_subgradient_inequality(loss, y, f, other):
 @given(y=reals, f=reals)
 def test_compiled_slopes_equal_those_of_the_losses(loss, y, f):
     y = target(loss, y)
-    assert scalar_slope(loss.code, loss.epsilon, y, f) == loss.slope(y, f)
+    assert scalar_slope(*loop_arguments(loss), y, f) == loss.slope(y, f)
+    assert max(scalar_excess(*loop_arguments(loss), y, f), 0.0) == loss.value(y, f)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)

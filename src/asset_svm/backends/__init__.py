@@ -1,1 +1,1 @@
-"""Who evaluates phi and runs the loop: the cores of this machine (numpy and numba), or a card (torch)."""
+"""Who evaluates phi and runs the loop: this machine's cores (numpy and numba), or a card (torch)."""

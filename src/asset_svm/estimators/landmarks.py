@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from asset_svm.estimators.kinds import check_kind
 from asset_svm.estimators.parameters import check_choice
 from asset_svm.features.landmarks import SAMPLERS, Landmarks, Sampler
-from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel
+from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel, formula_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +80,6 @@ def candidates(X: Any, weight: np.ndarray | None) -> int:
 def largest_count(estimator: Any, X: Any, weight: np.ndarray | None) -> int:
     """How many landmarks there can be: rows of positive weight, and memory for them."""
     allowed = candidates(X, weight)
-    if estimator.kernel == "laplacian":  # its landmarks have to be dense
+    if formula_type(estimator.kernel).needs_dense_landmarks:
         allowed = min(allowed, max(DENSE_LANDMARK_BYTES // (8 * X.shape[1]), 1))
     return allowed

@@ -29,7 +29,7 @@ from asset_svm.estimators.maps import resolve_kernel
 from asset_svm.estimators.rows import Rows
 from asset_svm.exceptions import warn_caller
 from asset_svm.features.cells import Partition
-from asset_svm.kernels import Kernel
+from asset_svm.kernels import Argument, Kernel, formula_type
 from asset_svm.memory import available_memory
 from asset_svm.solvers.cells import TOLERANCE, CellProblem, CellSolution
 from asset_svm.threads.blas import blas_threads
@@ -54,7 +54,7 @@ def fit_cells(
             "without steps; set warm_start=False, or n_cells=None."
         )
     card: Any = None
-    if estimator._on_card(rows.X) and not callable(estimator.kernel):
+    if estimator._on_card(rows.X) and formula_type(estimator.kernel).argument is not Argument.ROWS:
         card = estimator._backend(rows.X).cells(rows.X)
     else:
         rows = replace(rows, X=on_host(rows.X))
@@ -101,8 +101,8 @@ def _fit_partition(
     count = resolve_cells(estimator.n_cells, m)
     partition, groups = grow_partition(rows.X, count, seed, number, card or Partition)
     threads = max(host.n_threads, blas_threads())
-    if callable(problem.kernel.name):
-        threads = 1  # a user's function may not be made for several at a time
+    if not problem.kernel.is_reentrant:
+        threads = 1
     # Several cells at a time, as memory allows, or, where there are few, several threads in each.
     memory, largest = (card or host).memory(), problem.largest(estimator.memory_limit)
     if card is None:
@@ -188,7 +188,7 @@ def public_cells(
     """The attributes that make a model of these partitions predict."""
     parts = list(parts)  # others may come after them
     return {
-        "_decision": CellDecision(parts, n_models, dtype, alone=callable(kernel.name)),
+        "_decision": CellDecision(parts, n_models, dtype, alone=not kernel.is_reentrant),
         "_cell_kernel": kernel,
         "cells_": parts,
         "n_cells_": int(np.mean([part.partition.n_cells for part in parts]).round()),

@@ -67,7 +67,7 @@ def _learn(estimator: Any, rows: Rows, encoded: Encoded, seed: int) -> tuple[flo
     estimator.cells_ = parts
     for exact in ("support_", "n_support_"):
         estimator.__dict__.pop(exact, None)
-    alone = callable(estimator._cell_kernel.name)
+    alone = not estimator._cell_kernel.is_reentrant
     estimator._decision = CellDecision(parts, encoded.targets.n_models, rows.X.dtype, alone)
     return objective, gap
 
