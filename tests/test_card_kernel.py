@@ -56,6 +56,8 @@ def compiled(tmp_path_factory):
         ("classification", "strong", None, None, 0.01, 1),
         ("classification", "diagonal", 3.0, None, 1.0, 1),
         ("classification", "directions", None, None, 1.0, 5),
+        ("regression", "robust", 3.0, None, 1.0, 2),
+        ("regression", "diagonal", 3.0, None, 1.0, 1),
     ],
 )
 def test_the_kernel_follows_the_row_form(compiled, monkeypatch, task, step, bound, radius, C, K):

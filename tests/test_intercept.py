@@ -212,6 +212,13 @@ def test_the_middle_is_taken_where_an_interval_is_best():
     assert best_intercept(EpsilonInsensitive(1.0), np.zeros(3), np.zeros(3), np.ones(3)) == 0.0
 
 
+def test_rows_of_no_weight_do_not_move_the_middle_of_the_best_intercepts():
+    y, margins = np.array([1.0, -1.0, 1.0]), np.array([1.0, -2.0, 0.8])
+    weight = np.array([1.0, 1.0, 0.0])
+    expected = best_intercept(Hinge(), y[:2], margins[:2], weight[:2])
+    assert best_intercept(Hinge(), y, margins, weight) == expected == 0.5
+
+
 def test_a_fit_ends_at_the_best_intercept_for_its_coef(moons):
     X, y = moons
     model = AssetClassifier(gamma=1.0, C=10.0, n_components=80, random_state=0).fit(X, y)

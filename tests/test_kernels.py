@@ -1,5 +1,6 @@
 """Kernels against scikit-learn's, dense and CSR, in blocks."""
 
+import shutil
 import warnings
 
 import numpy as np
@@ -10,7 +11,8 @@ from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
 from asset_svm import AssetClassifier, NonFiniteError
-from asset_svm.kernels import Kernel, landmarks, scale_gamma
+from asset_svm.kernels import FORMULAS, NAMES, Argument, Kernel, landmarks, scale_gamma
+from emulation.functions import compile_function
 
 PEERS = {
     "rbf": lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=0.3),
@@ -18,6 +20,13 @@ PEERS = {
     "poly": lambda X, Z: pairwise.polynomial_kernel(X, Z, gamma=0.3, degree=2, coef0=0.5),
     "sigmoid": lambda X, Z: pairwise.sigmoid_kernel(X, Z, gamma=0.3, coef0=0.5),
     "linear": pairwise.linear_kernel,
+}
+
+
+ARGUMENTS = {
+    Argument.PRODUCT: lambda X, Z: X @ Z.T,
+    Argument.SQUARED_DISTANCE: lambda X, Z: ((X[:, None] - Z) ** 2).sum(axis=-1),
+    Argument.ABSOLUTE_DISTANCE: lambda X, Z: np.abs(X[:, None] - Z).sum(axis=-1),
 }
 
 
@@ -44,6 +53,45 @@ def test_kernels_equal_those_of_scikit_learn(name, dtype, kind):
     assert values.dtype == dtype
     np.testing.assert_allclose(values, expected, atol=1e-12 if dtype == np.float64 else 2e-6)
     np.testing.assert_allclose(kernel.diagonal(X), diagonal, atol=1e-6)
+
+
+def test_every_kernel_has_a_peer():
+    assert set(PEERS) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_profile_of_its_argument_is_the_kernel_and_its_derivative_that_of_the_profile(name):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(30, 4)), rng.normal(size=(10, 4))
+    kernel = Kernel(name, 0.3, 2, 0.5)
+    u = ARGUMENTS[kernel.argument](X, Z)
+    kept = u.copy()
+    np.testing.assert_allclose(kernel.profile(u), PEERS[name](X, Z), atol=1e-12)
+    slope = (kernel.profile(u + 1e-6) - kernel.profile(u - 1e-6)) / 2e-6
+    np.testing.assert_allclose(kernel.derivative(u), slope, atol=1e-8)
+    np.testing.assert_array_equal(u, kept)
+
+
+def test_a_function_of_rows_has_no_profile():
+    own = Kernel(lambda A, B: A @ B.T)
+    assert own.argument is Argument.ROWS and not own.is_reentrant and not own.is_symmetric
+    for ask in (own.profile, own.derivative):
+        with pytest.raises(ValueError, match="has no profile; use a kernel that has a name"):
+            ask(np.ones(3))
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++ to compile the source")
+@pytest.mark.parametrize("name", [n for n in NAMES if hasattr(FORMULAS[n], "cuda")])
+def test_the_source_for_the_card_says_the_same_as_the_profile(name, tmp_path):
+    formula = Kernel(name).formula
+    call = compile_function(
+        tmp_path,
+        f"float profile(float t) {{ {formula.cuda} }}",
+        'extern "C" void all(double t, double* out) { out[0] = profile(float(t)); }',
+    )
+    for t in (0.0, -1e-6, -0.01, -1.0, -20.0, -1e3, -1e30, -np.inf):
+        np.testing.assert_allclose(call(1, t), formula.profile(np.array([t])), rtol=1e-5, atol=1e-37)
+    assert np.isnan(call(1, np.nan))
 
 
 @pytest.mark.parametrize("name", ["rbf", "poly", "linear", "sigmoid"])

@@ -11,13 +11,13 @@ import re
 import subprocess
 from pathlib import Path
 
-from asset_svm.backends.cuda.compiler import source_of
-
 HERE = Path(__file__).parent
 
 
 def compile_kernel(folder, file, kernel, **settings):
     """A kernel as a shared library; returns a function of its argument structure and the grid."""
+    from asset_svm.backends.cuda.compiler import source_of  # which needs torch
+
     parts = {key: text for key, text in settings.items() if not key.isupper()}
     source = source_of(file, **parts)
     source = re.sub(r'asm volatile\("ld\.acquire[^;]*;[^;]*;', "seen = *run.arrived;", source)

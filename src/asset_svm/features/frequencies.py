@@ -14,14 +14,14 @@ so that what omega adds to the variance, more than a better choice of nu can sav
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
 
-from asset_svm.kernels import FORMULAS, Kernel, SpectralDensity
+from asset_svm.kernels import SPECTRAL, Kernel, SpectralDensity
 from asset_svm.threads.blas import few_threads
 
 Array = npt.NDArray[Any]
@@ -38,22 +38,25 @@ def spectral_density(kernel: Kernel, *, rotation_invariant: str | None = None) -
     if density is None:
         raise ValueError(
             f"kernel={kernel.name!r} has no spectral density to draw Fourier features from; use "
-            f"kernel={_listed(invariant=False)}, or the Nystroem approximation."
+            f"kernel={_listed(SPECTRAL)}, or the Nystroem approximation."
         )
     if rotation_invariant is not None and not density.rotation_invariant:
+        round_ones = [name for name in SPECTRAL if _is_round(name)]
         raise ValueError(
             f'fourier="{rotation_invariant}" needs a spectral density that is the same in all '
             f"directions, and that of kernel={kernel.name!r} is not; use "
-            f'kernel={_listed(invariant=True)}, or fourier="iid" or "qmc".'
+            f'kernel={_listed(round_ones)}, or fourier="iid" or "qmc".'
         )
     return density
 
 
-def _listed(*, invariant: bool) -> str:
-    """The names of the kernels that have a spectral density, or one that is the same all round."""
-    named = ((name, Kernel(name).spectral_density) for name in FORMULAS)
-    chosen = [repr(n) for n, d in named if d is not None and (d.rotation_invariant or not invariant)]
-    *others, last = chosen
+def _is_round(name: str) -> bool:
+    density = Kernel(name).spectral_density
+    return density is not None and density.rotation_invariant
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = map(repr, names)
     return f"{', '.join(others)} or {last}" if others else last
 
 

@@ -24,12 +24,13 @@ from asset_svm.kernels.formula import Argument, Arithmetic, BlockFunction, Matri
 from asset_svm.kernels.kernel import Kernel
 from asset_svm.kernels.landmarks import DENSE_LANDMARK_BYTES
 from asset_svm.kernels.scale import scale_gamma, squared_norms
-from asset_svm.kernels.table import FORMULAS, NAMES, WITH_GAMMA, formula_type
+from asset_svm.kernels.table import FORMULAS, NAMES, SPECTRAL, WITH_GAMMA, formula_type
 
 __all__ = [
     "DENSE_LANDMARK_BYTES",
     "FORMULAS",
     "NAMES",
+    "SPECTRAL",
     "WITH_GAMMA",
     "Argument",
     "Arithmetic",

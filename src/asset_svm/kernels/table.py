@@ -19,6 +19,10 @@ FORMULAS: dict[str, type[Formula]] = {
 }
 NAMES = tuple(FORMULAS)
 WITH_GAMMA = tuple(name for name, formula in FORMULAS.items() if formula.has_gamma)
+SPECTRAL = tuple(
+    name for name, formula in FORMULAS.items() if formula(1.0, 3.0, 0.0).spectral_density is not None
+)
+"""Those that Fourier features can be drawn for."""
 
 
 def formula_type(name: Any) -> type[Formula]:
