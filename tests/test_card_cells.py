@@ -16,7 +16,7 @@ from asset_svm.estimators import base
 from asset_svm.estimators import device as devices
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import HostClusters, Partition
-from asset_svm.kernels import Kernel
+from asset_svm.kernels import NAMES, Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.solvers.interior_form import solve_interior as host_interior
@@ -229,7 +229,7 @@ def test_every_row_lies_in_a_tile_of_its_group():
     assert len(Tiles.of(groups[:0], 90).group) == 0
 
 
-@pytest.mark.parametrize("name", ["rbf", "laplacian", "poly", "sigmoid", "linear"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("device", DEVICES)
 def test_kernel_values_of_batches_are_those_of_the_host(device, name):
     rng = np.random.default_rng(0)

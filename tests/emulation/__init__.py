@@ -32,7 +32,9 @@ def compile_kernel(folder, file, kernel, **settings):
         source,
         flags=re.S,
     )
-    defines = {"KERNEL": kernel} | {key: settings[key] for key in settings if key not in parts}
+    defines = {"KERNEL": kernel, "ARGUMENTS": "Run"} | {
+        key: settings[key] for key in settings if key not in parts
+    }
     digest = hashlib.sha256(source.encode()).hexdigest()[:16]
     name = "-".join([*(str(value) for value in defines.values()), digest])
     unit, library = folder / f"{name}.cpp", folder / f"{name}.so"

@@ -32,8 +32,8 @@ C4, C5, C6, C7 = F(60.2421303), F(-26.4046688), F(7.80013132), F(-1.45311224)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
-def _exp(x: float) -> float:
-    """exp(x) for x <= 0."""
+def exp_nonpositive(x: float) -> float:
+    """exp(x) for a float32 x in [SMALLEST, 0]."""
     n = np.floor(x * LOG2E + F(0.5))
     r = (x - n * LOG2_HIGH) - n * LOG2_LOW
     q = (((E4 * r + E3) * r + E2) * r + E1) * r + E0
@@ -48,7 +48,7 @@ def _gaussian(dots: Array, left: Array, right: Array) -> None:
         for j in range(row.shape[0]):
             t = min(row[j] + row[j] - norm - right[j], F(0.0))
             # not-a-number compares false: such a row stays what it is, and is found later
-            row[j] = F(0.0) if t < SMALLEST else _exp(max(t, SMALLEST)) + (t - t)
+            row[j] = F(0.0) if t < SMALLEST else exp_nonpositive(max(t, SMALLEST)) + (t - t)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
