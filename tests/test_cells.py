@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from threadpoolctl import threadpool_limits
@@ -105,6 +106,15 @@ def test_the_best_intercept_is_the_best_of_a_fine_grid(loss):
 
     b = best_intercept(loss, y, f, cost)
     assert value(b) <= min(value(t) for t in np.linspace(-4, 4, 4001)) + 1e-12
+
+
+def test_one_cell_of_a_matern_kernel_is_the_svm_of_scikit_learns_kernel():
+    X, _, y, _ = rows(300)
+    model = AssetClassifier("matern32", gamma=0.5, C=3.0, n_cells=1, fit_intercept=True, tol=1e-7)
+    peer = SVC(kernel=Matern(1.0, nu=1.5), C=3.0, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(
+        model.fit(X, y).decision_function(X), peer.decision_function(X), atol=2e-3
+    )
 
 
 def test_cells_without_intercept_are_one_svm_of_the_kernel_within_cells():
@@ -366,7 +376,7 @@ def test_the_same_model_with_any_number_of_threads_and_after_a_pickle():
 
 def test_sparse_rows_and_other_kernels():
     X, _, y, _ = rows(800)
-    for kernel in ("rbf", "laplacian", "poly"):
+    for kernel in ("rbf", "matern32", "laplacian", "poly"):
         dense = AssetClassifier(kernel, gamma=1.0, coef0=1.0, n_cells=3, random_state=0).fit(X, y)
         thin = clone(dense).fit(sparse.csr_matrix(X), y)
         assert (dense.predict(X) == thin.predict(sparse.csr_matrix(X))).mean() > 0.99
@@ -595,7 +605,7 @@ def test_cells_that_are_approximated_are_told_of_once(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "linear"])
 def test_definite_kernels_are_not_taken_for_others(kernel, C):
     X, _, labels, values = rows(300)
     for estimator, y in ((AssetClassifier, labels), (AssetRegressor, values)):

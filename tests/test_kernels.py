@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
@@ -16,6 +17,7 @@ from emulation.functions import compile_function
 
 PEERS = {
     "rbf": lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=0.3),
+    "matern32": lambda X, Z: Matern(1.0 / np.sqrt(2.0 * 0.3), nu=1.5)(X, Z),
     "laplacian": lambda X, Z: pairwise.laplacian_kernel(X, Z, gamma=0.3),
     "poly": lambda X, Z: pairwise.polynomial_kernel(X, Z, gamma=0.3, degree=2, coef0=0.5),
     "sigmoid": lambda X, Z: pairwise.sigmoid_kernel(X, Z, gamma=0.3, coef0=0.5),
@@ -93,7 +95,7 @@ def test_the_source_for_the_card_says_the_same_as_the_profile(name, tmp_path):
         np.testing.assert_allclose(call(1, t), formula.profile(np.array([t])), rtol=1e-5, atol=1e-37)
 
 
-@pytest.mark.parametrize("name", ["rbf", "poly", "linear", "sigmoid"])
+@pytest.mark.parametrize("name", ["rbf", "matern32", "poly", "linear", "sigmoid"])
 def test_landmarks_too_large_to_be_dense_stay_sparse(name, monkeypatch):
     X, Z = sparse_rows(50, 30, 0), sparse_rows(20, 30, 1)
     monkeypatch.setattr(landmarks, "DENSE_LANDMARK_BYTES", 0)
@@ -123,6 +125,15 @@ def test_sparse_rows_meet_dense_landmarks_that_were_moved(dtype):
     expected = pairwise.rbf_kernel(X.astype(np.float64), X[:10].astype(np.float64), gamma=0.02)
     for rows in (X, sp.csr_matrix(X)):
         np.testing.assert_allclose(against(rows), expected, atol=1e-12 if dtype == np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["rbf", "matern32"])
+def test_rows_at_infinity_and_those_that_are_no_numbers(name, dtype):
+    """Products that overflow: a distance of infinity is a value of 0, and NaN stays to be found."""
+    products = np.array([[np.inf, -np.inf, np.nan, -1e30, 0.0]], dtype=dtype)
+    values = Kernel(name).formula.finished(products, np.zeros(1), np.zeros(5))
+    np.testing.assert_array_equal(values, [[1.0, 0.0, np.nan, 0.0, 1.0]])
 
 
 def test_huge_columns_do_not_overflow_in_float32():

@@ -7,11 +7,13 @@ from typing import Any
 from asset_svm.kernels.absolute import Laplacian
 from asset_svm.kernels.formula import Formula
 from asset_svm.kernels.gaussian import Gaussian
+from asset_svm.kernels.matern import Matern32
 from asset_svm.kernels.own import OwnFormula
 from asset_svm.kernels.products import Linear, Polynomial, Sigmoid
 
 FORMULAS: dict[str, type[Formula]] = {
     "rbf": Gaussian,
+    "matern32": Matern32,
     "laplacian": Laplacian,
     "poly": Polynomial,
     "sigmoid": Sigmoid,
