@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from asset_svm.backends.cuda.blocks import BLOCK
+from asset_svm.losses import loop_arguments
 from asset_svm.solvers.average import NEVER
 from asset_svm.solvers.blocked_form import run_block
 from asset_svm.solvers.exact_form import solve_cell
@@ -49,8 +50,8 @@ class HostForm:
         margins, slopes = np.empty((2, K, B))
         c, alive, head = np.empty((3, K))
         run_block(
-            np.ascontiguousarray(G), U, norm, y, every, weight[None, :], 0 * every, axis.loss.code,
-            axis.loss.epsilon, axis.loop_lam, axis.radius, axis.bound, axis.eta, axis.power,
+            np.ascontiguousarray(G), U, norm, y, every, weight[None, :], 0 * every,
+            *loop_arguments(axis.loss), axis.loop_lam, axis.radius, axis.bound, axis.eta, axis.power,
             axis.horizon, axis.reach, np.full(K, 0 if averages else NEVER), state.intercept.numpy(),
             state.steps.numpy(), state.weight_sum.numpy(), state.intercept_total.numpy(),
             state.shrink_due.numpy(), c, alive, head, a, gained, margins, slopes,
@@ -89,11 +90,8 @@ class HostSweeps:
         return beta, found
 
     def solve(self, K, y, cost, seed):
-        rule, hinge = self.rule, self.rule.loss == 0
-        low, high = (np.minimum(cost * y, 0), np.maximum(cost * y, 0)) if hinge else (-cost, cost)
+        rule = self.rule
         beta, F = np.zeros(len(y)), np.zeros(len(y), dtype=K.dtype)
         budget = rule.budget * len(y) ** 2
-        ended = solve_cell(
-            K, y, low, high, rule.epsilon, hinge, rule.tol, rule.most, budget, seed, beta, F
-        )
+        ended = solve_cell(K, y, cost, rule.loss, rule.tol, rule.most, budget, seed, beta, F)
         return torch.from_numpy(beta), torch.tensor(ended, dtype=torch.float64)

@@ -16,7 +16,7 @@ from asset_svm.estimators import base
 from asset_svm.estimators import device as devices
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import HostClusters, Partition
-from asset_svm.kernels import Kernel
+from asset_svm.kernels import NAMES, Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.solvers.interior_form import solve_interior as host_interior
@@ -107,6 +107,7 @@ def test_a_regressor_of_cells_matches_the_hosts(on_card, epsilon):
     "options",
     [
         dict(kernel="laplacian"),
+        dict(kernel="matern32"),
         dict(kernel="poly", gamma=0.5, coef0=1.0, degree=2, C=0.1),
         dict(kernel="linear", C=0.1),
         dict(kernel="sigmoid", gamma=0.01, C=0.1),
@@ -229,7 +230,7 @@ def test_every_row_lies_in_a_tile_of_its_group():
     assert len(Tiles.of(groups[:0], 90).group) == 0
 
 
-@pytest.mark.parametrize("name", ["rbf", "laplacian", "poly", "sigmoid", "linear"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("device", DEVICES)
 def test_kernel_values_of_batches_are_those_of_the_host(device, name):
     rng = np.random.default_rng(0)
@@ -250,20 +251,21 @@ def test_interior_points_of_a_batch_are_those_of_the_host(device, loss, intercep
     rng = np.random.default_rng(0)
     sizes, p = [30, 17, 32], 32
     K, y = np.zeros((3, p, p)), np.zeros((3, p))
-    low, high = np.zeros((3, p)), np.zeros((3, p))
+    low, high, cost = np.zeros((3, p)), np.zeros((3, p)), np.zeros((3, p))
     for c, (m, C) in enumerate(zip(sizes, (1.0, 1e3, 30.0), strict=True)):
         X = rng.normal(size=(m, 2))
         K[c, :m, :m] = Kernel("rbf", 0.1)(X, X)
         y[c, :m] = np.sign(X[:, 0] + 0.5 * rng.normal(size=m)) if loss.code == 0 else X[:, 0] ** 3
+        cost[c, :m] = C
         sided = C * y[c, :m] if loss.code == 0 else np.full(m, C)
         low[c, :m] = np.minimum(sided, 0) if loss.code == 0 else -C
         high[c, :m] = np.maximum(sided, 0)
     there = [torch.from_numpy(a).to(device_of(device)) for a in (K, y, low, high, np.array(sizes))]
-    duals = Duals(*there, loss.epsilon, float(np.finfo(np.float64).eps), intercept)
+    duals = Duals(*there, loss.tube, float(np.finfo(np.float64).eps), intercept)
     beta, steps = (t.cpu().numpy() for t in solve_interior(duals, 1e-8))
     for c, m in enumerate(sizes):
-        part = (K[c, :m, :m], y[c, :m], low[c, :m], high[c, :m])
-        expected, count = host_interior(*part, loss.epsilon, 1e-8, intercept=intercept)
+        part = (K[c, :m, :m], y[c, :m], cost[c, :m])
+        expected, count = host_interior(*part, loss, 1e-8, intercept=intercept)
         assert abs(int(steps[c]) - count) <= 1, f"{steps[c]} steps, and {count} on the host"
         f, g = part[0] @ beta[c, :m], part[0] @ expected
         np.testing.assert_allclose(f, g, atol=1e-4 * np.abs(g).max())
@@ -299,7 +301,7 @@ def on_small_card(monkeypatch):
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("loss", [0, 1])
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.1)], ids=str)
 @pytest.mark.parametrize("real", [torch.float32, torch.float64])
 @pytest.mark.parametrize("m", [5, 100, 1000, 5000])
 def test_the_kernel_on_the_card_follows_its_twin(m, real, loss):
@@ -313,7 +315,7 @@ def test_the_kernel_on_the_card_follows_its_twin(m, real, loss):
         values = np.exp(-2.0 * np.maximum(squares[:, None] + squares - 2 * X[c] @ X[c].T, 0))
         K[c, :m, :m] = torch.from_numpy(values)
     K[:, :m, m:] = 0.0
-    y = np.sign(rng.normal(size=(2, 2 * p))) if loss == 0 else rng.normal(size=(2, 2 * p))
+    y = np.sign(rng.normal(size=(2, 2 * p))) if loss.code == 0 else rng.normal(size=(2, 2 * p))
     parts = (
         np.array([m, m]), np.array([0, p]), y, rng.uniform(0.5, 3, size=2 * p),
         np.ones((2, 2), dtype=np.int32), np.array([3, 9]),
@@ -321,7 +323,7 @@ def test_the_kernel_on_the_card_follows_its_twin(m, real, loss):
     wave = Wave([K], *(torch.from_numpy(part) for part in parts))
     there = Wave([K.cuda()], *(torch.from_numpy(part).cuda() for part in parts))
     for most, tolerance in ((1, 1e-9 if real == torch.float64 else 1e-4), (200, 0.02)):
-        rule = SweepRule(loss, 0.1 * loss, 0.01, most, 0.3)
+        rule = SweepRule(loss, 0.01, most, 0.3)
         beta, found = (t.cpu().numpy() for t in CudaSweeps(real, rule, device_of("cuda"))(there))
         expected_beta, expected = (t.numpy() for t in HostSweeps(real, rule, CPU)(wave))
         close(found[..., 1:], expected[..., 1:], tolerance)

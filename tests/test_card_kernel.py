@@ -9,8 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the backend of the card needs torch (extra cuda)")
 
-from asset_svm.backends.cuda import blocks, sweeps  # noqa: E402
+from asset_svm.backends.cuda import blocks, products, sweeps  # noqa: E402
 from asset_svm.backends.cuda.sweeps import CudaSweeps, SweepRule, Wave  # noqa: E402
+from asset_svm.kernels import FORMULAS, NAMES, Kernel  # noqa: E402
+from asset_svm.losses import EpsilonInsensitive, Hinge  # noqa: E402
 from card import CPU, HostSweeps  # noqa: E402
 from emulation import compile_kernel  # noqa: E402
 from test_card import close, drivers, problem  # noqa: E402
@@ -55,6 +57,8 @@ def compiled(tmp_path_factory):
         ("classification", "strong", None, None, 0.01, 1),
         ("classification", "diagonal", 3.0, None, 1.0, 1),
         ("classification", "directions", None, None, 1.0, 5),
+        ("regression", "robust", 3.0, None, 1.0, 2),
+        ("regression", "diagonal", 3.0, None, 1.0, 1),
     ],
 )
 def test_the_kernel_follows_the_row_form(compiled, monkeypatch, task, step, bound, radius, C, K):
@@ -76,6 +80,29 @@ def test_the_kernel_follows_the_row_form(compiled, monkeypatch, task, step, boun
     for name in ("loss", "errors", "active"):
         close(getattr(found, name), getattr(expected, name), 1e-9)
     np.testing.assert_array_equal(there.state.steps, here.state.steps)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if hasattr(FORMULAS[n], "cuda")])
+def test_products_are_finished_to_kernel_values(compiled, name):
+    """More columns than threads, a row far away, a row that is not a number."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(5, 3)), rng.normal(size=(300, 3))
+    X[3], X[4] = 1e3, np.nan
+    kernel = Kernel(name, 0.3)
+    A, B = (M * np.sqrt(kernel.gamma) for M in (X, Z))
+    numbers = [A @ B.T, np.ones(5), np.ones(300), (A**2).sum(axis=1), (B**2).sum(axis=1)]
+    sums, rows, columns, left, right = (np.ascontiguousarray(n, dtype=np.float32) for n in numbers)
+    out = np.zeros((5, 300), dtype=np.float32)
+    finish = compiled(
+        "elementwise.cu", "finish", 0, profile=kernel.formula.cuda, VALUE="float", ARGUMENTS="Finish"
+    )
+    arguments = products._Finish(
+        sums=sums.ctypes.data, row_inverse=rows.ctypes.data, column_inverse=columns.ctypes.data,
+        left=left.ctypes.data, right=right.ctypes.data, out=out.ctypes.data, width=300,
+        sums_stride=300, stride=300, mode=2, amplitude=1.0,
+    )  # fmt: skip
+    finish(arguments, 5, 256, shared=0)
+    np.testing.assert_allclose(out, kernel(X, Z), atol=2e-5)
 
 
 def wave(task, real, models=2, seed=0):
@@ -117,8 +144,8 @@ def test_cells_are_swept_as_by_the_exact_form(compiled, monkeypatch, task, real,
     monkeypatch.setattr(sweeps, "kernel", compiled)
     monkeypatch.setattr(sweeps, "shared_memory", lambda device: shared)
     cells = wave(task, real)
-    code, epsilon = (0, 0.0) if task == "classification" else (1, 0.1)
-    rule = SweepRule(code, epsilon, 0.01, most, budget)
+    loss = Hinge() if task == "classification" else EpsilonInsensitive(0.1)
+    rule = SweepRule(loss, 0.01, most, budget)
     beta, found = CudaSweeps(real, rule, CPU)(cells)
     expected_beta, expected = HostSweeps(real, rule, CPU)(cells)
     tolerance = 1e-10 if real == torch.float64 else 1e-4

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from threadpoolctl import threadpool_limits
@@ -22,8 +23,8 @@ from asset_svm.data import OneVsRestTargets, RealTargets
 from asset_svm.families.cells import Nested
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
-from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.solvers.cells import CellProblem, best_intercept, solve_cells
+from asset_svm.losses import EpsilonInsensitive, Hinge, best_intercept
+from asset_svm.solvers.cells import CellProblem, solve_cells
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.pair_form import solve_pairs
 
@@ -107,6 +108,15 @@ def test_the_best_intercept_is_the_best_of_a_fine_grid(loss):
     assert value(b) <= min(value(t) for t in np.linspace(-4, 4, 4001)) + 1e-12
 
 
+def test_one_cell_of_a_matern_kernel_is_the_svm_of_scikit_learns_kernel():
+    X, _, y, _ = rows(300)
+    model = AssetClassifier("matern32", gamma=0.5, C=3.0, n_cells=1, fit_intercept=True, tol=1e-7)
+    peer = SVC(kernel=Matern(1.0, nu=1.5), C=3.0, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(
+        model.fit(X, y).decision_function(X), peer.decision_function(X), atol=2e-3
+    )
+
+
 def test_cells_without_intercept_are_one_svm_of_the_kernel_within_cells():
     X, _, y, _ = rows(400)
     model = AssetClassifier(gamma=2.0, C=3.0, n_cells=5, tol=1e-7, random_state=0).fit(X, y)
@@ -115,10 +125,8 @@ def test_cells_without_intercept_are_one_svm_of_the_kernel_within_cells():
     assert len(np.unique(cells)) == part.partition.n_cells == model.n_cells_ > 2
     K = KERNEL(X, X) * (cells[:, None] == cells)
     beta, F = np.zeros(400), np.zeros(400)
-    solve_cell(
-        K, y.astype(float), np.minimum(3.0 * y, 0), np.maximum(3.0 * y, 0), 0.0, True, 1e-8,
-        10**5, np.inf, 0, beta, F,
-    )  # fmt: skip
+    cost = np.full(400, 3.0)
+    solve_cell(K, y.astype(float), cost, Hinge(), 1e-8, 10**5, np.inf, 0, beta, F)
     np.testing.assert_allclose(model.decision_function(X), F, atol=1e-3)
     objective = model.lam_ / 2 * beta @ F + np.maximum(1 - y * F, 0).mean()
     assert model.objective_ == pytest.approx(objective, rel=1e-5)
@@ -248,7 +256,7 @@ def test_pairs_end_where_libsvm_does_whatever_the_weights_and_wherever_they_begi
     for start in (np.zeros(200), 0.9 * expected):
         beta = start.copy()
         r = y - K.astype(np.float64) @ beta
-        solve_pairs(K, y, low, high, 0.0 if hinge else 0.1, hinge, 1e-8, 10**6, beta, r)
+        solve_pairs(K, y, weight, Hinge() if hinge else EpsilonInsensitive(0.1), 1e-8, 10**6, beta, r)
         assert (low <= beta).all() and (beta <= high).all() and abs(beta.sum()) < 1e-12
         np.testing.assert_allclose(r, y - K.astype(np.float64) @ beta, atol=1e-12)
         np.testing.assert_allclose(dual(beta), dual(expected), rtol=1e-6)
@@ -368,7 +376,7 @@ def test_the_same_model_with_any_number_of_threads_and_after_a_pickle():
 
 def test_sparse_rows_and_other_kernels():
     X, _, y, _ = rows(800)
-    for kernel in ("rbf", "laplacian", "poly"):
+    for kernel in ("rbf", "matern32", "laplacian", "poly"):
         dense = AssetClassifier(kernel, gamma=1.0, coef0=1.0, n_cells=3, random_state=0).fit(X, y)
         thin = clone(dense).fit(sparse.csr_matrix(X), y)
         assert (dense.predict(X) == thin.predict(sparse.csr_matrix(X))).mean() > 0.99
@@ -597,7 +605,7 @@ def test_cells_that_are_approximated_are_told_of_once(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "linear"])
 def test_definite_kernels_are_not_taken_for_others(kernel, C):
     X, _, labels, values = rows(300)
     for estimator, y in ((AssetClassifier, labels), (AssetRegressor, values)):

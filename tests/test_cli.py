@@ -28,6 +28,7 @@ from asset_svm.cli.main import main
 from asset_svm.cli.options import ELSEWHERE, PARAMETERS, parse_seconds, parse_size
 from asset_svm.cli.scores import ClassScores, RealScores, bin_of, centre_of
 from asset_svm.estimators import device
+from asset_svm.kernels import NAMES
 from processes import HUNG, running
 from terminal import seen_in_terminal
 
@@ -291,6 +292,11 @@ def test_every_parameter_of_the_estimators_is_an_option():
     both = set(inspect.signature(AssetClassifier).parameters)
     both |= set(inspect.signature(AssetRegressor).parameters)
     assert table | set(ELSEWHERE) == both
+
+
+def test_the_names_of_kernels_are_listed_as_the_library_has_them():
+    (option,) = (parameter for parameter in PARAMETERS if parameter.name == "kernel")
+    assert tuple(option.values.split("|")) == NAMES
 
 
 def test_options_reach_the_estimator(capsys):

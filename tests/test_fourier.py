@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg as la
 import scipy.sparse as sp
 from scipy import stats
+from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics import pairwise
 
 from asset_svm import AssetClassifier, AssetRegressor, FourierMap
@@ -31,20 +32,26 @@ def rows(m, n, seed=0):
 @pytest.mark.parametrize("d", [1, 6])
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(k, "rbf") for k in PAIRED if k != "hadamard"] + [("qmc", "laplacian"), ("iid", "laplacian")],
+    [(k, "rbf") for k in PAIRED if k != "hadamard"]
+    + [("qmc", "laplacian"), ("iid", "laplacian")]
+    + [(k, "matern32") for k in KINDS if k != "hadamard"],
 )
 def test_features_are_unbiased(kind, name, d):
     """The mean of phi(s).phi(t) over 1000 draws is within 4.5 standard errors of k(s, t)."""
     X = rows(5, 3)
-    expected = getattr(pairwise, f"{name}_kernel")(X, X, gamma=0.4)
+    if name == "matern32":
+        expected = Matern(1.0 / np.sqrt(2.0 * 0.4), nu=1.5)(X, X)
+    else:
+        expected = getattr(pairwise, f"{name}_kernel")(X, X, gamma=0.4)
     products = [V @ V.T for V in (draw(kind, Kernel(name, 0.4), 3, d, seed)(X) for seed in range(1000))]
     error = np.std(products, axis=0) / np.sqrt(len(products))
     assert (np.abs(np.mean(products, axis=0) - expected) <= 4.5 * error + 1e-12).all()
 
 
-def test_structured_features_are_nearly_unbiased_for_long_rows():
+@pytest.mark.parametrize("name", ["rbf", "matern32"])
+def test_structured_features_are_nearly_unbiased_for_long_rows(name):
     """n = 100, p = 128: the mean over 500 draws is within 0.02 of k, of which 0.01 are its noise."""
-    X, kernel = rows(6, 100), Kernel("rbf", 0.005)
+    X, kernel = rows(6, 100), Kernel(name, 0.005)
     products = [V @ V.T for V in (draw("hadamard", kernel, 100, 64, s)(X) for s in range(500))]
     assert np.abs(np.mean(products, axis=0) - kernel(X, X)).max() < 0.02
 

@@ -11,8 +11,7 @@ from sklearn.svm import SVC, SVR
 from asset_svm import AssetClassifier, AssetRegressor, AssetRegressorCV, NystroemMap
 from asset_svm.features import NystroemFeatures
 from asset_svm.kernels import Kernel
-from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.problem import best_intercept
+from asset_svm.losses import EpsilonInsensitive, Hinge, best_intercept
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +210,13 @@ def test_the_middle_is_taken_where_an_interval_is_best():
     # Every b from -1 + 0.2 to 1 - 0.1 has all rows inside their margins: the sum is flat there.
     assert best_intercept(Hinge(), y, margins, np.ones(4)) == pytest.approx(0.5 * (0.9 - 0.8))
     assert best_intercept(EpsilonInsensitive(1.0), np.zeros(3), np.zeros(3), np.ones(3)) == 0.0
+
+
+def test_rows_of_no_weight_do_not_move_the_middle_of_the_best_intercepts():
+    y, margins = np.array([1.0, -1.0, 1.0]), np.array([1.0, -2.0, 0.8])
+    weight = np.array([1.0, 1.0, 0.0])
+    expected = best_intercept(Hinge(), y[:2], margins[:2], weight[:2])
+    assert best_intercept(Hinge(), y, margins, weight) == expected == 0.5
 
 
 def test_a_fit_ends_at_the_best_intercept_for_its_coef(moons):

@@ -1,23 +1,34 @@
 """Kernels against scikit-learn's, dense and CSR, in blocks."""
 
+import shutil
 import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
-from asset_svm import AssetClassifier, NonFiniteError, kernels
-from asset_svm.kernels import Kernel, scale_gamma
+from asset_svm import AssetClassifier, NonFiniteError
+from asset_svm.kernels import FORMULAS, NAMES, Argument, Kernel, landmarks, scale_gamma
+from emulation.functions import compile_function
 
 PEERS = {
     "rbf": lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=0.3),
+    "matern32": lambda X, Z: Matern(1.0 / np.sqrt(2.0 * 0.3), nu=1.5)(X, Z),
     "laplacian": lambda X, Z: pairwise.laplacian_kernel(X, Z, gamma=0.3),
     "poly": lambda X, Z: pairwise.polynomial_kernel(X, Z, gamma=0.3, degree=2, coef0=0.5),
     "sigmoid": lambda X, Z: pairwise.sigmoid_kernel(X, Z, gamma=0.3, coef0=0.5),
     "linear": pairwise.linear_kernel,
+}
+
+
+ARGUMENTS = {
+    Argument.PRODUCT: lambda X, Z: X @ Z.T,
+    Argument.SQUARED_DISTANCE: lambda X, Z: ((X[:, None] - Z) ** 2).sum(axis=-1),
+    Argument.ABSOLUTE_DISTANCE: lambda X, Z: np.abs(X[:, None] - Z).sum(axis=-1),
 }
 
 
@@ -46,10 +57,48 @@ def test_kernels_equal_those_of_scikit_learn(name, dtype, kind):
     np.testing.assert_allclose(kernel.diagonal(X), diagonal, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["rbf", "poly", "linear", "sigmoid"])
+def test_every_kernel_has_a_peer():
+    assert set(PEERS) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_profile_of_its_argument_is_the_kernel_and_its_derivative_that_of_the_profile(name):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(30, 4)), rng.normal(size=(10, 4))
+    kernel = Kernel(name, 0.3, 2, 0.5)
+    u = ARGUMENTS[kernel.argument](X, Z)
+    kept = u.copy()
+    np.testing.assert_allclose(kernel.profile(u), PEERS[name](X, Z), atol=1e-12)
+    slope = (kernel.profile(u + 1e-6) - kernel.profile(u - 1e-6)) / 2e-6
+    np.testing.assert_allclose(kernel.derivative(u), slope, atol=1e-8)
+    np.testing.assert_array_equal(u, kept)
+
+
+def test_a_function_of_rows_has_no_profile():
+    own = Kernel(lambda A, B: A @ B.T)
+    assert own.argument is Argument.ROWS and not own.is_reentrant and not own.is_symmetric
+    for ask in (own.profile, own.derivative):
+        with pytest.raises(ValueError, match="has no profile; use a kernel that has a name"):
+            ask(np.ones(3))
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++ to compile the source")
+@pytest.mark.parametrize("name", [n for n in NAMES if hasattr(FORMULAS[n], "cuda")])
+def test_the_source_for_the_card_says_the_same_as_the_profile(name, tmp_path):
+    formula = Kernel(name).formula
+    call = compile_function(
+        tmp_path,
+        f"float profile(float t) {{ {formula.cuda} }}",
+        'extern "C" void all(double t, double* out) { out[0] = profile(float(t)); }',
+    )
+    for t in (0.0, -1e-6, -0.01, -1.0, -20.0, -1e3, -1e30, -np.inf):
+        np.testing.assert_allclose(call(1, t), formula.profile(np.array([t])), rtol=1e-5, atol=1e-37)
+
+
+@pytest.mark.parametrize("name", ["rbf", "matern32", "poly", "linear", "sigmoid"])
 def test_landmarks_too_large_to_be_dense_stay_sparse(name, monkeypatch):
     X, Z = sparse_rows(50, 30, 0), sparse_rows(20, 30, 1)
-    monkeypatch.setattr(kernels, "DENSE_LANDMARK_BYTES", 0)
+    monkeypatch.setattr(landmarks, "DENSE_LANDMARK_BYTES", 0)
     values = Kernel(name, 0.3, 2, 0.5).against(Z, np.float64)(X)
     np.testing.assert_allclose(values, PEERS[name](X.toarray(), Z.toarray()), atol=1e-12)
 
@@ -76,6 +125,15 @@ def test_sparse_rows_meet_dense_landmarks_that_were_moved(dtype):
     expected = pairwise.rbf_kernel(X.astype(np.float64), X[:10].astype(np.float64), gamma=0.02)
     for rows in (X, sp.csr_matrix(X)):
         np.testing.assert_allclose(against(rows), expected, atol=1e-12 if dtype == np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["rbf", "matern32"])
+def test_rows_at_infinity_and_those_that_are_no_numbers(name, dtype):
+    """Products that overflow: a distance of infinity is a value of 0, and NaN stays to be found."""
+    products = np.array([[np.inf, -np.inf, np.nan, -1e30, 0.0]], dtype=dtype)
+    values = Kernel(name).formula.finished(products, np.zeros(1), np.zeros(5))
+    np.testing.assert_array_equal(values, [[1.0, 0.0, np.nan, 0.0, 1.0]])
 
 
 def test_huge_columns_do_not_overflow_in_float32():

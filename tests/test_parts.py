@@ -1,16 +1,29 @@
 """Losses, feasible sets, steps, orders: each definition as a property."""
 
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import asset_svm
 from asset_svm.data import ShuffledOrder, UniformOrder
 from asset_svm.feasible import FeasibleSet
-from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.solvers.row_form import scalar_slope
+from asset_svm.losses import LOSSES as LOSS_TYPES
+from asset_svm.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    loop_arguments,
+    scalar_excess,
+    scalar_slope,
+)
 from asset_svm.steps import RobustStep, StrongStep, estimate_gradient_bound
+from emulation.functions import compile_function
 
 reals = st.floats(-100, 100, allow_nan=False)
 LOSSES = [Hinge(), EpsilonInsensitive(0.0), EpsilonInsensitive(0.5)]
@@ -32,7 +45,8 @@ def test_slopes_satisfy_the_subgradient_inequality(loss, y, f, other):
 @given(y=reals, f=reals)
 def test_compiled_slopes_equal_those_of_the_losses(loss, y, f):
     y = target(loss, y)
-    assert scalar_slope(loss.code, loss.epsilon, y, f) == loss.slope(y, f)
+    assert scalar_slope(*loop_arguments(loss), y, f) == loss.slope(y, f)
+    assert max(scalar_excess(*loop_arguments(loss), y, f), 0.0) == loss.value(y, f)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
@@ -43,6 +57,71 @@ def test_conjugates_satisfy_fenchel_and_young(loss, y, f, fraction):
     assert loss.value(y, f) + loss.conjugate(y, slope) >= slope * f - 1e-9
     touching = loss.slope(y, f)
     assert loss.value(y, f) + loss.conjugate(y, touching) == pytest.approx(touching * f, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@given(y=reals, f=reals, cost=st.floats(0.1, 10))
+def test_the_box_holds_all_slopes(loss, y, f, cost):
+    y = target(loss, y)
+    low, high = loss.box(np.array([y]), np.array([cost]))
+    assert low[0] <= -cost * loss.slope(y, f) <= high[0]
+
+
+def test_a_constant_stands_for_a_class_that_is_alone():
+    y = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+    assert Hinge().is_trivial(y).tolist() == [True, True, False]
+    assert not EpsilonInsensitive(0.1).is_trivial(y).any()
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++ to compile the source")
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_source_for_the_card_says_the_same_as_the_loss(loss, tmp_path):
+    """Signs of y - f, both sides of every kink, and the kinks themselves."""
+    call = compile_function(
+        tmp_path,
+        loss.cuda,
+        """
+        extern "C" void all(double y, double f, double parameter, double cost, double* out) {
+          out[0] = Loss::excess(y, f, parameter);
+          out[1] = -Loss::turned(y, f, Loss::unit(y));
+          out[2] = Loss::low(cost, y), out[3] = Loss::high(cost, y);
+        }""",
+    )
+    for y in (1.0, -1.0) if isinstance(loss, Hinge) else (-2.0, 0.25):
+        for f in (-3.0, -1.0, -0.25, 0.0, 0.25, 0.75, 1.0, 2.0):
+            excess, slope, low, high = call(4, y, f, loss.parameter, 1.5)
+            assert max(excess, 0.0) == loss.value(y, f)
+            assert (slope if excess > 0.0 else 0.0) == loss.slope(y, f)
+            assert (low, high) == loss.box(y, 1.5)
+
+
+def test_every_loss_has_the_code_of_its_place_and_others_are_refused():
+    assert [loss.code for loss in LOSS_TYPES] == list(range(len(LOSS_TYPES)))
+    assert len({type(loss) for loss in LOSSES}) == len(LOSS_TYPES)
+
+    @dataclass(frozen=True)
+    class Stray:
+        code: int
+        parameter: float = 0.0
+
+    for code in (0, 1, 2, -1):
+        with pytest.raises(ValueError, match=r"^loss=.*Stray.* is no loss that compiled loops have"):
+            loop_arguments(Stray(code))
+
+
+SOURCE = Path(asset_svm.__file__).parent
+ASKS = re.compile(
+    r"isinstance\([^)]*\b(Hinge|EpsilonInsensitive|Formula|Gaussian|Laplacian)\b"
+    r"|kernel\.name (==|!=|in|not in) |kernel == \"|callable\([a-z_.]*kernel\.name\)"
+)
+
+
+def test_nobody_asks_a_loss_or_kernel_for_its_type():
+    """But the folders of losses and of kernels themselves."""
+    files = [path for path in SOURCE.rglob("*.py") if path.parent.name not in ("losses", "kernels")]
+    assert len(files) > 100
+    found = [path.name for path in files if ASKS.search(path.read_text())]
+    assert found == ["parameters.py"], 'there kernel="precomputed" gets an answer of its own'
 
 
 def test_kinks_by_name():

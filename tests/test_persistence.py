@@ -61,6 +61,7 @@ MODELS = {
     "fourier": lambda: AssetClassifier(approximation="fourier", **COMMON).fit(X, Y),
     "strong": lambda: AssetClassifier(step="strong", average=None, **COMMON).fit(X, Y),
     "poly": lambda: AssetClassifier(kernel="poly", coef0=1.0, step="robust", **COMMON).fit(X, Y),
+    "matern32": lambda: AssetClassifier(kernel="matern32", **COMMON).fit(X, Y),
     "laplacian": lambda: AssetClassifier(kernel="laplacian", average=7, **COMMON).fit(X, Y),
     "compact": lambda: AssetClassifier(rank=10, **COMMON).fit(X, Y).compact(),
     "a map": lambda: AssetClassifier(approximation=NystroemMap(n_components=30), **COMMON).fit(X, Y),

@@ -8,16 +8,17 @@ from hypothesis import strategies as st
 from sklearn.metrics import pairwise
 from threadpoolctl import threadpool_limits
 
-from asset_svm import AssetClassifier, kernels
+from asset_svm import AssetClassifier
 from asset_svm.features import base
-from asset_svm.kernels import FEWEST_LANDMARKS, Kernel
+from asset_svm.kernels import Kernel, landmarks
+from asset_svm.kernels.landmarks import FEWEST_LANDMARKS
 from asset_svm.numerics.products import csr_times, nonzeros_times
 
 
 @pytest.fixture(autouse=True)
 def on_zen(monkeypatch):
     """What is tested does not depend on the kind of CPU at hand."""
-    monkeypatch.setattr(kernels, "FEW_NONZEROS", 0.3)
+    monkeypatch.setattr(landmarks, "FEW_NONZEROS", 0.3)
 
 
 def rows_of_density(rng, m, n, density, dtype):

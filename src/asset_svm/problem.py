@@ -60,22 +60,6 @@ def objective(
     return float(0.5 * lam * coef @ coef + weight @ values / weight.sum())
 
 
-def best_intercept(loss: Loss, y: Array, margins: Array, weight: Array) -> float:
-    """The b that makes sum_i w_i loss(y_i, margin_i + b) as small as it gets.
-
-    The sum is piecewise linear: b is a weighted quantile of the corners. Where a whole interval is
-    as good (classes of equal weight that a flat kernel can hardly tell apart) it is its middle.
-    """
-    corners, slope = loss.corners(y, margins)
-    order = np.argsort(corners, axis=None, kind="stable")
-    places, jumps = corners.ravel()[order], np.tile(weight, len(corners))[order]
-    slopes = float(weight @ slope) + np.cumsum(jumps)
-    flat = 1e-12 * float(jumps.sum())
-    first = int(np.argmax(slopes >= -flat)) if slopes[-1] >= -flat else len(slopes) - 1
-    last = min(first + 1, len(slopes) - 1) if slopes[first] <= flat else first
-    return 0.5 * float(places[first] + places[last])
-
-
 @dataclass(eq=False)
 class CertificateSums:
     """What a certificate of K models is made of, as sums over rows: those of two parts add up.

@@ -6,17 +6,20 @@ fold is found without a card.
 """
 
 import ctypes
+import hashlib
 import re
 import subprocess
-from importlib.resources import files
 from pathlib import Path
 
 HERE = Path(__file__).parent
 
 
-def compile_kernel(folder, file, kernel, **defines):
+def compile_kernel(folder, file, kernel, **settings):
     """A kernel as a shared library; returns a function of its argument structure and the grid."""
-    source = files("asset_svm.backends.cuda").joinpath(file).read_text()
+    from asset_svm.backends.cuda.compiler import source_of  # which needs torch
+
+    parts = {key: text for key, text in settings.items() if not key.isupper()}
+    source = source_of(file, **parts)
     source = re.sub(r'asm volatile\("ld\.acquire[^;]*;[^;]*;', "seen = *run.arrived;", source)
     source = re.sub(r'asm\("cvt\.f32\.f16[^;]*;[^;]*;', "f = 0;", source)
     source = re.sub(r'asm\("cvt\.rn\.f16[^;]*;[^;]*;', "h = 0;", source)
@@ -29,11 +32,14 @@ def compile_kernel(folder, file, kernel, **defines):
         source,
         flags=re.S,
     )
-    defines = {"KERNEL": kernel, **defines}
-    name = "-".join(str(value) for value in defines.values())
+    defines = {"KERNEL": kernel, "ARGUMENTS": "Run"} | {
+        key: settings[key] for key in settings if key not in parts
+    }
+    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+    name = "-".join([*(str(value) for value in defines.values()), digest])
     unit, library = folder / f"{name}.cpp", folder / f"{name}.so"
-    parts = [(HERE / "cuda_on_host.hpp").read_text(), source, (HERE / "launch.cpp").read_text()]
-    unit.write_text("\n".join(parts))
+    texts = [(HERE / "cuda_on_host.hpp").read_text(), source, (HERE / "launch.cpp").read_text()]
+    unit.write_text("\n".join(texts))
     macros = [f"-D{key}={value}" for key, value in defines.items()]
     command = [
         "g++",

@@ -1,6 +1,7 @@
 // Enough of CUDA for one thread block on a host: threads are fibres, barriers are where they change.
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +18,7 @@
 struct float4 { float x, y, z, w; };
 struct double2 { double x, y; };
 struct ushort4 { unsigned short x, y, z, w; };
-struct Index { unsigned x; };
+struct Index { unsigned x, y; };
 
 namespace host {
 constexpr int COUNT = 256, WARP = 32, STACK = 1 << 17;
@@ -53,7 +54,7 @@ T exchange(T value, int source_lane) {
 
 struct ThreadIndex { operator int() const { return host::current; } };
 struct { ThreadIndex x; } threadIdx;
-Index blockIdx{0}, gridDim{1};
+Index blockIdx{0, 0}, gridDim{1, 1};
 
 inline void __syncthreads() { host::meet(host::block, host::COUNT); }
 inline void __syncwarp() { host::warp(); }
@@ -81,10 +82,12 @@ inline int __ffs(unsigned x) { return __builtin_ffs(int(x)); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline unsigned atomicAdd(unsigned* p, unsigned by) { return *p += by, *p - by; }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+inline float cospif(float x) { return float(std::cos(M_PI * double(x))); }
 using std::copysign;
 using std::exp;
 using std::fabs;
 using std::fma;
 using std::fmax;
 using std::fmin;
+using std::max;
 using std::sqrt;

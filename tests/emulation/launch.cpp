@@ -1,5 +1,5 @@
 // Runs the kernel's thread blocks, one after the other.
-static Run arguments;
+static ARGUMENTS arguments;
 
 static void fibre_main() {
   KERNEL(arguments);
@@ -30,7 +30,7 @@ static void run_block() {
   }
 }
 
-extern "C" void launch(const Run* run, int grid) {
+extern "C" void launch(const ARGUMENTS* run, int grid) {
   arguments = *run;
   gridDim.x = grid;
   for (int block = 0; block < grid; ++block) {

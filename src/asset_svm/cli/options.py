@@ -34,7 +34,7 @@ class Parameter:
 
 
 PARAMETERS = (
-    Parameter("kernel", "rbf|laplacian|poly|sigmoid|linear", "The kernel [rbf]."),
+    Parameter("kernel", "rbf|matern32|laplacian|poly|sigmoid|linear", "The kernel [rbf]."),
     Parameter("gamma", "scale|auto|NUMBER", "Its width [scale]."),
     Parameter("degree", "NUMBER", "Of poly [3]."),
     Parameter("coef0", "NUMBER", "Of poly and sigmoid [0]."),

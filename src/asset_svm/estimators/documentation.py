@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import inspect
 
+from asset_svm.kernels import NAMES, SPECTRAL
+
+
+def choices(names: tuple[str, ...]) -> str:
+    """The set of these names, as docstrings have it."""
+    return "{" + ", ".join(f'"{name}"' for name in names) + "}"
+
+
 COMMON = """\
-kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"} or callable, default="rbf"
+kernel : %(kernels)s or callable, default="rbf"
     A callable f(X, Z) returns the matrix of kernel values, dense or sparse (Nystroem only).
 gamma : {"scale", "auto"} or float, default="scale"
     As in ``sklearn.svm.SVC``: 1 / (n_features X.var()), 1 / n_features, or a number.
@@ -165,9 +173,11 @@ feature_names_in_ : ndarray of str"""
 
 
 def document(cls: type) -> type:
-    """Fill %(common)s and %(attributes)s in the docstring of a class."""
+    """Fill %(common)s, %(attributes)s and the names of kernels in the docstring of a class."""
     text = inspect.cleandoc(cls.__doc__ or "")
-    for name, part in (("%(common)s", COMMON), ("%(attributes)s", ATTRIBUTES)):
-        text = text.replace(name, part)
+    parts = {"common": COMMON, "attributes": ATTRIBUTES}
+    parts |= {"kernels": choices(NAMES), "spectral": choices(SPECTRAL)}
+    for name, part in parts.items():
+        text = text.replace(f"%({name})s", part)
     cls.__doc__ = text
     return cls

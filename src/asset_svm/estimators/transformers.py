@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from asset_svm.estimators.documentation import document
 from asset_svm.estimators.validation import all_or_nothing, check_weight, validate_rows
 from asset_svm.families.one_map.maps import (
     draw_fourier,
@@ -80,12 +81,13 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self.features_.dimension
 
 
+@document
 class NystroemMap(_FeatureTransformer):
     """Approximate a kernel by landmarks: phi(x) = k(x, S) Q D^(-1/2).
 
     Parameters
     ----------
-    kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"} or callable, default="rbf"
+    kernel : %(kernels)s or callable, default="rbf"
         A callable f(X, Z) returns the matrix of kernel values, dense or sparse.
     gamma : {"scale", "auto"} or float, default="scale"
         As in ``sklearn.svm.SVC``.
@@ -155,12 +157,13 @@ class NystroemMap(_FeatureTransformer):
         return self.features_.trace_error
 
 
+@document
 class FourierMap(_FeatureTransformer):
     """Approximate a kernel by random Fourier features: phi(x) = sqrt(2/d) cos(nu^T x + omega).
 
     Parameters
     ----------
-    kernel : {"rbf", "laplacian"}, default="rbf"
+    kernel : %(spectral)s, default="rbf"
     gamma : {"scale", "auto"} or float, default="scale"
     n_components : int, default=None
         Features d; None takes 2048.

@@ -1,15 +1,11 @@
 """Draws of the frequencies nu and phases omega of Fourier features.
 
-nu follows the kernel's spectral density, omega is uniform on [0, 2 pi]:
-
-    rbf        exp(-gamma |x - z|^2)     nu ~ N(0, 2 gamma I)   (the density's exponent is n/2)
-    laplacian  exp(-gamma |x - z|_1)     nu_q ~ Cauchy(0, gamma), independent
-
-Each nu has this distribution, whatever the kind; kinds differ in how they go together:
+nu follows the kernel's spectral density (``kernels``), omega is uniform on [0, 2 pi]. Each
+nu has this distribution, whatever the kind; kinds differ in how they go together:
 
     iid          independent (the paper's), and a feature each
-    orthogonal   in blocks of n orthogonal directions with independent lengths: rbf only, whose density
-                 alone is the same in all directions
+    orthogonal   in blocks of n orthogonal directions with independent lengths: for densities that are
+                 the same in all directions
     qmc          points of a scrambled Sobol sequence, sent through the inverse distribution function
 
 All but the paper's are used twice, with omega and omega - pi/2: cos cos + sin sin = cos(nu^T (x - z)),
@@ -18,15 +14,14 @@ so that what omega adds to the variance, more than a better choice of nu can sav
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
-from scipy.special import ndtri
 
-from asset_svm.kernels import Kernel
+from asset_svm.kernels import SPECTRAL, Kernel, SpectralDensity
 from asset_svm.threads.blas import few_threads
 
 Array = npt.NDArray[Any]
@@ -37,19 +32,32 @@ SOBOL_BITS = 30
 Draw = Callable[[Kernel, int, int, np.random.Generator], tuple[Array, Array]]
 
 
-def check_spectral(kernel: Kernel, *, rotation_invariant: str | None = None) -> None:
-    """Raise unless the kernel has a spectral density, and one that a structured kind can use."""
-    if kernel.name not in ("rbf", "laplacian"):
+def spectral_density(kernel: Kernel, *, rotation_invariant: str | None = None) -> SpectralDensity:
+    """That of the kernel, which must have one, and one that a structured kind can use."""
+    density = kernel.spectral_density
+    if density is None:
         raise ValueError(
             f"kernel={kernel.name!r} has no spectral density to draw Fourier features from; use "
-            "kernel='rbf' or 'laplacian', or the Nystroem approximation."
+            f"kernel={_listed(SPECTRAL)}, or the Nystroem approximation."
         )
-    if rotation_invariant is not None and kernel.name != "rbf":
+    if rotation_invariant is not None and not density.rotation_invariant:
+        round_ones = [name for name in SPECTRAL if _is_round(name)]
         raise ValueError(
             f'fourier="{rotation_invariant}" needs a spectral density that is the same in all '
-            f"directions, and that of kernel={kernel.name!r} is not; use kernel='rbf', or "
-            'fourier="iid" or "qmc".'
+            f"directions, and that of kernel={kernel.name!r} is not; use "
+            f'kernel={_listed(round_ones)}, or fourier="iid" or "qmc".'
         )
+    return density
+
+
+def _is_round(name: str) -> bool:
+    density = Kernel(name).spectral_density
+    return density is not None and density.rotation_invariant
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = map(repr, names)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def paired_phases(d: int, rng: np.random.Generator) -> tuple[int, Array]:
@@ -61,17 +69,13 @@ def paired_phases(d: int, rng: np.random.Generator) -> tuple[int, Array]:
 
 def draw_iid(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """The (n, d) frequencies and d phases, all independent."""
-    check_spectral(kernel)
-    if kernel.name == "rbf":
-        frequencies = rng.normal(scale=np.sqrt(2.0 * kernel.gamma), size=(n, d))
-    else:
-        frequencies = kernel.gamma * rng.standard_cauchy(size=(n, d))
+    frequencies = spectral_density(kernel).sample(n, d, rng)
     return frequencies, rng.uniform(0.0, TURN, size=d)
 
 
 def draw_orthogonal(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Directions from the uniform distribution on orthogonal matrices; 2 n^2 d operations once."""
-    check_spectral(kernel, rotation_invariant="orthogonal")
+    density = spectral_density(kernel, rotation_invariant="orthogonal")
     count, phases = paired_phases(d, rng)
     frequencies = np.empty((n, count))
     with few_threads(n):
@@ -80,26 +84,25 @@ def draw_orthogonal(kernel: Kernel, n: int, d: int, rng: np.random.Generator) ->
             Q, R = la.qr(rng.normal(size=(n, width)), mode="economic", check_finite=False)
             # The signs of R's diagonal make Q uniform: LAPACK fixes them in its own way.
             frequencies[:, start : start + width] = Q * np.sign(R.diagonal())
-    return frequencies * np.sqrt(2.0 * kernel.gamma * rng.chisquare(n, size=count)), phases
+    return frequencies * density.lengths(n, count, rng), phases
 
 
 def draw_qmc(kernel: Kernel, n: int, d: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """The first points of a scrambled Sobol sequence, made for a power of two of them."""
     from scipy.stats.qmc import Sobol  # half a second to import
 
-    check_spectral(kernel)
-    if n > SOBOL_COLUMNS:
+    density = spectral_density(kernel)
+    coordinates = density.coordinates(n)
+    if coordinates > SOBOL_COLUMNS:
         raise ValueError(
             f'fourier="qmc" has no sequence for {n} features; use fourier="orthogonal" or "iid" above '
             f"{SOBOL_COLUMNS}."
         )
     count, phases = paired_phases(d, rng)
-    sequence = Sobol(n, scramble=True, bits=SOBOL_BITS, seed=rng)
+    sequence = Sobol(coordinates, scramble=True, bits=SOBOL_BITS, seed=rng)
     points = sequence.random_base2((count - 1).bit_length())[:count].T
     u = points + 0.5**SOBOL_BITS / 2  # the middle of each cell: never 0, never 1
-    if kernel.name == "rbf":
-        return np.sqrt(2.0 * kernel.gamma) * ndtri(u), phases
-    return kernel.gamma * np.tan(np.pi * (u - 0.5)), phases
+    return density.quantiles(u), phases
 
 
 DRAWS: dict[str, Draw] = {"iid": draw_iid, "orthogonal": draw_orthogonal, "qmc": draw_qmc}

@@ -2,10 +2,11 @@
 
 In blocks of p = 2^k >= n frequencies, with H the Hadamard matrix of order p and D_i random signs,
 
-    (nu_1 ... nu_p)^T x = sqrt(2 gamma) diag(l) p^(-3/2) H D_3 H D_2 H D_1 (x, 0)
+    (nu_1 ... nu_p)^T x = diag(l) p^(-3/2) H D_3 H D_2 H D_1 (x, 0)
 
-The matrix is orthogonal up to the lengths l ~ chi_p, and its directions are uniform nearly, the better
-the larger p: 3 p log2 p additions a row and block, where a product takes 2 n p.
+The matrix is orthogonal up to the lengths l, those of the spectral density in p columns, and its
+directions are uniform nearly, the better the larger p: 3 p log2 p additions a row and block, where a
+product takes 2 n p.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from asset_svm.features.fourier import CosineFeatures
-from asset_svm.features.frequencies import TURN, check_spectral, paired_phases
+from asset_svm.features.frequencies import TURN, paired_phases, spectral_density
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.hadamard import project_dense, project_sparse
 
@@ -32,14 +33,14 @@ below 10 %, however many the features."""
 
 @dataclass(frozen=True, eq=False)
 class HadamardFeatures(CosineFeatures):
-    """Fourier features of the Gaussian kernel whose frequencies are never formed.
+    """Fourier features of a rotation invariant density, whose frequencies are never formed.
 
     Parameters
     ----------
     signs : array of shape (blocks, 3, p), int8
         The diagonals of D_1, D_2, D_3.
     scales : array of shape (f,), float64
-        sqrt(2 gamma) l_j p^(-3/2).
+        l_j p^(-3/2).
     n_columns : int
         n <= p.
     """
@@ -53,11 +54,11 @@ class HadamardFeatures(CosineFeatures):
         cls, kernel: Kernel, n_features_in: int, dimension: int, rng: np.random.Generator
     ) -> HadamardFeatures:
         """Draw signs, lengths and phases."""
-        check_spectral(kernel, rotation_invariant="hadamard")
+        density = spectral_density(kernel, rotation_invariant="hadamard")
         count, phases = paired_phases(dimension, rng)
         p = max(1 << (n_features_in - 1).bit_length(), SMALLEST_ORDER)
         signs = (2 * rng.integers(0, 2, size=(-(-count // p), 3, p)) - 1).astype(np.int8)
-        lengths = np.sqrt(2.0 * kernel.gamma * rng.chisquare(p, size=count))
+        lengths = density.lengths(p, count, rng)
         return cls(phases, signs, lengths * float(p) ** -1.5, n_features_in)
 
     @property

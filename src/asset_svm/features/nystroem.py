@@ -76,7 +76,7 @@ class KernelBasis:
     @property
     def reentrant(self) -> bool:
         """Unless the kernel is a callable."""
-        return not callable(self.kernel.name)
+        return self.kernel.is_reentrant
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """The function of a block of rows; its values are float64 where they are ``wide``."""
@@ -173,7 +173,7 @@ class NystroemFeatures(KernelBasis):
         dtype = np.dtype(dtype or components.dtype)
         with few_threads(components.shape[0]):
             gram = kernel(components, components)
-        kernel.check_own(gram, components)
+        kernel.check_values(gram, components)
         gram = 0.5 * (gram + gram.T)
         if not np.isfinite(gram).all():
             raise NonFiniteError(

@@ -5,7 +5,8 @@ three for the second; the loops here, which the compiler turns into vector instr
 Polynomials are Chebyshev interpolants: exp(r) = 1 + r + r^2 q(r) for |r| <= log(2)/2, relative error
 1e-8, and cos(2 pi t) in t^2 for |t| <= 1/2, error 1e-10, before rounding to float32.
 
-float64 blocks take numpy's exp and cos, the first after one pass for the exponents (1.1 to 0.5 ms).
+float64 blocks take numpy's exp and cos, the first after one pass for the exponents (1.1 to 0.5 ms):
+``minus_distances``.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ C4, C5, C6, C7 = F(60.2421303), F(-26.4046688), F(7.80013132), F(-1.45311224)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
-def _exp(x: float) -> float:
-    """exp(x) for x <= 0."""
+def exp_nonpositive(x: float) -> float:
+    """exp(x) for a float32 x in [SMALLEST, 0]."""
     n = np.floor(x * LOG2E + F(0.5))
     r = (x - n * LOG2_HIGH) - n * LOG2_LOW
     q = (((E4 * r + E3) * r + E2) * r + E1) * r + E0
@@ -47,11 +48,12 @@ def _gaussian(dots: Array, left: Array, right: Array) -> None:
         for j in range(row.shape[0]):
             t = min(row[j] + row[j] - norm - right[j], F(0.0))
             # not-a-number compares false: such a row stays what it is, and is found later
-            row[j] = F(0.0) if t < SMALLEST else _exp(max(t, SMALLEST)) + (t - t)
+            row[j] = F(0.0) if t < SMALLEST else exp_nonpositive(max(t, SMALLEST)) + (t - t)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _exponents(dots: Array, left: Array, right: Array) -> None:
+def minus_distances(dots: Array, left: Array, right: Array) -> None:
+    """min(2 dots - left - right, 0), in place, in the first len(right) columns."""
     for i in range(dots.shape[0]):
         row, norm = dots[i, : right.shape[0]], left[i]
         for j in range(row.shape[0]):
@@ -76,18 +78,13 @@ def gaussian_values(dots: Array, left: Array, right: Array) -> Array:
 
     Parameters
     ----------
-    dots : array of shape (B, at least s), contiguous rows
+    dots : float32 array of shape (B, at least s), contiguous rows
         x.z.
     left, right : arrays of shape (B,) and (s,)
         |x|^2 and |z|^2.
     """
-    s = len(right)
-    if dots.dtype == np.float32:
-        _gaussian(dots, left.astype(np.float32), right.astype(np.float32))
-        return dots[:, :s]
-    _exponents(dots, left, right)
-    values = dots[:, :s]
-    return np.exp(values, out=values)
+    _gaussian(dots, left.astype(np.float32), right.astype(np.float32))
+    return dots[:, : len(right)]
 
 
 def scaled_cosines(turns: Array, phases: Array, amplitude: float) -> Array:

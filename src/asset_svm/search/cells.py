@@ -101,7 +101,7 @@ class CellSearch:
         solved = (min(len(group), largest) for group in self.groups)
         problem.check_memory(solved, largest, available_memory())
         run = _Run(self, problem, encodings, largest)
-        threads = 1 if callable(kernel.name) else max(settings.n_threads, blas_threads())
+        threads = max(settings.n_threads, blas_threads()) if kernel.is_reentrant else 1
         done = side_by_side(run.cell, range(len(self.groups)), threads)
         in_time = all(done) and not problem.is_late
         trained = (clock.now() - begun) / len(encodings)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 
-SEARCH = """\
-kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"} or callable, default="rbf"
+from asset_svm.estimators.documentation import choices
+from asset_svm.kernels import NAMES
+
+SEARCH = f"""\
+kernel : {choices(NAMES)} or callable, default="rbf"
 Cs : int or list of float, default=10
     Values of C to try; a number spreads so many from 0.01 to 10000, evenly in their logarithms, for
     regression times the power of 10 nearest to the spread of y (1.4826 times the median distance to

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from asset_svm.features.landmarks import SAMPLERS, Landmarks, Sampler
-from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel
+from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel, formula_type
 from asset_svm.settings.checks import check_choice
 from asset_svm.settings.kinds import check_kind
 
@@ -80,6 +80,6 @@ def candidates(X: Any, weight: np.ndarray | None) -> int:
 def largest_count(kernel: Any, X: Any, weight: np.ndarray | None) -> int:
     """How many landmarks there can be: rows of positive weight, and memory for them."""
     allowed = candidates(X, weight)
-    if kernel == "laplacian":  # its landmarks have to be dense
+    if formula_type(kernel).needs_dense_landmarks:
         allowed = min(allowed, max(DENSE_LANDMARK_BYTES // (8 * X.shape[1]), 1))
     return allowed

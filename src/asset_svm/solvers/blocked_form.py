@@ -33,8 +33,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.losses import loop_arguments, scalar_excess, scalar_slope
 from asset_svm.numerics.compiling import njit
-from asset_svm.solvers.row_form import FAST, scalar_loss, scalar_slope, step_length, truncated
+from asset_svm.solvers.row_form import FAST, step_length, truncated
 from asset_svm.solvers.state import ModelAxis, SolverState
 
 Array = npt.NDArray[Any]
@@ -126,7 +127,7 @@ def run_block(
     weight: Array,
     split: Array,
     code: int,
-    epsilon: float,
+    parameter: float,
     lam: Array,
     radius: Array,
     bound: Array,
@@ -196,7 +197,7 @@ def run_block(
             y = target[sort[k], i]
             margin = float(u[k])
             f = c[k] * margin + b[k]
-            g = scalar_slope(code, epsilon, y, f)
+            g = scalar_slope(code, parameter, y, f)
             j[k] += 1
             eta = step_length(eta_1[k], power, horizon[k], j[k])
             travelled[k] += eta
@@ -220,7 +221,7 @@ def run_block(
             if g != 0.0:
                 if reach < np.inf:
                     size = square + (1.0 if bound[k] > 0.0 else 0.0)
-                    short = truncated(length, reach, scalar_loss(code, epsilon, y, f), size)
+                    short = truncated(length, reach, scalar_excess(code, parameter, y, f), size)
                     if short < length:
                         used = g * short / length
                         length = short
@@ -295,8 +296,7 @@ def step_through(
         sight.sort[models],
         sight.weight,
         sight.split[models],
-        axis.loss.code,
-        axis.loss.epsilon,
+        *loop_arguments(axis.loss),
         axis.loop_lam[models],
         axis.radius[models],
         axis.bound[models],

@@ -18,7 +18,7 @@ from asset_svm.data import Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import BlockFunction, Kernel
-from asset_svm.losses import Hinge, Loss
+from asset_svm.losses import Loss, best_intercept
 from asset_svm.memory import planned_memory, require_memory
 from asset_svm.numerics.definite import is_semidefinite
 from asset_svm.numerics.rows import transpose_into
@@ -196,12 +196,10 @@ class CellProblem:
         it does so only where a class is alone, for all classes at once: others, all of them far below
         -1 where rows are many, would lose to the -1 of one that is absent.
         """
-        one_sided: Array = (y == y[:, :1]).all(axis=1)
-        if not isinstance(self.loss, Hinge):
-            return np.zeros_like(one_sided)
+        trivial = self.loss.is_trivial(y)
         if self.intercept:
-            return one_sided
-        return np.full_like(one_sided, len(y) > 1 and bool(one_sided.all()))
+            return trivial
+        return np.full_like(trivial, len(y) > 1 and bool(trivial.all()))
 
     def solution(self, rows: Array, parts: Sequence[Model]) -> CellSolution:
         """What the models of the cell with these rows come to."""
@@ -240,7 +238,7 @@ class CellProblem:
         """k of every pair of these rows."""
         X = self.X[rows]
         K = np.empty((len(rows), len(rows)), dtype=self.X.dtype)
-        size = len(rows) if callable(self.kernel.name) else GROUP  # a user's may not be symmetric
+        size = GROUP if self.kernel.is_symmetric else len(rows)
         for first in range(0, len(rows), size):
             group = slice(first, first + size)
             values = self.kernel.against(X[group], self.X.dtype)
@@ -258,7 +256,7 @@ class CellProblem:
                 "The kernel matrix of a cell is not finite; scale the columns of X (StandardScaler) or "
                 "lower gamma."
             )
-        self.kernel.check_own(K, X)
+        self.kernel.check_values(K, X)
         return K
 
     def model(
@@ -281,7 +279,7 @@ class CellProblem:
         start : array of shape (m,), optional
             The beta of a model with smaller costs, to go on from.
         """
-        m, hinge = len(y), isinstance(self.loss, Hinge)
+        m = len(y)
         if paired:
             beta, steps, found = self._paired(K, y, cost, late=late, start=start)
             if found[2] - found[3] <= self.tol * found[2] or not self.goes_inside(m, late=late):
@@ -292,7 +290,7 @@ class CellProblem:
                 beta[:] = start
                 F[:] = K @ start.astype(K.dtype)
             steps, primal, dual = solve_cell(
-                K, y, *self.box(y, cost), self.loss.epsilon, hinge, self.tol,
+                K, y, cost, self.loss, self.tol,
                 self.most_sweeps(late=late), self.budget(late=late) * m**2, seed, beta, F,
                 self.deadline,
             )  # fmt: skip
@@ -301,26 +299,28 @@ class CellProblem:
         exact, inside = K.astype(np.float64), None
         if self.goes_inside(m, late=late):
             inside = solve_interior(
-                K, y, *self.box(y, cost), self.loss.epsilon, INSIDE * self.tol,
-                intercept=self.intercept, deadline=self.deadline,
-            )  # fmt: skip
+                K,
+                y,
+                cost,
+                self.loss,
+                INSIDE * self.tol,
+                intercept=self.intercept,
+                deadline=self.deadline,
+            )
         return self.settled(exact.__matmul__, y, cost, beta, steps, inside)
 
     def _paired(
         self, K: Array, y: Array, cost: Array, *, late: bool, start: Array | None
     ) -> tuple[Array, int, tuple[Array, float, float, float]]:
         """Where pairs end, after how many sweeps' worth of steps, and (beta, b, P, D) there."""
-        m, hinge = len(y), isinstance(self.loss, Hinge)
+        m = len(y)
         beta, r = np.zeros(m), y.astype(np.float64)
         if start is not None:
             beta[:] = start
             used = np.flatnonzero(start)
             r -= start[used] @ K[used].astype(np.float64)
         most = m if late else max(int(PAIR_BUDGET * m**2), FEWEST_PAIRS)
-        steps = solve_pairs(
-            K, y, *self.box(y, cost), self.loss.epsilon, hinge, INSIDE * self.tol, most, beta, r,
-            self.deadline,
-        )  # fmt: skip
+        steps = solve_pairs(K, y, cost, self.loss, INSIDE * self.tol, most, beta, r, self.deadline)
         return beta, -(-steps // m), self._valued(y, cost, beta, y - r)
 
     def goes_inside(self, m: int, *, late: bool) -> bool:
@@ -330,12 +330,6 @@ class CellProblem:
     def is_solved(self, primal: Any, dual: Any) -> Any:
         """Whether sweeps that ended at these values have done all there is to do."""
         return (primal - dual <= self.tol * primal) & (not self.intercept)
-
-    def box(self, y: Array, cost: Array) -> tuple[Array, Array]:
-        """(low, high), between which beta lies."""
-        if isinstance(self.loss, Hinge):
-            return np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)
-        return -cost, cost
 
     def settled(
         self,
@@ -388,7 +382,7 @@ class CellProblem:
         b = best_intercept(self.loss, y, f, cost) if self.intercept else 0.0
         square = 0.5 * float(beta @ f)
         primal = square + float(cost @ self.loss.value(y, f + b))
-        dual = float(y @ beta) - self.loss.epsilon * float(np.abs(beta).sum()) - square
+        dual = float(y @ beta) - self.loss.tube * float(np.abs(beta).sum()) - square
         return beta, b, primal, dual
 
 
@@ -417,24 +411,6 @@ def solve_cells(
     return side_by_side(
         lambda number: problem.solve(cells[number], seed + number), range(len(cells)), n_threads
     )
-
-
-def best_intercept(loss: Loss, y: Array, f: Array, cost: Array) -> float:
-    """b that minimises sum cost loss(y, f + b): where the slope, which grows in jumps, meets 0.
-
-    Where it is 0 between two kinks, the middle.
-    """
-    if isinstance(loss, Hinge):
-        kinks, jumps, slope = y - f, cost, -float(cost[y > 0].sum())
-    else:
-        kinks = np.concatenate([y - f - loss.epsilon, y - f + loss.epsilon])
-        jumps, slope = np.concatenate([cost, cost]), -float(cost.sum())
-    order = np.argsort(kinks)
-    passed, last = slope + np.cumsum(jumps[order]), len(order) - 1
-    rounding = 1e-12 * float(jumps.sum())
-    first = min(int(np.searchsorted(passed, -rounding)), last)
-    end = min(int(np.searchsorted(passed, rounding, side="right")), last)
-    return 0.5 * float(kinks[order[first]] + kinks[order[end]])
 
 
 def _balanced(beta: Array) -> Array:

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from asset_svm import clock
 from asset_svm.data import Order, Targets
 from asset_svm.exceptions import NonFiniteError
+from asset_svm.losses import loop_arguments
 from asset_svm.solvers.average import NEVER, Average
 from asset_svm.solvers.blocked_form import Sight, block_rows, group_size, step_through
 from asset_svm.solvers.blocks import BlockRows, Cut, MappedRows
@@ -238,7 +239,7 @@ class Driver:
         progress, loss = self.progress, self.axis.loss
         progress.steps += y.shape[1]
         finite = tally(
-            loss.code, loss.epsilon, y, margins, slopes, weight,
+            *loop_arguments(loss), y, margins, slopes, weight,
             progress.loss, progress.errors, progress.active,
         )  # fmt: skip
         self._check_finite(finite)

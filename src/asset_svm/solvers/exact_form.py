@@ -3,12 +3,13 @@
 With f = K beta, (PL) times 1/lam and its dual are
 
     P = 1/2 beta^T K beta + sum_i C_i loss(y_i, f_i),           C_i = w_i / (lam W)
-    D = -1/2 beta^T K beta + sum_i y_i beta_i - epsilon |beta_i|,
+    D = -1/2 beta^T K beta + sum_i y_i beta_i - tube |beta_i|,
 
-with 0 <= y_i beta_i <= C_i for the hinge (epsilon = 0) and |beta_i| <= C_i for the
-epsilon-insensitive loss. Each coordinate of D has its maximum in closed form; sweeps over all of
-them in random order, with f kept up to date, end after a few (Hsieh et al. 2008). A visit that
-changes nothing costs no more than a look at f_i; one that does, a row of K.
+with beta in the box of the loss, and its tube (``losses``): 0 <= y_i beta_i <= C_i for the hinge, whose
+tube is 0, |beta_i| <= C_i for the epsilon-insensitive loss, where it is epsilon. Each coordinate of D
+has its maximum in closed form; sweeps over all of them in random order, with f kept up to date, end
+after a few (Hsieh et al. 2008). A visit that changes nothing costs no more than a look at f_i; one that
+does, a row of K.
 
 Sweeps are slow where K is ill-conditioned: see ``interior_form``. A free b asks for sum beta = 0,
 which they cannot keep: see ``pair_form``. The kernel matrix has no landmarks to be approximated by, so
@@ -23,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm import clock
+from asset_svm.losses import Loss, loop_arguments, scalar_excess
 from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.row_form import FAST
 from asset_svm.threads.team import check_interrupt
@@ -54,10 +56,8 @@ def _shuffle(order: Array, seed: int) -> int:
 def solve_cell(
     K: Array,
     y: Array,
-    low: Array,
-    high: Array,
-    epsilon: float,
-    hinge: bool,
+    cost: Array,
+    loss: Loss,
     tol: float,
     most: int,
     budget: float,
@@ -66,10 +66,12 @@ def solve_cell(
     F: Array,
     deadline: float = np.inf,
 ) -> tuple[int, float, float]:
-    """Maximise D, without intercept, over the box [low, high]; beta and F = K beta change in place.
+    """Maximise D, without intercept, over the box of the loss; beta and F = K beta change in place.
 
     Parameters
     ----------
+    cost : array of shape (m,)
+        C_i.
     tol : float
         Sweeps end when P - D <= tol P.
     most : int
@@ -85,14 +87,15 @@ def solve_cell(
     P, D
         At the end.
     """
+    low, high = loss.box(y, cost)
     order, sweeps, moves = np.arange(len(y)), 0, 0
     diagonal = np.maximum(np.diagonal(K).astype(np.float64), 1e-12)
     between = max(LOOK // max(len(y), 1) ** 2, 1)
     while True:
         limit = min(sweeps + between, most)
         sweeps, moves, seed, primal, dual = _sweep(
-            K, y, low, high, epsilon, hinge, tol, limit, budget, seed, order, beta, F, sweeps, moves,
-            diagonal,
+            K, y, cost, low, high, *loop_arguments(loss), loss.tube, tol, limit, budget, seed, order,
+            beta, F, sweeps, moves, diagonal,
         )  # fmt: skip
         if sweeps < limit or limit == most or clock.now() > deadline:
             return sweeps, primal, dual
@@ -103,10 +106,12 @@ def solve_cell(
 def _sweep(
     K: Array,
     y: Array,
+    cost: Array,
     low: Array,
     high: Array,
-    epsilon: float,
-    hinge: bool,
+    code: int,
+    parameter: float,
+    tube: float,
     tol: float,
     most: int,
     budget: float,
@@ -126,9 +131,8 @@ def _sweep(
         for i in range(m):
             f = F[i]
             square += beta[i] * F[i]
-            loss = max(1.0 - y[i] * f, 0.0) if hinge else max(abs(y[i] - f) - epsilon, 0.0)
-            primal += max(high[i], -low[i]) * loss
-            dual += y[i] * beta[i] - epsilon * abs(beta[i])
+            primal += cost[i] * max(scalar_excess(code, parameter, y[i], f), 0.0)
+            dual += y[i] * beta[i] - tube * abs(beta[i])
         primal += 0.5 * square
         dual -= 0.5 * square
         if sweeps >= most or moves > budget or (sweeps > 0 and primal - dual <= tol * primal):
@@ -138,8 +142,8 @@ def _sweep(
             i = order[k]
             step = 1.0 / diagonal[i]
             new = beta[i] - (F[i] - y[i]) * step
-            if epsilon > 0.0:
-                new = np.sign(new) * max(abs(new) - epsilon * step, 0.0)
+            if tube > 0.0:
+                new = np.sign(new) * max(abs(new) - tube * step, 0.0)
             new = min(max(new, low[i]), high[i])
             moved = new - beta[i]
             if moved != 0.0:

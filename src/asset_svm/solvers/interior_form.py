@@ -18,6 +18,7 @@ import numpy.typing as npt
 import scipy.linalg as la
 
 from asset_svm import clock
+from asset_svm.losses import Loss
 from asset_svm.threads.team import check_interrupt
 
 Array = npt.NDArray[Any]
@@ -30,9 +31,8 @@ BACK = 0.995
 def solve_interior(
     K: Array,
     y: Array,
-    low: Array,
-    high: Array,
-    epsilon: float,
+    cost: Array,
+    loss: Loss,
     tol: float,
     *,
     intercept: bool,
@@ -44,7 +44,7 @@ def solve_interior(
     enormous C, or ``deadline`` (of ``clock.now``) does, or the kernel is not positive
     definite, beta is the last point that was reached.
     """
-    m = len(y)
+    m, (low, high) = len(y), loss.box(y, cost)
     jitter = float(np.finfo(K.dtype).eps * np.sqrt(m) * np.abs(np.diagonal(K)).mean())
     K = K.astype(np.float64)
     signs = np.concatenate([np.ones(m), -np.ones(m)])
@@ -58,7 +58,7 @@ def solve_interior(
         check_interrupt()
         beta = np.bincount(row, sign * a, m)
         F = K @ beta
-        residual = sign * (F[row] + b - y[row]) + epsilon - s + t
+        residual = sign * (F[row] + b - y[row]) + loss.tube - s + t
         imbalance = float(beta.sum()) if intercept else 0.0
         gap = float(a @ s + (upper - a) @ t)
         # C_i loss_i = C_i max(..., 0) of the better of a row's sides; t is that loss in the limit.

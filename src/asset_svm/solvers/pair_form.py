@@ -2,8 +2,8 @@
 
 With r = y - K beta, moving t from beta_j to beta_i changes D at the rate up_i - down_j, where
 
-    up_i   = r_i - epsilon (beta_i >= 0, else + epsilon)      -infinity at the upper end of the box
-    down_j = r_j - epsilon (beta_j > 0, else + epsilon)       +infinity at the lower end
+    up_i   = r_i - tube (beta_i >= 0, else + tube)      -infinity at the upper end of the box
+    down_j = r_j - tube (beta_j > 0, else + tube)       +infinity at the lower end
 
 and, at the optimum, max up <= b <= min down. A step takes i = argmax up, and of all j with
 down_j < up_i the one with the largest gain (up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij) (Fan, Chen and
@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm import clock
+from asset_svm.losses import Loss, loop_arguments, scalar_excess
 from asset_svm.numerics.compiling import njit
 from asset_svm.threads.team import check_interrupt
 
@@ -41,20 +42,20 @@ FAST = {"reassoc", "contract", "nnan", "nsz"}
 def solve_pairs(
     K: Array,
     y: Array,
-    low: Array,
-    high: Array,
-    epsilon: float,
-    hinge: bool,
+    cost: Array,
+    loss: Loss,
     tol: float,
     most: int,
     beta: Array,
     r: Array,
     deadline: float = np.inf,
 ) -> int:
-    """Maximise D over the box [low, high] and sum beta = 0; beta and r = y - K beta change in place.
+    """Maximise D over the box of the loss and sum beta = 0; beta and r = y - K beta change in place.
 
     Parameters
     ----------
+    cost : array of shape (m,)
+        C_i.
     tol : float
         Steps end when P - D <= tol P, at the b in the middle of max up and min down.
     most : int
@@ -69,26 +70,26 @@ def solve_pairs(
     steps
     """
     m, steps, ended = len(y), 0, False
+    low, high = loss.box(y, cost)
     diagonal = np.diagonal(K).astype(np.float64)
     up, down = np.empty(m), np.empty(m)
     between = max(LOOK // max(m, 1), BETWEEN)
     while True:
         limit = min(steps + between, most)
         steps, ended = _step(
-            K, y, low, high, epsilon, hinge, tol, limit, steps, beta, r, diagonal, up, down
-        )
+            K, y, cost, low, high, *loop_arguments(loss), loss.tube, tol, limit, steps, beta, r,
+            diagonal, up, down,
+        )  # fmt: skip
         if ended or limit == most or clock.now() > deadline:
             return steps
         check_interrupt()
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _slopes(
-    k: int, beta: Array, low: Array, high: Array, epsilon: float, up: Array, down: Array
-) -> None:
+def _slopes(k: int, beta: Array, low: Array, high: Array, tube: float, up: Array, down: Array) -> None:
     """What is taken from r_k for up_k and down_k."""
-    up[k] = np.inf if beta[k] >= high[k] else (epsilon if beta[k] >= 0.0 else -epsilon)
-    down[k] = -np.inf if beta[k] <= low[k] else (epsilon if beta[k] > 0.0 else -epsilon)
+    up[k] = np.inf if beta[k] >= high[k] else (tube if beta[k] >= 0.0 else -tube)
+    down[k] = -np.inf if beta[k] <= low[k] else (tube if beta[k] > 0.0 else -tube)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -130,7 +131,14 @@ def _take(r: Array, t: float, first: Array, second: Array) -> None:
 
 @njit(cache=True, nogil=True)
 def _gap(
-    y: Array, low: Array, high: Array, epsilon: float, hinge: bool, beta: Array, r: Array, b: float
+    y: Array,
+    cost: Array,
+    code: int,
+    parameter: float,
+    tube: float,
+    beta: Array,
+    r: Array,
+    b: float,
 ) -> tuple[float, float]:
     """P - D and P."""
     square, primal, dual = 0.0, 0.0, 0.0
@@ -138,9 +146,8 @@ def _gap(
         f = y[i] - r[i]
         square += beta[i] * f
         f += b
-        loss = max(1.0 - y[i] * f, 0.0) if hinge else max(abs(y[i] - f) - epsilon, 0.0)
-        primal += max(high[i], -low[i]) * loss
-        dual += y[i] * beta[i] - epsilon * abs(beta[i])
+        primal += cost[i] * max(scalar_excess(code, parameter, y[i], f), 0.0)
+        dual += y[i] * beta[i] - tube * abs(beta[i])
     return primal + square - dual, primal + 0.5 * square
 
 
@@ -148,10 +155,12 @@ def _gap(
 def _step(
     K: Array,
     y: Array,
+    cost: Array,
     low: Array,
     high: Array,
-    epsilon: float,
-    hinge: bool,
+    code: int,
+    parameter: float,
+    tube: float,
     tol: float,
     most: int,
     steps: int,
@@ -164,7 +173,7 @@ def _step(
     """``solve_pairs`` from the given number of steps on: it, and whether nothing is left to do."""
     m = y.shape[0]
     for k in range(m):
-        _slopes(k, beta, low, high, epsilon, up, down)
+        _slopes(k, beta, low, high, tube, up, down)
     while True:
         top, place = -np.inf, 0
         for start in range(0, m, PIECE):
@@ -175,7 +184,7 @@ def _step(
             bottom = _smallest(r, down)
             if not top - bottom > 0.0:
                 return steps, True
-            gap, primal = _gap(y, low, high, epsilon, hinge, beta, r, 0.5 * (top + bottom))
+            gap, primal = _gap(y, cost, code, parameter, tube, beta, r, 0.5 * (top + bottom))
             if gap <= tol * primal:
                 return steps, True
         if steps >= most:
@@ -200,12 +209,12 @@ def _step(
                 if value > found:
                     j, found = k, value
         slope, curve = top - (r[j] - down[j]), max(own + diagonal[j] - 2.0 * row[j], FLAT)
-        end_i = 0.0 if epsilon > 0.0 and beta[i] < 0.0 else high[i]
-        end_j = 0.0 if epsilon > 0.0 and beta[j] > 0.0 else low[j]
+        end_i = 0.0 if tube > 0.0 and beta[i] < 0.0 else high[i]
+        end_j = 0.0 if tube > 0.0 and beta[j] > 0.0 else low[j]
         t = min(slope / curve, end_i - beta[i], beta[j] - end_j)
         beta[i] = end_i if t == end_i - beta[i] else beta[i] + t
         beta[j] = end_j if t == beta[j] - end_j else beta[j] - t
-        _slopes(i, beta, low, high, epsilon, up, down)
-        _slopes(j, beta, low, high, epsilon, up, down)
+        _slopes(i, beta, low, high, tube, up, down)
+        _slopes(j, beta, low, high, tube, up, down)
         _take(r, t, row, K[j])
         steps += 1

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.losses import loop_arguments, scalar_excess, scalar_slope
 from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.state import ModelAxis, SolverState
 
@@ -43,22 +44,6 @@ TURN = 512
 and 3.9 s where every model goes through 2048 at a time."""
 OverModels = Callable[[Callable[[Array], None]], None]
 """Has a function called with the numbers of all models, some at a time, by the threads there are."""
-
-
-@njit(cache=True, nogil=True, inline="always")
-def scalar_slope(code: int, epsilon: float, y: float, f: float) -> float:
-    """The slope of ``losses.Hinge`` (code 0) or ``losses.EpsilonInsensitive`` (code 1)."""
-    if code == 0:
-        return -y if y * f < 1.0 else 0.0
-    if y > f + epsilon:
-        return -1.0
-    return 1.0 if y < f - epsilon else 0.0
-
-
-@njit(cache=True, nogil=True, inline="always")
-def scalar_loss(code: int, epsilon: float, y: float, f: float) -> float:
-    """Its value, where the slope is not 0."""
-    return 1.0 - y * f if code == 0 else abs(y - f) - epsilon
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -133,7 +118,7 @@ def run_rows(
     target: Array,
     weight: Array,
     code: int,
-    epsilon: float,
+    parameter: float,
     lam: float,
     radius: float,
     bound: float,
@@ -174,7 +159,7 @@ def run_rows(
             continue
         v = V[index[i], : u.shape[0]]
         f = c * dot_row(u, v) + b
-        g = scalar_slope(code, epsilon, target[i], f)
+        g = scalar_slope(code, parameter, target[i], f)
         margins[i] = f
         slopes[i] = g
         j += 1
@@ -188,7 +173,7 @@ def run_rows(
         if g != 0.0:
             if reach < np.inf:
                 size = float(dot_row(v, v)) + free
-                short = truncated(length, reach, scalar_loss(code, epsilon, target[i], f), size)
+                short = truncated(length, reach, scalar_excess(code, parameter, target[i], f), size)
                 if short < length:
                     slopes[i] = g * short / length
                     length = short
@@ -217,7 +202,7 @@ def step_rows(
     slopes: Array,
 ) -> None:
     """Take K models through the rows V[positions]; the state, margins and slopes change in place."""
-    lam = axis.loop_lam
+    lam, loss = axis.loop_lam, loop_arguments(axis.loss)
     travelled = np.zeros(len(lam))
     n_rows = len(positions)
     # TURN rows at a time, where there are several models: the next one finds them in a cache.
@@ -238,8 +223,7 @@ def step_rows(
             positions[turn],
             target[k, turn],
             weight[turn],
-            axis.loss.code,
-            axis.loss.epsilon,
+            *loss,
             lam[k],
             axis.radius[k],
             axis.bound[k],
@@ -274,7 +258,7 @@ def step_rows(
 @njit(cache=True, nogil=True)
 def tally(
     code: int,
-    epsilon: float,
+    parameter: float,
     target: Array,
     margins: Array,
     slopes: Array,
@@ -291,7 +275,7 @@ def tally(
                 continue
             y, f = target[k, i], margins[k, i]
             finite = finite and np.isfinite(f)
-            loss[k] += max(scalar_loss(code, epsilon, y, f), 0.0)
+            loss[k] += max(scalar_excess(code, parameter, y, f), 0.0)
             errors[k] += 1.0 if y * f <= 0.0 else 0.0
             active[k] += 1.0 if slopes[k, i] != 0.0 else 0.0
     return finite

@@ -31,7 +31,7 @@ from asset_svm.features import FourierFeatures, HadamardFeatures, Metric, Nystro
 from asset_svm.features.cells import Node, Partition
 from asset_svm.features.nystroem import KernelBasis
 from asset_svm.kernels import Kernel
-from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.losses import LOSSES
 from asset_svm.solvers import (
     Average,
     CountWindow,
@@ -49,8 +49,8 @@ Array = npt.NDArray[Any]
 CLASSES: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
-        Average, Block, CountWindow, EpsilonInsensitive, FinalWindow, Fingerprint, FourierFeatures,
-        FractionWindow, HadamardFeatures, Hinge, Kernel, KernelBasis, Metric, Node, NoWindow,
+        *LOSSES, Average, Block, CountWindow, FinalWindow, Fingerprint, FourierFeatures,
+        FractionWindow, HadamardFeatures, Kernel, KernelBasis, Metric, Node, NoWindow,
         NystroemFeatures, OnlineSession, Partition, Progress, Recent, Recipe, Segment, SolverState,
         Summary, TargetSummary,
     )

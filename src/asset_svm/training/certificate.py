@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.dual import tight_bound
+from asset_svm.losses import best_intercept
 from asset_svm.problem import (
     Certificate,
     CertificateSums,
     RowProducts,
-    best_intercept,
     certificate_sums,
     certify,
 )

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from asset_svm import clock
 from asset_svm.backends.cpu import CpuBackend
-from asset_svm.losses import Hinge
 from asset_svm.solvers import SolverState
 from asset_svm.solvers.driver import Slopes
 from asset_svm.solvers.pair_form import solve_pairs
@@ -46,7 +45,7 @@ def suits_pairs(recipe: Recipe, rows: TrainingRows) -> bool:
     """Whether there are many models of few rows, with the steps that are ours to choose."""
     few = rows.order.n_rows <= MOST_ROWS and len(recipe.lam) >= FEWEST_MODELS
     free = recipe.step == "metric" and recipe.free_intercept and recipe.intercept_bound is None
-    return few and free and isinstance(recipe.loss, Hinge)
+    return few and free and recipe.loss.suits_pairs
 
 
 def train_by_pairs(backend: CpuBackend, recipe: Recipe, rows: TrainingRows) -> Solution | None:
@@ -63,12 +62,8 @@ def train_by_pairs(backend: CpuBackend, recipe: Recipe, rows: TrainingRows) -> S
     total = float(rows.weight.sum())
 
     def solve(k: int) -> None:
-        bound = rows.weight / (recipe.lam[k] * total) * y[k]
-        r = y[k].copy()
-        low, high = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
-        steps[k] = solve_pairs(
-            G, y[k], low, high, 0.0, True, TOLERANCE, PAIRS * m, beta[k], r
-        )  # fmt: skip
+        cost, r = rows.weight / (recipe.lam[k] * total), y[k].copy()
+        steps[k] = solve_pairs(G, y[k], cost, recipe.loss, TOLERANCE, PAIRS * m, beta[k], r)
 
     side_by_side(solve, range(K), max(backend.n_threads, blas_threads()))
     coef = beta @ V

@@ -7,11 +7,13 @@ is done with the values takes longer.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from asset_svm.backends.cuda.maps import check_bases
-from asset_svm.kernels import Kernel
+from asset_svm.backends.cuda.arithmetic import TORCH
+from asset_svm.kernels import Argument, Kernel
 
 
 def kernel_values(kernel: Kernel, X: Tensor, Z: Tensor, shift: Tensor) -> Tensor:
@@ -21,23 +23,19 @@ def kernel_values(kernel: Kernel, X: Tensor, Z: Tensor, shift: Tensor) -> Tensor
     ----------
     X, Z : tensors of shape (cells, rows, n)
     shift : tensor of shape (cells, 1, n)
-        Some place near the rows of each cell: the Gaussian kernel is computed from there (as in
-        ``kernels``), where less of it cancels.
+        Some place near the rows of each cell: squared distances are computed from there (as in
+        ``kernels``), where less of them cancels.
     """
-    if kernel.name == "rbf":
+    formula: Any = kernel.formula
+    if kernel.argument is Argument.SQUARED_DISTANCE:
         factor = float(kernel.gamma**0.5)
         A, B = (X - shift).mul_(factor), (Z - shift).mul_(factor)
         values = torch.bmm(A, B.transpose(1, 2)).mul_(2)
         values.sub_(_squared_norms(A)[:, :, None]).sub_(_squared_norms(B)[:, None, :])
-        return values.clamp_(max=0).exp_()
-    if kernel.name == "laplacian":
-        return torch.cdist(X, Z, p=1).mul_(-kernel.gamma).exp_()
-    values = torch.bmm(X, Z.transpose(1, 2))
-    if kernel.name != "linear":
-        values.mul_(kernel.gamma).add_(kernel.coef0)
-        check_bases(kernel, values)
-        values = values.tanh_() if kernel.name == "sigmoid" else values.pow_(kernel.degree)
-    return values
+        return formula.profile(values.clamp_(max=0), TORCH)
+    if kernel.argument is Argument.ABSOLUTE_DISTANCE:
+        return formula.profile(torch.cdist(X, Z, p=1).mul_(formula.factor), TORCH)
+    return formula.values(torch.bmm(X, Z.transpose(1, 2)), TORCH)
 
 
 def _squared_norms(X: Tensor) -> Tensor:

@@ -22,6 +22,8 @@
 // a piece (c, b, |coef|^2, the sums of the average) are double; inside a piece b and |coef|^2 are a double
 // base plus a REAL difference.
 
+#include "loss"
+
 typedef unsigned short half_bits;
 constexpr int THREADS = 256, WARPS = 8, TILE = 128, LANES = 32;
 constexpr int HALVES = BLOCK / 128, SLOTS = 4 * HALVES;
@@ -60,7 +62,7 @@ struct Run {
   REAL* along;                // (K, n_directions)
   unsigned* arrived;          // 0 at the start
   long long stride, chunk, begin, end, piece, models, columns, tiles, n_directions, averages;
-  double power, reach, epsilon, rest_square;
+  double power, reach, parameter, rest_square;
 };
 
 // Loads of four neighbouring values of what the kernel only reads ----------------------------------------------
@@ -126,7 +128,7 @@ __device__ void grid_barrier(const Run& run) {
 // The steps of one model ----------------------------------------------------------------------------
 
 struct alignas(16) Row {   // what the chain needs of a row
-  REAL y, most, pull, limit;      // target, eta w, y / c (1 / c for regression), R^2 / c^2 - base of |coef|^2
+  REAL y, most, pull, limit;      // target, eta w, Loss::unit(y) / c, R^2 / c^2 - base of |coef|^2
   REAL c, diagonal, beside, shorten;  // after the shrink; G_kk, G_k,k+1, reach / (G_kk + 1)
 };
 
@@ -156,7 +158,7 @@ __device__ __noinline__ void refresh(Shared& s, Group& group, int lane) {
   const double c = s.c_base * group.product[lane], inverse = 1.0 / c;
   Row& row = group.row[lane];
   row.c = REAL(c);
-  row.pull = REAL(LOSS == 0 ? row.y * inverse : inverse);
+  row.pull = REAL(Loss::unit(row.y) * inverse);
   const double limit = square(s.radius * inverse) - s.norm;
   row.limit = REAL(fmin(limit, 1e37));
   const bool out = group.eta[lane] >= 0.0 && (fabs(c) < 0.1 || fabs(c) > 10.0);
@@ -255,7 +257,7 @@ __device__ __forceinline__ void scale_chain(Chain& c, REAL factor) {
 
 struct Fixed {   // what stays through a piece
   double b_base, limit;           // b before it, and the bound of |b|
-  REAL bound, b_start, epsilon;
+  REAL bound, b_start, parameter;
   int lo, hi, lane;
 };
 
@@ -278,15 +280,8 @@ __device__ __forceinline__ bool one_step(
   const int l = o + P, lane = fixed.lane;
   const Row row = group.row[l];
   // the chain
-#if LOSS == 0
-  const REAL loss = fused(-row.y, c.f, REAL(1));
-  const REAL sign = row.y, pull = row.pull;
-#else
-  const REAL residual = row.y - c.f;
-  const REAL loss = (residual < 0 ? -residual : residual) - fixed.epsilon;
-  const REAL sign = residual < 0 ? REAL(-1) : REAL(1);
-  const REAL pull = residual < 0 ? -row.pull : row.pull;
-#endif
+  const REAL loss = Loss::excess(row.y, c.f, fixed.parameter);
+  const REAL sign = Loss::turned(row.y, c.f, Loss::unit(row.y)), pull = Loss::turned(row.y, c.f, row.pull);
 #if TRUNCATED
   const REAL taken = most(least(row.most, loss * row.shorten), REAL(0));
 #else
@@ -435,14 +430,8 @@ __device__ void take_group(
     const Row& row = group.row[lane];
     const double eta = group.eta[lane];
     s.a[mine] = c.my_a;
-#if LOSS == 0
-    const REAL loss = fused(-row.y, c.my_f, REAL(1));
-    const REAL slope = loss > 0 ? -row.y : REAL(0);
-#else
-    const REAL residual = row.y - c.my_f;
-    const REAL loss = (residual < 0 ? -residual : residual) - fixed.epsilon;
-    const REAL slope = loss > 0 ? (residual < 0 ? REAL(1) : REAL(-1)) : REAL(0);
-#endif
+    const REAL loss = Loss::excess(row.y, c.my_f, fixed.parameter);
+    const REAL slope = loss > 0 ? -Loss::turned(row.y, c.my_f, Loss::unit(row.y)) : REAL(0);
     const REAL part = row.most > 0 ? c.my_length / row.most : REAL(1);
     const bool seen = eta >= 0.0;
     slopes[mine] = seen ? slope * part : REAL(0);
@@ -469,7 +458,7 @@ __device__ void take_steps(const Run& run, Shared& s, REAL* ring, int k, long lo
   const double* weight = run.weight + block;
   REAL* slopes = run.slopes + k * run.chunk + block;
   const double b_base = run.intercept[k], limit = run.bound[k];
-  const Fixed fixed = {b_base, limit, REAL(limit), REAL(b_base), REAL(run.epsilon), lo, hi, lane};
+  const Fixed fixed = {b_base, limit, REAL(limit), REAL(b_base), REAL(run.parameter), lo, hi, lane};
   Chain c = {};
   Sums sums = {};
   if (leads) {

@@ -33,7 +33,7 @@ _Run = structure(
     "weight_sum intercept_total shrink_due partial norms a gained factors slopes tally metric_square "
     "directions transposed along_partial along arrived",
     "stride chunk begin end piece models columns tiles n_directions averages",
-    "power reach epsilon rest_square",
+    "power reach parameter rest_square",
     ctypes.c_double,
 )
 
@@ -155,14 +155,14 @@ class CudaForm:
         self.grid = max(-(-tiles // rounds), min(models, multiprocessors))
         self.kernel = kernel(
             "blocked_form.cu", "run_blocks", device.index,
-            BLOCK=BLOCK, VALUE=_NAMES[value], REAL=_NAMES[real],
-            LOSS=axis.loss.code, TRUNCATED=int(np.isfinite(axis.reach)),
+            loss=axis.loss.cuda, BLOCK=BLOCK, VALUE=_NAMES[value], REAL=_NAMES[real],
+            TRUNCATED=int(np.isfinite(axis.reach)),
         )  # fmt: skip
         self.shared = 2 * 32 * BLOCK * torch.finfo(real).bits // 8
         self.kernel.reserve(self.shared)
         self.fixed: dict[str, Any] = {name: tensor.data_ptr() for name, tensor in self._tensors.items()}
         self.fixed |= dict(models=models, columns=columns, tiles=tiles, n_directions=n)
-        self.fixed |= dict(power=axis.power, epsilon=axis.loss.epsilon, rest_square=rest**2)
+        self.fixed |= dict(power=axis.power, parameter=axis.loss.parameter, rest_square=rest**2)
         self.fixed |= dict(reach=axis.reach if np.isfinite(axis.reach) else 0.0)
 
     def _add_metric(self, metric: Metric, real: torch.dtype) -> tuple[int, float]:

@@ -12,6 +12,8 @@
 // F, beta and the order of visits lie in shared memory, or, for cells too large for it, in scratch
 // memory. beta and the objectives are double; REAL is the type of K and F.
 
+#include "loss"
+
 constexpr int THREADS = 256, WARPS = 8, LANES = 32;
 constexpr int AHEAD = 2;  // parts of a row of K, of four numbers a thread, that are loaded at a time
 constexpr int BLOCKS = sizeof(REAL) == 4 ? 4 : 2;  // of a multiprocessor, at a time: the others hide waits
@@ -30,7 +32,7 @@ struct Run {
   double* found;            // (cells, models, 3): sweeps, P, D
   unsigned char* scratch;   // for cells beyond shared_rows: (cells, models, scratch_bytes)
   long long models, rows, most, shared_rows, scratch_bytes;
-  double epsilon, tol, budget;  // budget: times m^2
+  double parameter, tube, tol, budget;  // budget: times m^2
 };
 
 struct Sums {
@@ -95,16 +97,13 @@ struct Cell {
   REAL* F;
   unsigned short* order;
 
-  __device__ double low(int i) const { return LOSS == 0 ? fmin(cost[i] * y[i], 0.0) : -cost[i]; }
-  __device__ double high(int i) const { return LOSS == 0 ? fmax(cost[i] * y[i], 0.0) : cost[i]; }
-
-  __device__ Sums objectives(double epsilon) const {
+  __device__ Sums objectives(double parameter, double tube) const {
     Sums mine = {0.0, 0.0, 0.0};
     for (int i = threadIdx.x; i < m; i += THREADS) {
       const double f = F[i], b = beta[i], t = y[i];
       mine.square += b * f;
-      mine.loss += cost[i] * (LOSS == 0 ? fmax(1.0 - t * f, 0.0) : fmax(fabs(t - f) - epsilon, 0.0));
-      mine.linear += t * b - epsilon * fabs(b);
+      mine.loss += cost[i] * fmax(Loss::excess(t, f, parameter), 0.0);
+      mine.linear += t * b - tube * fabs(b);
     }
     return block_sum(mine);
   }
@@ -146,18 +145,19 @@ struct Cell {
   }
 
   // All coordinates in the order at hand; returns the number of changes.
-  __device__ int sweep(double epsilon) const {
+  __device__ int sweep(double tube) const {
     const int lane = threadIdx.x % LANES;
     int moves = 0;
     for (int base = 0; base < m; base += LANES) {
       const bool there = base + lane < m;
       const int i = there ? order[base + lane] : 0;
-      const double b = beta[i], t = y[i], least = low(i), most = high(i);
+      const double b = beta[i], t = y[i];
+      const double least = Loss::low(cost[i], t), most = Loss::high(cost[i], t);
       const double step = 1.0 / fmax(double(__ldg(K + (long long)i * stride + i)), 1e-12);
       unsigned left = ALL;  // visits that are still to come
       while (true) {
         double fresh = b - (double(F[i]) - t) * step;
-        if (epsilon > 0.0) fresh = copysign(fmax(fabs(fresh) - epsilon * step, 0.0), fresh);
+        if (tube > 0.0) fresh = copysign(fmax(fabs(fresh) - tube * step, 0.0), fresh);
         fresh = fmin(fmax(fresh, least), most);
         const unsigned who = __ballot_sync(ALL, there && fresh != b) & left;
         if (who == 0) break;
@@ -196,14 +196,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) solve_cells(const 
   long long sweeps = 0, moves = 0, state = run.seed[c] + model;
   double primal, dual;
   while (true) {
-    const Sums sums = cell.objectives(run.epsilon);
+    const Sums sums = cell.objectives(run.parameter, run.tube);
     primal = sums.loss + 0.5 * sums.square;
     dual = sums.linear - 0.5 * sums.square;
     if (sweeps >= run.most || double(moves) > most_moves) break;
     if (sweeps > 0 && primal - dual <= run.tol * primal) break;
     if (threadIdx.x == 0) state = cell.shuffle(state);
     __syncthreads();
-    moves += cell.sweep(run.epsilon);
+    moves += cell.sweep(run.tube);
     ++sweeps;
   }
   double* beta = run.beta + model * run.rows + run.first[c];

@@ -172,9 +172,11 @@ class CardCells:
         like = np.array([same_targets(y[:, part]) for part in parts])
         again = like != np.arange(len(y))
         rule = SweepRule(
-            problem.loss.code, problem.loss.epsilon, problem.tol, problem.most_sweeps(late=late),
+            problem.loss,
+            problem.tol,
+            problem.most_sweeps(late=late),
             problem.budget(late=late),
-        )  # fmt: skip
+        )
         numbers = np.array([seeds[c] for c in wave], dtype=np.int64)
         there = (sizes, first, y, cost, (~(trivial | again)).astype(np.int32), numbers)
         sweeps = self.make_sweeps(self.dtype, rule, self.device)
@@ -219,7 +221,7 @@ class CardCells:
         """
         p = K.shape[1]
         most = max(self._memory // 2 // (64 * p * p), 1)  # K, its factor, and what they are made of
-        low, high = problem.box(y, cost)
+        low, high = problem.loss.box(y, cost)
         for start in range(0, len(which), most):
             part = slice(start, start + most)
             m = sizes[part]
@@ -229,7 +231,7 @@ class CardCells:
             duals = Duals(
                 K[there[0]].double() * real[:, :, None] * real[:, None, :],
                 y=numbers[0], low=numbers[1], high=numbers[2], sizes=numbers[3],
-                epsilon=problem.loss.epsilon, rounding=torch.finfo(K.dtype).eps,
+                tube=problem.loss.tube, rounding=torch.finfo(K.dtype).eps,
                 intercept=problem.intercept,
             )  # fmt: skip
             beta, steps = solve_interior(duals, INSIDE * problem.tol)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import re
 import sys
 import tempfile
 from functools import cache
@@ -101,13 +102,27 @@ def _check(code: int, what: str) -> None:
         raise CompilationError(f"{what} failed with {(name.value or b'?').decode()}.")
 
 
+def source_of(file: str, **parts: str) -> str:
+    """A source file of this package, each ``#include "part"`` replaced by the text of that name."""
+
+    def text(found: re.Match[str]) -> str:
+        return parts[found[1]]
+
+    whole = files(__package__).joinpath(file).read_text()
+    return re.sub(r'^#include "(\w+)"$', text, whole, flags=re.MULTILINE)
+
+
 @cache
-def kernel(file: str, name: str, device: int, **defines: Any) -> Kernel:
-    """The kernel ``name`` of a source file of this package, for a card, with macros set."""
-    source = files(__package__).joinpath(file).read_bytes()
+def kernel(file: str, name: str, device: int, **settings: Any) -> Kernel:
+    """The kernel ``name`` of a source file of this package, for a card.
+
+    Settings in capitals are macros, others the texts that the file includes.
+    """
+    parts = {key: text for key, text in settings.items() if not key.isupper()}
+    source = source_of(file, **parts).encode()
     major, minor = torch.cuda.get_device_capability(device)
     options = [f"--gpu-architecture=sm_{major}{minor}", "--std=c++17"]
-    options += [f"-D{macro}={value}" for macro, value in defines.items()]
+    options += [f"-D{macro}={value}" for macro, value in settings.items() if macro not in parts]
     binary = _binary(source, options)
     with torch.cuda.device(device):
         torch.cuda.current_stream().synchronize()  # makes the card's context this thread's

@@ -4,7 +4,8 @@
 // largest |x 2^e| of the row lies in [256, 512). high and low hold 22 bits of x; products of two such
 // numbers without low.low are right to 2^-21, and the matrix units add them up in float32.
 //
-// finish: from sums of such products to what was asked for, in one pass.
+// finish: from sums of such products to what was asked for, in one pass. What is included is the body of
+// a kernel's profile, a function of t = -gamma |x - z|^2.
 
 typedef unsigned short half_bits;
 constexpr int THREADS = 256;
@@ -19,6 +20,10 @@ __device__ __forceinline__ half_bits to_half(float f) {
   half_bits h;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
   return h;
+}
+
+__device__ __forceinline__ float profile(float t) {
+#include "profile"
 }
 
 __device__ __forceinline__ void put(float* p, float x) { *p = x; }
@@ -95,7 +100,7 @@ struct Finish {
   const float* right;           // (width): |z|^2, or phases in turns
   VALUE* out;                   // row i begins at i * stride
   long long width, sums_stride, stride;
-  long long mode;               // 0: the product; 1: cosines; 2: Gaussian kernel values
+  long long mode;               // 0: the product; 1: cosines; 2: kernel values of distances
   float amplitude;
 };
 
@@ -110,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) finish(const __grid_consta
       x += run.right[q];
       x = run.amplitude * cospif(2.0f * (x - rintf(x)));
     } else if (run.mode == 2) {
-      x = expf(fminf(2.0f * x - left - run.right[q], 0.0f)) + (x - x);
+      x = profile(fminf(2.0f * x - left - run.right[q], 0.0f)) + (x - x);
     }
     put(run.out + row * run.stride + q, x);
   }

@@ -35,7 +35,7 @@ class Duals:
     low: Tensor
     high: Tensor
     sizes: Tensor
-    epsilon: float
+    tube: float
     rounding: float
     intercept: bool
 
@@ -60,7 +60,7 @@ def solve_interior(duals: Duals, tol: float) -> tuple[Tensor, Tensor]:
     while True:
         beta = (sign * a).sum(dim=1)
         F = duals.times(beta)
-        residual = (sign * (F + b[:, None] - y)[:, None] + duals.epsilon - s + t) * on
+        residual = (sign * (F + b[:, None] - y)[:, None] + duals.tube - s + t) * on
         imbalance = beta.sum(dim=1) if duals.intercept else torch.zeros_like(b)
         gap = ((a * s + (upper - a) * t) * on).sum(dim=(1, 2))
         primal = 0.5 * (beta * F).sum(dim=1) + (upper * t.clamp(min=0)).sum(dim=(1, 2))

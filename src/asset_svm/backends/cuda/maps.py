@@ -15,11 +15,12 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from asset_svm.backends.cuda.arithmetic import TORCH
 from asset_svm.backends.cuda.products import Finish, Precision, right_factor
 from asset_svm.features import FourierFeatures, HadamardFeatures, Metric
 from asset_svm.features.metric import MetricFeatures
 from asset_svm.features.nystroem import KernelBasis
-from asset_svm.kernels import Kernel, negative_base
+from asset_svm.kernels import Argument, Kernel
 
 Array = npt.NDArray[Any]
 _TORCH = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64}
@@ -77,14 +78,14 @@ class FourierBasis:
         self.right(X, out, self.finish)
 
 
-class GaussianBasis:
-    """exp(2 x'.z' - |x'|^2 - |z'|^2), x' = sqrt(gamma) (x - shift), as in ``kernels``."""
+class SquaredDistanceBasis:
+    """A profile of 2 x'.z' - |x'|^2 - |z'|^2, x' = sqrt(gamma) (x - shift), as in ``kernels``."""
 
     def __init__(
         self, kernel: Kernel, Z: Any, dtype: torch.dtype, precision: Precision, device: torch.device
     ):
         landmarks = to_card(Z, device)
-        self.width = len(landmarks)
+        self.formula, self.width = kernel.formula, len(landmarks)
         self.shift = landmarks.mean(dim=0, dtype=torch.float64).to(landmarks.dtype)
         self.factor = float(np.sqrt(kernel.gamma))
         moved = ((landmarks.double() - self.shift.double()) * self.factor).to(dtype)
@@ -95,16 +96,18 @@ class GaussianBasis:
     def __call__(self, X: Tensor, out: Tensor) -> None:
         """k(X, Z)."""
         moved = (X - self.shift).mul_(self.factor)
-        self.right(moved, out, Finish("gaussian", squared_norms(moved), self.norms))
+        self.right(
+            moved, out, Finish("distances", squared_norms(moved), self.norms, formula=self.formula)
+        )
 
 
-class InnerProductBasis:
-    """linear, poly and sigmoid: functions of x.z alone."""
+class ProductBasis:
+    """A function of x.z."""
 
     def __init__(
         self, kernel: Kernel, Z: Any, dtype: torch.dtype, precision: Precision, device: torch.device
     ):
-        self.kernel = kernel
+        self.formula: Any = kernel.formula
         landmarks = to_card(Z, device, dtype)
         self.width = len(landmarks)
         self.right = right_factor(landmarks, precision)
@@ -112,34 +115,30 @@ class InnerProductBasis:
     def __call__(self, X: Tensor, out: Tensor) -> None:
         """k(X, Z)."""
         self.right(X, out)
-        if self.kernel.name != "linear":
-            out.mul_(self.kernel.gamma).add_(self.kernel.coef0)
-            check_bases(self.kernel, out)
-            out.tanh_() if self.kernel.name == "sigmoid" else out.pow_(self.kernel.degree)
+        self.formula.values(out, TORCH)
 
 
-def check_bases(kernel: Kernel, values: Tensor) -> None:
-    """Raise where a negative number would be raised to a power that is not whole."""
-    if kernel.needs_positive_bases and bool((values < 0.0).any()):
-        raise negative_base(kernel)
+class AbsoluteDistanceBasis:
+    """A function of |x - z|_1: no matrix product can help."""
 
-
-class LaplacianBasis:
-    """exp(-gamma |x - z|_1): no matrix product can help."""
-
-    def __init__(self, kernel: Kernel, Z: Any, dtype: torch.dtype, device: torch.device):
-        self.gamma, self.landmarks = kernel.gamma, to_card(Z, device, dtype)
+    def __init__(
+        self, kernel: Kernel, Z: Any, dtype: torch.dtype, precision: Precision, device: torch.device
+    ):
+        self.formula, self.landmarks = kernel.formula, to_card(Z, device, dtype)
         self.width = len(self.landmarks)
 
     def __call__(self, X: Tensor, out: Tensor) -> None:
         """k(X, Z)."""
-        torch.exp(torch.cdist(X, self.landmarks, p=1).mul_(-self.gamma), out=out)
+        t = torch.cdist(X, self.landmarks, p=1).mul_(self.formula.factor)
+        out.copy_(self.formula.profile(t, TORCH))
 
 
 class HostBasis:
     """A user's kernel: evaluated where it was written for, on the host."""
 
-    def __init__(self, kernel: Kernel, Z: Any, dtype: torch.dtype):
+    def __init__(
+        self, kernel: Kernel, Z: Any, dtype: torch.dtype, precision: Precision, device: torch.device
+    ):
         self.width = Z.shape[0]
         self.values = kernel.against(Z, np.float32 if dtype == torch.float32 else np.float64)
 
@@ -165,6 +164,14 @@ class CentredBasis:
         out.copy_(values.sub_(self.centre))
 
 
+_BASES: dict[Argument, Any] = {
+    Argument.PRODUCT: ProductBasis,
+    Argument.SQUARED_DISTANCE: SquaredDistanceBasis,
+    Argument.ABSOLUTE_DISTANCE: AbsoluteDistanceBasis,
+    Argument.ROWS: HostBasis,
+}
+
+
 def squared_norms(X: Tensor) -> Tensor:
     """|x|^2 of every row, summed in float64."""
     return X.square().sum(dim=1, dtype=torch.float64).to(X.dtype)
@@ -185,13 +192,7 @@ def card_basis(
         return FourierBasis(source, dtype, precision, device)
     assert isinstance(source, KernelBasis)
     kernel, Z = source.kernel, source.components
-    if callable(kernel.name):
-        return HostBasis(kernel, Z, dtype)
-    if kernel.name == "rbf":
-        return GaussianBasis(kernel, Z, dtype, precision, device)
-    if kernel.name == "laplacian":
-        return LaplacianBasis(kernel, Z, dtype, device)
-    return InnerProductBasis(kernel, Z, dtype, precision, device)
+    return _BASES[kernel.argument](kernel, Z, dtype, precision, device)
 
 
 class CardMetric:

@@ -27,7 +27,7 @@ from asset_svm.features.diagnostics import trace_error
 from asset_svm.features.landmarks import Sampler
 from asset_svm.features.landmarks import kmeans_landmarks as host_kmeans_landmarks
 from asset_svm.features.nystroem import KernelBasis, default_threshold
-from asset_svm.kernels import Kernel
+from asset_svm.kernels import Argument, Kernel
 
 Array = npt.NDArray[Any]
 SMALLEST = 256
@@ -91,7 +91,7 @@ class CardNystroem(NystroemFeatures):
         plain = options.get("rank") is None and options.get("rule", "relative") == "relative"
         wants_eigen = options.get("basis", "auto") == "eigen"
         small = components.shape[0] <= (LARGEST_EIGEN if wants_eigen else SMALLEST)
-        if not plain or callable(kernel.name) or small:
+        if not plain or kernel.argument is Argument.ROWS or small:
             return NystroemFeatures.from_landmarks(components, kernel, **options)
         dtype = np.dtype(options.get("dtype") or components.dtype)
         used = max(default_threshold(dtype), options.get("threshold") or 0.0)

@@ -12,7 +12,8 @@ Each row is scaled by a power of two first, so that no number leaves the range o
 units cut off what they add, and so lose the more the longer a sum is: the small products come first,
 and no sum is longer than ``SEGMENT`` numbers; those of segments are added up in float32.
 
-``Finish`` is what is done to the sums in the same pass: nothing, cosines, Gaussian kernel values.
+``Finish`` is what is done to the sums in the same pass: nothing, cosines, kernel values of squared
+distances.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from asset_svm.backends.cuda.arithmetic import TORCH
 from asset_svm.backends.cuda.compiler import kernel, structure
 
 Precision = Literal["float32", "float16"]
@@ -31,6 +33,8 @@ THREADS = 256
 ALIGNMENT = 8
 """Halves: what the matrix units want rows to begin at."""
 SEGMENT = 2048
+IDENTITY = "return t;"
+"""The profile where there is none."""
 
 _Split = structure(
     "_Split",
@@ -51,24 +55,31 @@ _VALUES = {torch.float32: "float", torch.float16: "half_bits"}
 
 @dataclass(frozen=True, eq=False)
 class Finish:
-    """From inner products t to values: "product" t, "cosines" a cos(2 pi (t + right)), "gaussian"
-    exp(min(2 t - left - right, 0)).
+    """From inner products t to values: "product" t, "cosines" a cos(2 pi (t + right)), "distances"
+    the profile of a kernel's formula at min(2 t - left - right, 0).
     """
 
-    mode: Literal["product", "cosines", "gaussian"] = "product"
+    mode: Literal["product", "cosines", "distances"] = "product"
     left: Tensor | None = None
     right: Tensor | None = None
     amplitude: float = 1.0
+    formula: Any = None
 
     def plain(self, t: Tensor) -> Tensor:
         """By torch's own operations, in place."""
         if self.mode == "cosines":
             assert self.right is not None
             return t.add_(self.right).mul_(2 * torch.pi).cos_().mul_(self.amplitude)
-        if self.mode == "gaussian":
+        if self.mode == "distances":
             assert self.left is not None and self.right is not None
-            return t.mul_(2).sub_(self.left[:, None]).sub_(self.right).clamp_(max=0).exp_()
+            t = t.mul_(2).sub_(self.left[:, None]).sub_(self.right).clamp_(max=0)
+            return self.formula.profile(t, TORCH)
         return t
+
+    @property
+    def profile(self) -> str:
+        """The body of the profile in the card's source."""
+        return IDENTITY if self.formula is None else str(self.formula.cuda)
 
 
 PRODUCT = Finish()
@@ -141,10 +152,12 @@ class SplitRight:
             width=self.s,
             sums_stride=sums.stride(0),
             stride=out.stride(0),
-            mode=("product", "cosines", "gaussian").index(finish.mode),
+            mode=("product", "cosines", "distances").index(finish.mode),
             amplitude=finish.amplitude,
         )
-        run = kernel("elementwise.cu", "finish", A.device.index, VALUE=_VALUES[out.dtype])
+        run = kernel(
+            "elementwise.cu", "finish", A.device.index, profile=finish.profile, VALUE=_VALUES[out.dtype]
+        )
         run(arguments, len(A), THREADS)
 
 
@@ -180,9 +193,10 @@ def split_rows(
         again=again,
         low=low,
     )
-    kernel("elementwise.cu", "split_rows", A.device.index, VALUE=_VALUES[A.dtype])(
-        arguments, rows, THREADS
+    run = kernel(
+        "elementwise.cu", "split_rows", A.device.index, profile=IDENTITY, VALUE=_VALUES[A.dtype]
     )
+    run(arguments, rows, THREADS)
 
 
 def right_factor(B: Tensor, precision: Precision, *, triangular: bool = False) -> Any:

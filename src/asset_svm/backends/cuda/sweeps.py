@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from asset_svm.backends.cuda.compiler import kernel, shared_memory, structure
+from asset_svm.losses import Loss
 
 THREADS = 256
 OWN_BYTES = 1 << 10
@@ -20,7 +21,7 @@ _Run = structure(
     "_Run",
     "matrix size stride first y cost wanted seed beta found scratch",
     "models rows most shared_rows scratch_bytes",
-    "epsilon tol budget",
+    "parameter tube tol budget",
     ctypes.c_double,
 )
 
@@ -31,14 +32,12 @@ class SweepRule:
 
     Parameters
     ----------
-    loss : int
-        Its code.
+    loss : Loss
     budget : float
         Changes of a beta after which no new sweep begins, times m^2.
     """
 
-    loss: int
-    epsilon: float
+    loss: Loss
     tol: float
     most: int
     budget: float
@@ -79,7 +78,7 @@ class CudaSweeps:
     def __init__(self, real: torch.dtype, rule: SweepRule, device: torch.device):
         self.real, self.rule, self.device = real, rule, device
         self.kernel: Any = kernel(
-            "cell_sweeps.cu", "solve_cells", device.index, REAL=_NAMES[real], LOSS=rule.loss
+            "cell_sweeps.cu", "solve_cells", device.index, loss=rule.loss.cuda, REAL=_NAMES[real]
         )
         self.shared = shared_memory(device.index) - OWN_BYTES
 
@@ -112,7 +111,8 @@ class CudaSweeps:
         arguments = _Run(
             **{name: tensor.data_ptr() for name, tensor in tensors.items()},
             models=models, rows=rows, most=rule.most, shared_rows=shared_rows,
-            scratch_bytes=scratch_bytes, epsilon=rule.epsilon, tol=rule.tol, budget=rule.budget,
+            scratch_bytes=scratch_bytes, parameter=rule.loss.parameter, tube=rule.loss.tube,
+            tol=rule.tol, budget=rule.budget,
         )  # fmt: skip
         self.kernel.reserve(shared_rows * row_bytes)
         self.kernel(arguments, cells * models, THREADS, shared=shared_rows * row_bytes)

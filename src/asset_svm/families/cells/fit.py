@@ -24,7 +24,7 @@ from asset_svm.families.definite import warn_that_indefinite
 from asset_svm.families.observing import Observer
 from asset_svm.families.rows import Rows
 from asset_svm.features.cells import Partition
-from asset_svm.kernels import Kernel
+from asset_svm.kernels import Argument, Kernel, formula_type
 from asset_svm.memory import available_memory
 from asset_svm.settings import Settings
 from asset_svm.solvers.cells import TOLERANCE, CellProblem, CellSolution
@@ -37,7 +37,8 @@ def fit_cells(settings: Settings, task: Task, rows: Rows, begun: float, observer
     """Train the cells of every partition; parameters as in ``Family.fit``."""
     seed, deadline = settings.draw_seed(), settings.deadline(begun)
     card: Any = None
-    if settings.goes_to_card(rows.X) and not callable(settings.map.kernel):
+    own = formula_type(settings.map.kernel).argument is Argument.ROWS
+    if settings.goes_to_card(rows.X) and not own:
         card = settings.card().cells(rows.X)
     else:
         rows = replace(rows, X=on_host(rows.X))
@@ -84,8 +85,8 @@ def _fit_partition(
     host, m = settings.host(), len(rows.y)
     partition, groups = grow_partition(rows.X, settings.cells_of(m), seed, number, card or Partition)
     threads = max(host.n_threads, blas_threads())
-    if callable(problem.kernel.name):
-        threads = 1  # a user's function may not be made for several at a time
+    if not problem.kernel.is_reentrant:
+        threads = 1
     # Several cells at a time, as memory allows, or, where there are few, several threads in each.
     memory, largest = (card or host).memory(), problem.largest(settings.memory_limit)
     if card is None:
@@ -169,7 +170,7 @@ def joined_decision(
     parts: list[CellModels], kernel: Kernel, n_models: int, dtype: np.dtype[Any]
 ) -> CellDecision:
     """The decision function of these partitions; others may come after them."""
-    return CellDecision(list(parts), n_models, dtype, alone=callable(kernel.name))
+    return CellDecision(list(parts), n_models, dtype, alone=not kernel.is_reentrant)
 
 
 def warn_of_cells(settings: Settings, fitted: FittedCells) -> None:

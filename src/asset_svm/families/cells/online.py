@@ -38,7 +38,7 @@ def begin_stream(settings: Settings, task: Task, rows: Rows) -> FittedCells:
     for number in range(settings.n_partitions):
         partition, groups = grow_partition(rows.X, settings.cells_of(len(rows.y)), seed, number)
         parts.append(CellModels(partition, [nothing] * partition.n_cells, shares(rows.weight, groups)))
-    decision = CellDecision(parts, task.n_models, rows.X.dtype, callable(kernel.name))
+    decision = CellDecision(parts, task.n_models, rows.X.dtype, not kernel.is_reentrant)
     lam = settings.lam_of(rows.weight.sum())
     return _after(settings, FittedCells(task, kernel, decision, seed, lam, 0, 0, 0.0, 0.0, []), rows)
 
@@ -79,7 +79,7 @@ def _after(settings: Settings, fitted: FittedCells, rows: Rows) -> FittedCells:
     record = {"batch": batches, "steps": steps, "objective": objective, "dual_gap": gap}
     return replace(
         fitted,
-        decision=CellDecision(parts, task.n_models, rows.X.dtype, callable(fitted.kernel.name)),
+        decision=CellDecision(parts, task.n_models, rows.X.dtype, not fitted.kernel.is_reentrant),
         n_iter=batches,
         steps=steps,
         objective=objective,

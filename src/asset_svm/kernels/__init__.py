@@ -1,0 +1,45 @@
+"""Kernels k(x, z) against a fixed set of landmarks, in blocks of dense or CSR rows.
+
+    kernel      ``Kernel``, a name with its numbers: what everybody else asks
+    formula     what a formula of a kernel supplies, and what it is a function of
+    table       the formulas by their names
+    products, distances, absolute, own     how formulas of x.z, |x - z|^2, |x - z|_1 and of rows
+                themselves become values
+    gaussian    the Gaussian kernel; the other formulas lie beside what they are functions of
+    landmarks, scale    landmarks prepared for products; gamma="scale"
+
+A new kernel is a file like ``gaussian`` and an entry of ``table``.
+
+Conventions that bind the code here:
+
+- Names, ``gamma``, ``degree`` and ``coef0`` mean what they mean in ``sklearn.svm.SVC``; ``laplacian``
+  is exp(-gamma |x - z|_1). A callable takes two matrices and returns the matrix of kernel values,
+  dense or sparse.
+- Columns in which all landmarks are 0 are left out of products; where dense rows are moved, those in
+  which no two landmarks differ.
+- CSR rows are never made dense. What is left of landmarks is, up to ``DENSE_LANDMARK_BYTES``: a nonzero
+  of x then costs one contiguous row of length s.
+"""
+
+from asset_svm.kernels.formula import Argument, Arithmetic, BlockFunction, Matrix, SpectralDensity
+from asset_svm.kernels.kernel import Kernel
+from asset_svm.kernels.landmarks import DENSE_LANDMARK_BYTES
+from asset_svm.kernels.scale import scale_gamma, squared_norms
+from asset_svm.kernels.table import FORMULAS, NAMES, SPECTRAL, WITH_GAMMA, formula_type
+
+__all__ = [
+    "DENSE_LANDMARK_BYTES",
+    "FORMULAS",
+    "NAMES",
+    "SPECTRAL",
+    "WITH_GAMMA",
+    "Argument",
+    "Arithmetic",
+    "BlockFunction",
+    "Kernel",
+    "Matrix",
+    "SpectralDensity",
+    "formula_type",
+    "scale_gamma",
+    "squared_norms",
+]

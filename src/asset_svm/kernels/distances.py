@@ -1,0 +1,120 @@
+"""Kernels that are functions of |x - z|^2, computed from one matrix product.
+
+Rows are first moved to the mean of the landmarks and multiplied by sqrt(gamma): the kernel does not
+change, the cancellation in |x|^2 - 2 x.z + |z|^2 does, and columns of 1e30 do not overflow in float32.
+Columns with a quarter of nonzeros or less (among the landmarks) stay where they are: the square of a
+nonzero entry is at most 16/9 of what it would be; so do those with three quarters or less that hardly
+count in the distance. Zeros cost nothing then (``numerics.products``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from asset_svm.kernels.formula import Argument, BlockFunction, Formula, Matrix
+from asset_svm.kernels.landmarks import Transposed
+from asset_svm.kernels.scale import squared_norms
+from asset_svm.numerics.elementwise import minus_distances
+from asset_svm.numerics.rows import moved_columns, moved_rows
+
+Array = npt.NDArray[Any]
+
+FEW_COLUMNS = 0.97
+"""A product with fewer of the columns than this pays for choosing them while rows are moved."""
+SMALL = 0.1
+"""Times 1 / gamma: a mean square from which nothing cancels."""
+
+
+class SquaredDistanceFormula(Formula):
+    """A function of |x - z|^2 that is 1 at 0.
+
+    ``cuda`` is the profile on the card, which finishes products in one pass: the body of a function of
+    a float t <= 0.
+    """
+
+    argument: ClassVar[Argument] = Argument.SQUARED_DISTANCE
+    cuda: ClassVar[str]
+
+    @property
+    def factor(self) -> float:
+        """-gamma."""
+        return -self.gamma
+
+    def against(self, Z: Matrix, dtype: np.dtype[Any]) -> BlockFunction:
+        """Values from one matrix product."""
+        return SquaredDistanceValues(self, Z, dtype)
+
+    def diagonal(self, X: Matrix) -> Array:
+        """1."""
+        return np.ones(X.shape[0])
+
+    def finished(self, dots: Array, left: Array, right: Array) -> Array:
+        """The profile of t = 2 dots - left - right, cut at 0, in place; the first len(right) columns.
+
+        Not a number where t is not.
+        """
+        minus_distances(dots, left, right)
+        return np.asarray(self.profile(dots[:, : len(right)]))
+
+
+class SquaredDistanceValues:
+    """k(X, Z) from t = 2 x'.z' - |x'|^2 - |z'|^2, x' = sqrt(gamma) (x - shift)."""
+
+    def __init__(self, formula: SquaredDistanceFormula, Z: Matrix, dtype: np.dtype[Any]):
+        self.formula, self.dtype = formula, dtype
+        self.factor = float(np.sqrt(formula.gamma))
+        if sp.issparse(Z):
+            self.shift = np.zeros(Z.shape[1])
+            centred = (Z.astype(np.float64) * self.factor).astype(dtype)
+        else:
+            # A shift that rows of this type can hold: X and Z must move by the same.
+            self.shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
+            Z = np.asarray(Z, dtype=np.float64)
+            self.shift[_stays(Z, formula.gamma)] = 0.0
+            self.shift = np.where((Z[0] == Z).all(axis=0), Z[0], self.shift)
+            centred = ((Z - self.shift) * self.factor).astype(dtype)
+        # Round first, then take norms of what was rounded: |z' - z'| is then 0 to rounding.
+        self.norms = squared_norms(centred)
+        self.transposed = Transposed(centred, dtype, FEW_COLUMNS)
+
+    def __call__(self, X: Matrix) -> Array:
+        """k(X, Z)."""
+        # A row far away overflows to a squared distance of infinity: a kernel value of 0, as it is.
+        with np.errstate(over="ignore"):
+            values = self._from_sparse if sp.issparse(X) else self._from_dense
+            return self.formula.finished(*values(X), self.norms)
+
+    def _from_sparse(self, X: Matrix) -> tuple[Array, Array]:
+        """x'.z' and |x'|^2; the shift is taken off the products, since CSR rows cannot be moved."""
+        scaled = X.astype(self.dtype) * self.dtype.type(self.factor)
+        offset = self.shift * self.factor
+        norms = squared_norms(scaled)
+        dots = self.transposed.dots(scaled)
+        if offset.any():
+            norms = norms - 2.0 * (scaled.astype(np.float64) @ offset) + offset @ offset
+            dots -= self.transposed.dots(offset.astype(self.dtype)[None, :])
+        return dots, norms
+
+    def _from_dense(self, X: Matrix) -> tuple[Array, Array]:
+        """x'.z' and |x'|^2."""
+        columns, matrix = self.transposed.columns, self.transposed.matrix
+        moved = np.empty((X.shape[0], matrix.shape[0]), dtype=self.dtype)
+        norms = np.empty(X.shape[0])
+        if columns is None:
+            moved_rows(X, self.shift, self.factor, moved, norms)
+        else:
+            moved_columns(X, self.shift, self.factor, columns, moved, norms)
+        return self.transposed.chosen_dots(moved), norms
+
+
+def _stays(Z: Array, gamma: float) -> Array:
+    """The columns that are not moved: with few nonzeros, or with some zeros and of small squares."""
+    share = np.count_nonzero(Z, axis=0) / len(Z)
+    with np.errstate(over="ignore"):
+        small = gamma * np.einsum("ij,ij->j", Z, Z) <= SMALL * len(Z)
+    stays: Array = (share <= 0.25) | ((share <= 0.75) & small)
+    return stays

@@ -1,0 +1,66 @@
+"""The Gaussian kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from asset_svm.kernels.distances import SquaredDistanceFormula
+from asset_svm.kernels.formula import NUMPY, Arithmetic, SpectralDensity, Values
+from asset_svm.numerics.elementwise import gaussian_values
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class NormalDensity:
+    """nu ~ N(0, 2 gamma I) (the density's exponent is n/2)."""
+
+    gamma: float
+    rotation_invariant: ClassVar[bool] = True
+
+    def sample(self, n: int, count: int, rng: np.random.Generator) -> Array:
+        """Independent frequencies."""
+        return rng.normal(scale=np.sqrt(2.0 * self.gamma), size=(n, count))
+
+    def lengths(self, n: int, count: int, rng: np.random.Generator) -> Array:
+        """sqrt(2 gamma) times chi of n degrees of freedom."""
+        return np.asarray(np.sqrt(2.0 * self.gamma * rng.chisquare(n, size=count)))
+
+    def coordinates(self, n: int) -> int:
+        """n."""
+        return n
+
+    def quantiles(self, u: Array) -> Array:
+        """Normal ones."""
+        return np.asarray(np.sqrt(2.0 * self.gamma) * ndtri(u))
+
+
+@dataclass(frozen=True)
+class Gaussian(SquaredDistanceFormula):
+    """exp(-gamma |x - z|^2)."""
+
+    cuda: ClassVar[str] = "return expf(t);"
+
+    @property
+    def spectral_density(self) -> SpectralDensity:
+        """A normal one."""
+        return NormalDensity(self.gamma)
+
+    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+        """exp(t)."""
+        return arithmetic.exp(t)
+
+    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+        """exp(t)."""
+        return arithmetic.exp(t)
+
+    def finished(self, dots: Array, left: Array, right: Array) -> Array:
+        """In one pass, where there is a loop for the type."""
+        if dots.dtype == np.float32:
+            return gaussian_values(dots, left, right)
+        return super().finished(dots, left, right)

@@ -1,0 +1,141 @@
+"""Kernels that are functions of x.z: linear, polynomial, sigmoid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.exceptions import NonFiniteError
+from asset_svm.kernels.formula import (
+    NUMPY,
+    Argument,
+    Arithmetic,
+    BlockFunction,
+    Formula,
+    Matrix,
+    Values,
+)
+from asset_svm.kernels.landmarks import Transposed
+from asset_svm.kernels.scale import squared_norms
+
+Array = npt.NDArray[Any]
+
+
+class ProductFormula(Formula):
+    """A function of x.z alone."""
+
+    argument: ClassVar[Argument] = Argument.PRODUCT
+
+    @property
+    def factor(self) -> float:
+        """gamma."""
+        return self.gamma
+
+    def against(self, Z: Matrix, dtype: np.dtype[Any]) -> BlockFunction:
+        """Values from one matrix product."""
+        return ProductValues(self, Z, dtype)
+
+    def diagonal(self, X: Matrix) -> Array:
+        """The profile of |x|^2."""
+        return np.asarray(self.values(squared_norms(X)))
+
+    def values(self, dots: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+        """Kernel values from inner products, in place."""
+        if self.has_gamma:
+            dots *= self.factor
+        return self.profile(dots, arithmetic)
+
+
+@dataclass(frozen=True)
+class Linear(ProductFormula):
+    """x.z."""
+
+    has_gamma: ClassVar[bool] = False
+
+    @property
+    def factor(self) -> float:
+        """1."""
+        return 1.0
+
+    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+        """T."""
+        return t
+
+    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+        """1."""
+        t[...] = 1.0
+        return t
+
+
+@dataclass(frozen=True)
+class Polynomial(ProductFormula):
+    """(gamma x.z + coef0)^degree."""
+
+    @property
+    def has_whole_degree(self) -> bool:
+        """Whether negative numbers have this power."""
+        return float(self.degree).is_integer()
+
+    @property
+    def positive_definite(self) -> bool:
+        """Where all its terms are."""
+        return self.coef0 >= 0 and self.has_whole_degree
+
+    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+        """(t + coef0)^degree."""
+        return arithmetic.power(self._bases(t), self.degree)
+
+    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+        """Degree (t + coef0)^(degree - 1)."""
+        t = arithmetic.power(self._bases(t), self.degree - 1.0)
+        t *= self.degree
+        return t
+
+    def _bases(self, t: Values) -> Values:
+        """t + coef0; raises where one is negative that may not be."""
+        t += self.coef0
+        if not self.has_whole_degree and bool((t < 0.0).any()):
+            raise NonFiniteError(
+                f"degree={self.degree:g} of a negative number gamma x.z + coef0 is not a real number; "
+                "set degree to an integer, or coef0 so high that none is negative."
+            )
+        return t
+
+
+@dataclass(frozen=True)
+class Sigmoid(ProductFormula):
+    """tanh(gamma x.z + coef0)."""
+
+    @property
+    def positive_definite(self) -> bool:
+        """It is not."""
+        return False
+
+    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+        """tanh(t + coef0)."""
+        t += self.coef0
+        return arithmetic.tanh(t)
+
+    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+        """1 - tanh(t + coef0)^2."""
+        t = self.profile(t, arithmetic)
+        t *= t
+        t *= -1.0
+        t += 1.0
+        return t
+
+
+class ProductValues:
+    """k(X, Z), a formula of x.z."""
+
+    def __init__(self, formula: ProductFormula, Z: Matrix, dtype: np.dtype[Any]):
+        self.formula, self.dtype, self.s = formula, dtype, Z.shape[0]
+        self.transposed = Transposed(Z, dtype)
+
+    def __call__(self, X: Matrix) -> Array:
+        """k(X, Z)."""
+        dots = self.transposed.dots(X.astype(self.dtype, copy=False))
+        return np.asarray(self.formula.values(dots[:, : self.s]))

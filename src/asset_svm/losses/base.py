@@ -1,0 +1,92 @@
+"""What a loss is asked for, and what follows from its parts for any loss.
+
+The kink convention, stated once: the subgradient is the paper's Table 1 with its strict
+inequalities, so that at a kink (y f = 1; |y - f| = epsilon) the slope is 0.
+
+A loss is convex and piecewise linear: max(excess, 0), where the excess is linear on either side of the
+target. It supplies its own radius, box and constants, so that no caller asks which loss it holds.
+
+Compiled loops see a number for the loss, ``code``, and one more, ``parameter`` (``table``). The card's
+kernels have a structure ``Loss`` in their source, which ``cuda`` holds, with these members for
+T = float and double:
+
+    T excess(T y, T f, T parameter)   loss(y, f) before it is cut at 0
+    T unit(T y)                       minus the slope there, on the first of the two sides of the target
+    T turned(T y, T f, T along)       ``along`` where f is on the first side, else minus that
+    double low(double cost, double y), high(double cost, double y)      the box of the dual
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class Loss(Protocol):
+    """What the solvers, the feasible set and the certificate need of a loss."""
+
+    code: ClassVar[int]
+    """The place in ``table.LOSSES``, by which compiled loops know the loss."""
+    cuda: ClassVar[str]
+    """The loss in the source of the card's kernels."""
+    suits_pairs: ClassVar[bool]
+    """Whether many models of few rows are solved two coordinates of the dual at a time: where models
+    have few support vectors."""
+
+    @property
+    def parameter(self) -> float:
+        """The number that compiled code sees beside ``code``; 0 where there is none."""
+
+    @property
+    def tube(self) -> float:
+        """The half-width within which the loss is 0 around a target: the dual has -tube |beta|."""
+
+    def value(self, y: Array, f: Array) -> Array:
+        """loss(y, f), elementwise."""
+
+    def slope(self, y: Array, f: Array) -> Array:
+        """One element of the subdifferential in f, elementwise."""
+
+    def conjugate(self, y: Array, slope: Array) -> Array:
+        """sup_f slope f - loss(y, f), for a slope inside the subdifferential's range."""
+
+    def kink(self, y: Array, f: Array) -> tuple[Array, Array]:
+        """(side, t): the loss is max(t, 0), and t falls by ``side`` times what f gains."""
+
+    def corners(self, y: Array, g: Array) -> tuple[Array, Array]:
+        """Where loss(y, g + b) bends as b grows, (corners, rows), and its slope before the first.
+
+        At every corner the slope grows by 1.
+        """
+
+    def box(self, y: Array, cost: Array) -> tuple[Array, Array]:
+        """(low, high), between which beta = -cost slope lies in the dual."""
+
+    def is_trivial(self, y: Array) -> Array:
+        """Whether, with a free intercept, the constant y[:, 0] solves each model, one a row of y."""
+
+    def radius(self, lam: float, y_max: float) -> float:
+        """R such that every solution of (PL) has |coef| <= R."""
+
+    def intercept_bound(self, y_max: float, reach: float) -> float:
+        """B such that a solution has |b| <= B, where |v.coef| <= ``reach`` on every row."""
+
+
+def best_intercept(loss: Loss, y: Array, margins: Array, weight: Array) -> float:
+    """The b that makes sum_i w_i loss(y_i, margin_i + b) as small as it gets.
+
+    The sum is piecewise linear: b is a weighted quantile of the corners. Where a whole interval is
+    as good (classes of equal weight that a flat kernel can hardly tell apart) it is its middle.
+    """
+    corners, slope = loss.corners(y, margins)
+    order = np.argsort(corners, axis=None, kind="stable")
+    places, jumps = corners.ravel()[order], np.tile(weight, len(corners))[order]
+    slopes, last = float(weight @ slope) + np.cumsum(jumps), len(order) - 1
+    rounding = 1e-12 * float(jumps.sum())
+    begin = min(int(np.searchsorted(slopes, -rounding)), last)
+    end = min(int(np.searchsorted(slopes, rounding, side="right")), last)
+    return 0.5 * float(places[begin] + places[end])

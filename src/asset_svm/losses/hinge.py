@@ -1,0 +1,80 @@
+"""max(1 - y f, 0) for y in {-1, 1}: the loss of classification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from asset_svm.numerics.compiling import njit
+
+Array = npt.NDArray[Any]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def hinge_slope(y: float, f: float) -> float:
+    """-y where y f < 1, else 0."""
+    return -y if y * f < 1.0 else 0.0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def hinge_excess(y: float, f: float) -> float:
+    """1 - y f."""
+    return 1.0 - y * f
+
+
+@dataclass(frozen=True)
+class Hinge:
+    """max(1 - y f, 0) for y in {-1, 1}; slope -y where y f < 1, else 0."""
+
+    code: ClassVar[int] = 0
+    parameter: ClassVar[float] = 0.0
+    tube: ClassVar[float] = 0.0
+    suits_pairs: ClassVar[bool] = True
+    cuda: ClassVar[str] = """\
+struct Loss {
+  template <typename T> static __device__ __forceinline__ T excess(T y, T f, T) { return T(1) - y * f; }
+  template <typename T> static __device__ __forceinline__ T unit(T y) { return y; }
+  template <typename T> static __device__ __forceinline__ T turned(T, T, T along) { return along; }
+  static __device__ __forceinline__ double low(double cost, double y) { return fmin(cost * y, 0.0); }
+  static __device__ __forceinline__ double high(double cost, double y) { return fmax(cost * y, 0.0); }
+};
+"""
+
+    def value(self, y: Array, f: Array) -> Array:
+        """max(1 - y f, 0)."""
+        return np.maximum(1.0 - y * f, 0.0)
+
+    def slope(self, y: Array, f: Array) -> Array:
+        """-y where y f < 1, else 0."""
+        return np.where(y * f < 1.0, -y, 0.0)
+
+    def conjugate(self, y: Array, slope: Array) -> Array:
+        """slope y, for slope y in [-1, 0]."""
+        return slope * y
+
+    def kink(self, y: Array, f: Array) -> tuple[Array, Array]:
+        """(y, 1 - y f)."""
+        return y, 1.0 - y * f
+
+    def corners(self, y: Array, g: Array) -> tuple[Array, Array]:
+        """b = y - g; before it the slope is -1 for y = 1, else 0."""
+        return (y - g)[None], -(y > 0.0).astype(np.float64)
+
+    def box(self, y: Array, cost: Array) -> tuple[Array, Array]:
+        """0 <= y beta <= cost."""
+        return np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)
+
+    def is_trivial(self, y: Array) -> Array:
+        """Whether all rows are of one class: a constant of 1 or -1 has no loss."""
+        return np.asarray((y == y[:, :1]).all(axis=1))
+
+    def radius(self, lam: float, y_max: float) -> float:
+        """1 / sqrt(lam), by strong duality."""
+        return float(1.0 / np.sqrt(lam))
+
+    def intercept_bound(self, y_max: float, reach: float) -> float:
+        """1 + reach: an optimal b puts some row on its kink y f = 1."""
+        return 1.0 + reach

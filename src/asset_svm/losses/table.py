@@ -1,0 +1,44 @@
+"""The losses by the numbers that compiled loops have for them.
+
+The formulas are those of the losses' own files, put into the loops when these are compiled: numba
+inlines the functions that are dispatched here, and the card's compiler is given ``Loss.cuda``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asset_svm.losses.base import Loss
+from asset_svm.losses.epsilon_insensitive import EpsilonInsensitive, tube_excess, tube_slope
+from asset_svm.losses.hinge import Hinge, hinge_excess, hinge_slope
+from asset_svm.numerics.compiling import njit
+
+LOSSES: tuple[type[Any], ...] = (Hinge, EpsilonInsensitive)
+"""The loss of code 0, 1, ..."""
+
+
+@njit(cache=True, nogil=True, inline="always")
+def scalar_slope(code: int, parameter: float, y: float, f: float) -> float:
+    """``Loss.slope`` of one row."""
+    if code == 0:
+        return hinge_slope(y, f)
+    return tube_slope(parameter, y, f)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def scalar_excess(code: int, parameter: float, y: float, f: float) -> float:
+    """loss(y, f) before it is cut at 0."""
+    if code == 0:
+        return hinge_excess(y, f)
+    return tube_excess(parameter, y, f)
+
+
+def loop_arguments(loss: Loss) -> tuple[int, float]:
+    """(code, parameter): what compiled code is told of a loss, which must be one of the table."""
+    code = loss.code
+    if not (0 <= code < len(LOSSES) and isinstance(loss, LOSSES[code])):
+        raise ValueError(
+            f"loss={loss!r} with the code {code} is no loss that compiled loops have; add it to "
+            "LOSSES, and give it the code of its place there."
+        )
+    return code, loss.parameter
