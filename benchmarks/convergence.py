@@ -88,7 +88,7 @@ def table(name: str, seeds: int, fourier: bool, exact: bool) -> None:
         if exact and seed == 0:
             solver = exact_solution(best, X, y)
             V = best.feature_map_(X).astype(np.float64)
-            w = solver.coef_.ravel()
+            w = solver.map_coef_.ravel()
             f = V @ w
             losses = (
                 np.maximum(1 - y * f, 0)
@@ -230,7 +230,7 @@ def figure(path: str, name: str = "ijcnn") -> None:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            w = solver.fit(V, y).coef_.ravel()
+            w = solver.fit(V, y).map_coef_.ravel()
         values.append(best.lam_ / 2 * w @ w + np.maximum(1 - y * (V @ w), 0).mean())
     axes.plot(epochs, values, marker="s", linestyle="--", label="dual coordinate descent (LinearSVC)")
     print("LinearSVC", [round(v, 5) for v in values])

@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import datasets as data
 from asset_svm import AssetClassifier, AssetRegressor
-from asset_svm.estimators.learner import Learner
+from asset_svm.families.one_map import fit
 from asset_svm.features.diagnostics import frobenius_error
 from asset_svm.kernels import Kernel
 
@@ -79,7 +79,7 @@ class TimedMaps:
     """Adds up the processor's seconds that fits spend on choosing and drawing maps."""
 
     def __enter__(self) -> TimedMaps:
-        self.seconds, self.choose = 0.0, Learner._choose_map
+        self.seconds, self.choose = 0.0, fit.choose_map
 
         def timed(*args: Any, **options: Any) -> Any:
             begun = time.process_time()
@@ -87,11 +87,11 @@ class TimedMaps:
             self.seconds += time.process_time() - begun
             return found
 
-        Learner._choose_map = timed  # type: ignore[method-assign]
+        fit.choose_map = timed
         return self
 
     def __exit__(self, *_: object) -> None:
-        Learner._choose_map = self.choose  # type: ignore[method-assign]
+        fit.choose_map = self.choose
 
 
 def one(kind: Any, options: dict[str, Any], rows: tuple[Any, ...]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from sklearn.datasets import make_classification
 
 from asset_svm.cli.main import main
 from asset_svm.cli.progress import Display
-from asset_svm.estimators import windows
+from asset_svm.families.one_map import windows
 from asset_svm.pages import Page
 from asset_svm.storage import container
 

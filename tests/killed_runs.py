@@ -15,7 +15,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 from asset_svm.cli.main import main
-from asset_svm.estimators import streaming, windows
+from asset_svm.estimators import files
+from asset_svm.families.one_map import windows
 from asset_svm.storage import container
 
 OPTIONS = ["--n-components", "60", "--max-iter", "4", "--scale", "standard", "--every", "1e-9s"]
@@ -26,7 +27,7 @@ def small_windows() -> Iterator[None]:
     """Nine windows in the file of ``write_rows``."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(windows, "WINDOW_ROWS", 300)
-        patch.setattr(streaming, "SAMPLE_ROWS", 500)
+        patch.setattr(files, "SAMPLE_ROWS", 500)
         yield
 
 

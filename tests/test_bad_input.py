@@ -694,7 +694,7 @@ def test_a_bad_later_batch_leaves_the_stream_as_it_was(rows, y, classes):
         streams[0].partial_fit(rows, y, classes=classes)
     for stream in streams:
         stream.partial_fit(X[::-1], LABELS[::-1])
-    np.testing.assert_array_equal(streams[0].coef_, streams[1].coef_)
+    np.testing.assert_array_equal(streams[0].map_coef_, streams[1].map_coef_)
     assert streams[0].t_ == streams[1].t_ == 80
 
 
@@ -724,7 +724,7 @@ def test_a_batch_that_fails_in_the_loop_leaves_the_stream_as_it_was(unchecked):
     poison["on"] = False
     for stream in streams:
         stream.partial_fit(X[::-1], LABELS[::-1])
-    np.testing.assert_array_equal(streams[0].coef_, streams[1].coef_)
+    np.testing.assert_array_equal(streams[0].map_coef_, streams[1].map_coef_)
     assert streams[0].t_ == streams[1].t_ == 80
 
 
@@ -909,7 +909,7 @@ def test_constant_targets_are_predicted(value, epsilon):
 
 def test_an_epsilon_above_every_target_gives_the_trivial_model():
     model = AssetRegressor(epsilon=100.0, random_state=0).fit(X, REALS)
-    assert not model.coef_.any()
+    assert not model.map_coef_.any()
     assert model.objective_ == 0.0
     assert model.dual_gap_ == 0.0
 

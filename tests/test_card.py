@@ -9,9 +9,9 @@ import pytest
 from sklearn.metrics import r2_score
 
 from asset_svm import AssetClassifier, AssetRegressor, load, open_rows, save
+from asset_svm.backends import device as devices
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data import GivenOrder, UniformOrder
-from asset_svm.estimators import device as devices
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures, HadamardFeatures, Metric, NystroemFeatures
@@ -56,9 +56,9 @@ def card_estimators(request, monkeypatch):
         monkeypatch.setattr(
             devices, "card_backend", lambda limit, precision: engine_on("cpu", memory_limit=limit)
         )
-        from asset_svm.estimators import base
+        from asset_svm.settings import solving
 
-        monkeypatch.setattr(base, "card_backend", devices.card_backend)
+        monkeypatch.setattr(solving, "card_backend", devices.card_backend)
     return request.param
 
 
@@ -334,7 +334,7 @@ def test_a_classifier_on_the_card_matches_one_on_the_host(
     decisions = there.decision_function(X)
     there.set_params(device="cpu")
     close(decisions, there.decision_function(X), 1e-4)
-    assert isinstance(there.coef_, np.ndarray) and there.coef_.dtype == np.float64
+    assert isinstance(there.map_coef_, np.ndarray) and there.map_coef_.dtype == np.float64
 
 
 @pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
@@ -382,7 +382,7 @@ def test_kept_and_recomputed_rows_give_the_same_model(card_estimators):
     options = dict(gamma=0.1, C=10, n_components=100, random_state=0, device="cuda", max_iter=3)
     kept = AssetClassifier(**options).fit(X, y)
     anew = AssetClassifier(memory_limit=0, **options).fit(X, y)
-    close(anew.coef_, kept.coef_, 1e-3)
+    close(anew.map_coef_, kept.map_coef_, 1e-3)
     assert anew.objective_ == pytest.approx(kept.objective_, rel=1e-3)
 
 
@@ -440,7 +440,7 @@ def test_a_model_of_the_card_is_saved_as_one_of_the_host(card_estimators, landma
     copy = load(tmp_path / "card.asset")
     assert copy.device == "cpu" and model.device == "cuda"
     assert type(copy.feature_map_) is NystroemFeatures
-    assert copy._session.phi is copy.feature_map_
+    assert copy._fitted.session.phi is copy.feature_map_
     assert copy.approximation_error_ == model.approximation_error_
     close(copy.decision_function(X), model.decision_function(X), 1e-4)
     copy.partial_fit(X[:500], y[:500])
@@ -583,7 +583,7 @@ def test_tensors_on_the_card_are_taken_as_they_are():
         model = AssetClassifier(**options, **given)
         same = AssetClassifier(**options, **given).fit(X, y)
         model.fit(rows, torch.from_numpy(y).cuda())
-        close(model.coef_, same.coef_, 1e-3)
+        close(model.map_coef_, same.map_coef_, 1e-3)
         close(model.decision_function(rows), same.decision_function(X), 1e-3)
     with pytest.raises(ValueError, match="NaN"):
         model.fit(rows * float("nan"), y)
@@ -600,7 +600,7 @@ def test_tensors_on_the_card_are_taken_as_they_are():
 @pytest.mark.cuda
 @pytest.mark.parametrize("landmarks", ["margin", "kmeans"])
 def test_landmarks_of_tensors_are_chosen_without_a_copy_to_the_host(landmarks, monkeypatch):
-    from asset_svm.estimators import maps
+    from asset_svm.families.one_map import maps
 
     def refuse(X):
         raise AssertionError(f"landmarks={landmarks!r} copied {tuple(X.shape)} to the host")
@@ -652,7 +652,7 @@ def test_rows_of_a_memory_map_are_streamed(tmp_path):
     options = dict(gamma=0.1, C=10, n_components=128, random_state=0, device="cuda", max_iter=2)
     streamed = AssetClassifier(memory_limit=0, **options).fit(mapped, y)
     kept = AssetClassifier(**options).fit(X, y)
-    close(streamed.coef_, kept.coef_, 1e-3)
+    close(streamed.map_coef_, kept.map_coef_, 1e-3)
 
 
 @pytest.mark.cuda

@@ -11,13 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 import asset_svm.solvers.cells as cells_engine
 from asset_svm import AssetClassifier, AssetRegressor, load, save
+from asset_svm.backends import device as devices
 from asset_svm.data import OneVsRestTargets
-from asset_svm.estimators import base
-from asset_svm.estimators import device as devices
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import HostClusters, Partition
 from asset_svm.kernels import NAMES, Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.settings import solving
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.solvers.interior_form import solve_interior as host_interior
 
@@ -48,7 +48,7 @@ def play_a_card(monkeypatch):
     """Let torch's CPU device, with the kernels' twins, be the card."""
     monkeypatch.setattr(devices, "require_card", lambda: None)
     monkeypatch.setattr(
-        base, "card_backend", lambda limit, p: CudaBackend(limit, p, CPU, HostForm, HostSweeps)
+        solving, "card_backend", lambda limit, p: CudaBackend(limit, p, CPU, HostForm, HostSweeps)
     )
 
 

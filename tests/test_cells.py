@@ -189,7 +189,7 @@ def small_classes(count, n=20):
 
 def test_a_class_that_an_approximated_cell_does_not_know_wins_no_row_there():
     found = np.array([[-3.0, -2.5, -4.0], [-3.0, 0.5, -0.5]])
-    decision = Nested(SimpleNamespace(_decision=lambda X: found), np.array([0, 2, 3]), 5, 0.0)
+    decision = Nested(SimpleNamespace(decision=lambda X: found), np.array([0, 2, 3]), 5, 0.0)
     expected = [[-3.0, -4.0, -2.5, -4.0, -4.0], [-3.0, -3.0, 0.5, -0.5, -3.0]]
     np.testing.assert_array_equal(decision(None), expected)
 

@@ -60,7 +60,7 @@ def test_the_gap_of_a_classifier_bounds_the_true_one(blobs, intercept, C, epochs
     best = optimum(V, y, model.lam_, "hinge", intercept)
     suboptimality = model.objective_ - best
     assert -1e-9 <= suboptimality <= model.dual_gap_ + 1e-9
-    naive = primal(V, y, np.ones(200), model.lam_, model.coef_[0], model.intercept_[0])
+    naive = primal(V, y, np.ones(200), model.lam_, model.map_coef_[0], model.intercept_[0])
     assert model.objective_ == pytest.approx(naive, rel=1e-9)
 
 
@@ -82,7 +82,7 @@ def test_the_gap_of_a_regressor_bounds_the_true_one(waves, intercept, C, epochs,
     best = optimum(V, y, model.lam_, 0.05, intercept)
     assert -1e-9 <= model.objective_ - best <= model.dual_gap_ + 1e-9
     naive = primal(
-        V, y, np.ones(200), model.lam_, model.coef_[0], model.intercept_[0], "regression", 0.05
+        V, y, np.ones(200), model.lam_, model.map_coef_[0], model.intercept_[0], "regression", 0.05
     )
     assert model.objective_ == pytest.approx(naive, rel=1e-9)
 
@@ -239,18 +239,18 @@ def test_bounds_hold_for_float32_rows_too(seed, intercept, task, gamma):
     options = dict(gamma=gamma, n_components=20, fit_intercept=intercept, random_state=0)
     model = kind(C=1e2, max_iter=300, **options).fit(X, y)
     V = model.feature_map_(X).astype(np.float64)
-    loss, offset = ("hinge", 0.0) if task == "classification" else (0.1, model._offset)
+    loss, offset = ("hinge", 0.0) if task == "classification" else (0.1, model._fitted.task.offset)
     features, targets = V, y - offset
     if not intercept:  # rows and their mirror images: the best b is 0
         features, targets = np.vstack([V, -V]), np.concatenate([targets, -targets])
     best = optimum(features, targets, model.lam_, loss, True)
     value, gap = model.certify(X, y)
-    b = model.intercept_[0] - offset + model.feature_map_.drift(model.coef_)[0]
+    b = model.intercept_[0] - offset + model.feature_map_.drift(model.map_coef_)[0]
     assert model.objective_ - model.dual_gap_ <= best * (1.0 + 2e-6)
     assert value - gap <= best * (1.0 + 2e-6)
     exactly = objective(
         Hinge() if loss == "hinge" else EpsilonInsensitive(loss),
-        model.lam_, model.coef_[0], b, V, y - offset, np.ones(50),
+        model.lam_, model.map_coef_[0], b, V, y - offset, np.ones(50),
     )  # fmt: skip
     assert value == pytest.approx(exactly, rel=2e-6)  # steps in the metric round features again
 

@@ -24,10 +24,10 @@ pytest.importorskip("safetensors")
 
 import asset_svm
 from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm.backends import device
 from asset_svm.cli.main import main
 from asset_svm.cli.options import ELSEWHERE, PARAMETERS, parse_seconds, parse_size
 from asset_svm.cli.scores import ClassScores, RealScores, bin_of, centre_of
-from asset_svm.estimators import device
 from asset_svm.kernels import NAMES
 from processes import HUNG, running
 from terminal import seen_in_terminal
@@ -69,7 +69,7 @@ def test_train_evaluate_predict_and_info(capsys):
     assert main(["predict", "m.asset", "test.csv"]) == 0
     predicted = capsys.readouterr().out.split()
     model = asset_svm.load("m.asset")
-    expected = model._finisher("predict")(model._decision(X[900:].astype(np.float32)))
+    expected = model._finisher("predict")(model._decision_function(X[900:].astype(np.float32)))
     assert predicted == expected.tolist()
     assert main(["predict", "m.asset", "test.csv", "--scores", "-o", "p.csv"]) == 0
     rows = list(csv.DictReader(Path("p.csv").read_text().splitlines()))
@@ -279,7 +279,7 @@ def test_regression_is_found_by_itself_and_scored(capsys):
     told = lines(capsys)
     model = asset_svm.load("r.asset")
     y = X[:, 0] + 0.5 * X[:, 1] + 3
-    predicted = model._decision(X[:, :2].astype(np.float32)).ravel()
+    predicted = model._decision_function(X[:, :2].astype(np.float32)).ravel()
     assert float(told["R2"]) == pytest.approx(r2_score(y, predicted), abs=1e-4)
     assert float(told["MAE"]) == pytest.approx(np.abs(y - predicted).mean(), rel=1e-3)
 
@@ -460,7 +460,7 @@ def test_standard_input_that_fits_in_memory_trains_as_a_file_does(capsys, monkey
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path("train.svm").read_bytes())))
     assert main(["train", "-", "-o", "a.asset", *SMALL]) == 0
     assert main(["train", "train.svm", "-o", "b.asset", *SMALL]) == 0
-    assert np.array_equal(asset_svm.load("a.asset").coef_, asset_svm.load("b.asset").coef_)
+    assert np.array_equal(asset_svm.load("a.asset").map_coef_, asset_svm.load("b.asset").map_coef_)
 
 
 def test_a_broken_pipe_is_no_traceback():
@@ -481,7 +481,7 @@ def test_a_checkpoint_changes_no_bit_of_the_model():
     plain, kept = (asset_svm.load(f"{name}.asset") for name in ("plain", "kept"))
     assert plain.n_iter_ == kept.n_iter_
     np.testing.assert_array_equal(kept.components_, plain.components_)
-    np.testing.assert_array_equal(kept.coef_, plain.coef_)
+    np.testing.assert_array_equal(kept.map_coef_, plain.map_coef_)
     np.testing.assert_array_equal(kept.intercept_, plain.intercept_)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from asset_svm import AssetClassifier, AssetRegressor, NystroemMap
-from asset_svm.estimators import components
+from asset_svm.families.one_map import components
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_the_search_is_deterministic(rings, monkeypatch):
     monkeypatch.setattr(components, "FIRST", 16)
     X, y = rings
     one, two = (AssetClassifier(**SHORT, landmarks="rpcholesky").fit(X, y) for _ in range(2))
-    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.map_coef_, two.map_coef_)
     assert counts(one) == counts(two)
 
 
@@ -110,7 +110,7 @@ def test_early_stopping_weights_and_several_classes_go_with_a_search(rings, monk
     classes = y + 2 * (X[:, 0] > 0)
     weight = np.where(np.arange(3000) % 4 == 0, 0.0, 1.0 + (np.arange(3000) % 3))
     model = AssetClassifier(**SHORT, early_stopping=True).fit(X, classes, sample_weight=weight)
-    assert model.coef_.shape[0] == 4
+    assert model.map_coef_.shape[0] == 4
     assert weight[model.component_indices_].all()
 
 

@@ -79,7 +79,9 @@ def chunked(X, y, size):
 
 
 def same_model(one, other):
-    return np.array_equal(one.coef_, other.coef_) and np.array_equal(one.intercept_, other.intercept_)
+    return np.array_equal(one.map_coef_, other.map_coef_) and np.array_equal(
+        one.intercept_, other.intercept_
+    )
 
 
 def with_hole(block):
@@ -307,7 +309,7 @@ def test_regression_on_dataframes(client, waves):
     alone = DaskAssetRegressor(**settings, n_shards=1).fit(lazy[["a", "b"]], lazy["y"])
     assert same_model(alone, plain)
     constant = DaskAssetRegressor(epsilon=100.0).fit(lazy[["a", "b"]], lazy["y"])
-    assert not constant.coef_.any() and constant.n_iter_ == 0
+    assert not constant.map_coef_.any() and constant.n_iter_ == 0
 
 
 # Cells --------------------------------------------------------------------------------------------
@@ -497,7 +499,7 @@ def test_bad_input_gives_one_sentence(client, blobs, change, parameters, message
     model = DaskAssetClassifier(**(SETTINGS | parameters))
     with pytest.raises((ValueError, TypeError), match=message):
         model.fit(*change(*chunked(*blobs, 2000)))
-    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "map_coef_")
 
 
 def test_without_a_client_it_says_how_to_get_one(monkeypatch):
@@ -562,7 +564,7 @@ def test_a_restart_of_the_cluster_is_told(slow_problem, when):
         restart = partial(connected.restart, wait_for_workers=False)
         with told, when_waiting(lambda key: key.startswith(when), restart):
             model.fit(*chunked(*slow_problem, 6000))
-        assert not hasattr(model, "coef_")
+        assert not hasattr(model, "map_coef_")
 
 
 def test_scattered_rows_cannot_be_computed_again_and_it_says_so(client, slow_problem):
@@ -653,7 +655,7 @@ def test_a_scheduler_that_goes_away_is_told_within_a_minute(own_scheduler, blobs
     told = pytest.raises(ClusterError, match=r"The scheduler tcp://127.* does not answer")
     with told, when_round(2, act):
         model.fit(*chunked(*blobs, 2000))
-    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "map_coef_")
 
 
 def test_silence_counts_from_the_last_answer(ticks, monkeypatch):

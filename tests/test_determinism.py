@@ -18,9 +18,18 @@ from asset_svm import (
     memory,
     open_rows,
 )
-from asset_svm.estimators import components
+from asset_svm.families.one_map import components
+from asset_svm.settings import Settings
 
-PARTS = ("coef_", "intercept_", "components_", "approximation_error_", "step_scale_", "n_iter_", "t_")
+PARTS = (
+    "map_coef_",
+    "intercept_",
+    "components_",
+    "approximation_error_",
+    "step_scale_",
+    "n_iter_",
+    "t_",
+)
 
 
 def fingerprint(model, X):
@@ -82,10 +91,13 @@ def test_free_memory_changes_no_search(leave):
 def test_free_memory_changes_no_number_of_components(leave):
     rows = SimpleNamespace(X=np.zeros((100_000, 2), dtype=np.float32), y=np.zeros(100_000), uneven=None)
     model = AssetClassifier(n_components="auto", approximation="fourier")
-    expected = components._most(model, rows)
+    expected = components._most(Settings.of(model.get_params()), rows)
     leave(1 << 20)
-    assert components._most(model, rows) == expected
-    assert components._most(model.set_params(memory_limit=1e9), rows) < expected
+    assert components._most(Settings.of(model.get_params()), rows) == expected
+    smaller = model.set_params(memory_limit=1e9)
+    assert components._most(Settings.of(smaller.get_params()), rows) < expected
+        components._most(Settings.of(model.set_params(memory_limit=1e9).get_params()), rows) < expected
+    )
 
 
 def test_a_file_is_held_or_streamed_whatever_is_free(tmp_path, leave):

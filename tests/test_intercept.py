@@ -96,7 +96,7 @@ def test_decisions_are_those_of_uncentred_kernel_values(moons, approximation):
     model = AssetClassifier(
         gamma=0.5, approximation=approximation, n_components=60, random_state=0
     ).fit(X, y)
-    phi, inner = model.feature_map_, model.coef_
+    phi, inner = model.feature_map_, model.map_coef_
     assert phi.centre is not None
     b = model.intercept_ + phi.drift(inner)
     expected = (phi(X) @ inner.T + b).ravel()
@@ -272,7 +272,7 @@ def test_one_target_far_away_does_not_spoil_the_others(size, C):
     exact = SVR(gamma=1.0, C=C).fit(X, y)
     assert ours.score(X[others], y[others]) >= exact.score(X[others], y[others]) - 0.01
     # The objective is that of the targets as they are.
-    regulariser = 0.5 * ours.lam_ * float(ours.coef_[0] @ ours.coef_[0])
+    regulariser = 0.5 * ours.lam_ * float(ours.map_coef_[0] @ ours.map_coef_[0])
     losses = np.maximum(np.abs(y - ours.predict(X)) - 0.1, 0.0)
     assert ours.objective_ == pytest.approx(regulariser + losses.mean(), rel=1e-6)
 

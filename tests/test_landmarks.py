@@ -11,6 +11,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, NystroemMap
+from asset_svm.families.one_map.maps import draw_map
 from asset_svm.features import NystroemFeatures
 from asset_svm.features import clusters as clusters_module
 from asset_svm.features.clusters import nearest_centres
@@ -20,6 +21,7 @@ from asset_svm.features.landmarks.leverage import leverage_scores
 from asset_svm.features.landmarks.rpcholesky import cholesky_pivots
 from asset_svm.features.landmarks.scored import draw_by_scores
 from asset_svm.kernels import Kernel
+from asset_svm.settings import Settings
 
 METHODS = list(SAMPLERS)
 
@@ -269,7 +271,7 @@ def test_estimators_learn_with_every_kind_of_landmarks(method, blobs, waves):
     assert model.score(X, y) > 0.84
     assert 0.0 <= model.approximation_error_ < 0.2
     again = AssetClassifier(gamma=0.5, **settings).fit(X, y)
-    np.testing.assert_array_equal(model.coef_, again.coef_)
+    np.testing.assert_array_equal(model.map_coef_, again.map_coef_)
     if method == "kmeans":
         assert model.component_indices_ is None
     else:
@@ -388,9 +390,9 @@ def test_the_trace_error_falls_with_the_number_of_landmarks(blobs):
 
 def test_margin_landmarks_without_rows_to_fit_first_are_refused(blobs):
     X, _ = blobs
-    model = AssetClassifier(landmarks="margin")
+    settings = Settings.of(AssetClassifier(landmarks="margin").get_params())
     with pytest.raises(ValueError, match='landmarks="margin" needs a first fit'):
-        model._draw_map(model._backend(X), X, None, 0)
+        draw_map(settings, settings.host(), X, None, 0)
 
 
 FOLDED = {

@@ -210,7 +210,7 @@ def test_a_new_metric_between_batches_leaves_the_model_as_it_was():
     model = AssetClassifier(approximation=NystroemMap(n_components=20, gamma=0.5), random_state=0)
     for start in range(0, 400, 100):
         model.partial_fit(X[start : start + 100], y[start : start + 100], classes=[-1, 1])
-    session = model._session
+    session = model._fitted.session
     coef, intercept = session.model
     before = session.metric
     session.recent = session.recent.joined(X[200:] * 1.5, np.ones((1, 200)), np.ones(200))

@@ -357,7 +357,7 @@ def test_refit_is_the_estimator_itself():
     assert type(model) is AssetClassifier and search.best_params_["C"] == model.C
     np.testing.assert_array_equal(search.predict(X_MOONS), model.predict(X_MOONS))
     again = clone(model).fit(X_MOONS, Y_MOONS)
-    np.testing.assert_array_equal(again.coef_, model.coef_)
+    np.testing.assert_array_equal(again.map_coef_, model.map_coef_)
     bare = quick(refit=False).fit(X_MOONS, Y_MOONS)
     assert bare.best_params_ == search.best_params_
     with pytest.raises(NotFittedError, match="refit=False"):
@@ -905,16 +905,16 @@ def test_rows_on_the_card_are_split_like_others(cv):
 def test_a_search_on_the_card_finds_what_the_cpu_finds(device, monkeypatch):
     """On the card, or on torch's CPU device with the twin of its kernel: fold after fold."""
     pytest.importorskip("torch", reason="the backend of the card needs torch (extra cuda)")
+    from asset_svm.backends import device as devices
     from asset_svm.backends.cuda.backend import CudaBackend
-    from asset_svm.estimators import base
-    from asset_svm.estimators import device as devices
+    from asset_svm.settings import solving
 
     if device == "cpu":
         from card import CPU, HostForm
 
         monkeypatch.setattr(devices, "require_card", lambda: None)
         backend = CudaBackend(device=CPU, form=HostForm)
-        monkeypatch.setattr(base, "card_backend", lambda limit, precision: backend)
+        monkeypatch.setattr(solving, "card_backend", lambda limit, precision: backend)
     X, y = X_MOONS.astype(np.float32), Y_MOONS + (np.arange(400) % 5 == 0)
     options = dict(gammas=[0.5, 2.0], step_scale=0.1)
     card = quick(device="cuda", **options).fit(X, y)

@@ -63,7 +63,7 @@ def test_the_refit_after_an_extension_is_the_estimator_itself():
     search = small(AssetRegressorCV).fit(X.astype(np.float32), y)
     best = search.best_estimator_
     again = type(best)(**best.get_params()).fit(X.astype(np.float32), y)
-    np.testing.assert_array_equal(best.coef_, again.coef_)
+    np.testing.assert_array_equal(best.map_coef_, again.map_coef_)
 
 
 def test_a_best_inside_costs_no_other_map():

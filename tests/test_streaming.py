@@ -15,7 +15,8 @@ from asset_svm import AssetClassifier, AssetRegressor, DataError, ModelFileError
 from asset_svm.data import fingerprint
 from asset_svm.data.scan import scan
 from asset_svm.data.source import ArrayRows
-from asset_svm.estimators import streaming, windows
+from asset_svm.estimators import files
+from asset_svm.families.one_map import windows
 from asset_svm.families.one_map.mixing import Mixing
 from asset_svm.storage import atomic, container
 from asset_svm.storage.checkpoint import Checkpoint
@@ -30,7 +31,7 @@ COMMON = dict(n_components=60, max_iter=2, random_state=0)
 @pytest.fixture(autouse=True)
 def small_windows(monkeypatch):
     monkeypatch.setattr(windows, "WINDOW_ROWS", 700)
-    monkeypatch.setattr(streaming, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(files, "SAMPLE_ROWS", 500)
 
 
 def streamed(model, source, **options):
@@ -51,7 +52,7 @@ def test_rows_that_fit_in_memory_train_as_arrays_do(tmp_path):
     rows = open_rows(path).read()
     expected = AssetClassifier(**COMMON).fit(rows.X, rows.y.astype(int))
     found = AssetClassifier(**COMMON).fit(open_rows(path))
-    assert np.array_equal(found.coef_, expected.coef_)
+    assert np.array_equal(found.map_coef_, expected.map_coef_)
     assert found.classes_.tolist() == [0, 1, 2] and found.classes_.dtype == np.int64
 
 
@@ -109,7 +110,7 @@ def test_what_a_stream_cannot_do_is_told_and_leaves_nothing(options, said):
     model = AssetClassifier(**COMMON).set_params(**options)
     with pytest.raises(ValueError, match=said):
         streamed(model, ArrayRows(X, Y))
-    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "map_coef_")
 
 
 def test_what_a_checkpoint_does_not_go_with_is_told_before_anything_is_read(tmp_path):
@@ -228,7 +229,7 @@ def test_a_run_that_was_cut_anywhere_resumes_bitwise(tmp_path, case):
 
         fit_rows(cls(**COMMON, **options), source, checkpoint=Checkpoint(folder), watch=stop)
         resumed = fit_rows(cls(**COMMON, **options), source, checkpoint=Checkpoint(folder, resume=True))
-        assert np.array_equal(resumed.coef_, whole.coef_)
+        assert np.array_equal(resumed.map_coef_, whole.map_coef_)
         assert np.array_equal(resumed.intercept_, whole.intercept_)
         assert (resumed.t_, resumed.objective_) == (whole.t_, whole.objective_)
         assert len(resumed.history_) == len(whole.history_)
@@ -310,7 +311,7 @@ def test_a_file_that_did_not_change_is_not_read_to_find_that_out(tmp_path, monke
     assert not made
     monkeypatch.undo()
     monkeypatch.setattr(windows, "WINDOW_ROWS", 700)
-    monkeypatch.setattr(streaming, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(files, "SAMPLE_ROWS", 500)
     path.write_bytes(path.read_bytes())  # another time, the same bytes
     os.utime(path, ns=(1, 1))
     go_on()
@@ -361,9 +362,9 @@ def test_a_full_disk_costs_a_checkpoint_and_nothing_that_was_saved(tmp_path, mon
     assert sorted(path.name for path in folder.iterdir()) == ["run.asset", "state.asset"]
     monkeypatch.undo()
     monkeypatch.setattr(windows, "WINDOW_ROWS", 700)
-    monkeypatch.setattr(streaming, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(files, "SAMPLE_ROWS", 500)
     resumed = fit_rows(AssetClassifier(**COMMON), source, checkpoint=Checkpoint(folder, resume=True))
-    assert np.array_equal(resumed.coef_, whole.coef_)
+    assert np.array_equal(resumed.map_coef_, whole.map_coef_)
 
 
 def test_a_state_of_another_run_does_not_count(tmp_path):
@@ -377,7 +378,7 @@ def test_a_state_of_another_run_does_not_count(tmp_path):
     (first / "state.asset").write_bytes((second / "state.asset").read_bytes())
     resumed = fit_rows(AssetClassifier(**COMMON), source, checkpoint=Checkpoint(first, resume=True))
     whole = fit_rows(AssetClassifier(**COMMON), source, checkpoint=Checkpoint(tmp_path / "w"))
-    assert np.array_equal(resumed.coef_, whole.coef_)
+    assert np.array_equal(resumed.map_coef_, whole.map_coef_)
 
 
 def test_scikit_learns_callbacks_see_the_epochs_of_a_stream():

@@ -159,7 +159,6 @@ def test_a_constant_has_no_support_vectors():
     np.testing.assert_allclose(model.predict(X), model.intercept_[0])
 
 
-@pytest.mark.xfail(strict=True, reason="19.D4: coef_ has the weights of the map's features")
 @pytest.mark.parametrize("n_cells", [None, 1])
 def test_coef_of_a_linear_kernel_has_the_weights_of_the_columns(n_cells):
     X, y = make_classification(200, 10, n_redundant=2, random_state=0)
@@ -170,7 +169,6 @@ def test_coef_of_a_linear_kernel_has_the_weights_of_the_columns(n_cells):
     )
 
 
-@pytest.mark.xfail(strict=True, reason="19.D4: coef_ has the weights of the map's features")
 def test_features_are_eliminated_by_the_weights_of_a_linear_kernel():
     """Columns of zeros have the weight 0, and are the first to go."""
     X, y = make_classification(200, 8, random_state=0)
@@ -180,7 +178,6 @@ def test_features_are_eliminated_by_the_weights_of_a_linear_kernel():
         assert chosen.support_.tolist() == [True] * 8 + [False] * 2
 
 
-@pytest.mark.xfail(strict=True, reason="19.D4: there is a coef_ whatever the kernel")
 @pytest.mark.parametrize("kind", [AssetClassifier, AssetRegressor])
 def test_other_kernels_have_no_coef_and_say_what_they_have(kind):
     X = np.random.default_rng(0).normal(size=(40, 3))

@@ -42,7 +42,7 @@ def test_the_model_is_the_same_with_any_number_of_threads(
     alone = fit(1)
     for n_jobs in (2, 5):
         beside = fit(n_jobs)
-        np.testing.assert_array_equal(alone.coef_, beside.coef_)
+        np.testing.assert_array_equal(alone.map_coef_, beside.map_coef_)
         assert alone.objective_ == beside.objective_
         assert alone.dual_gap_ == beside.dual_gap_
 
@@ -56,7 +56,7 @@ def test_sparse_rows_and_several_models_too(problem):
             AssetClassifier(n_jobs=n, n_components=50, max_iter=2, random_state=0).fit(rows, y)
             for n in (1, 3)
         )
-    np.testing.assert_array_equal(alone.coef_, beside.coef_)
+    np.testing.assert_array_equal(alone.map_coef_, beside.map_coef_)
 
 
 def test_an_error_in_a_thread_is_raised_where_fit_was_called(problem):

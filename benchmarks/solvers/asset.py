@@ -37,7 +37,7 @@ class Asset:
         model = self.estimator(problem, seed)
         seconds, _ = timed(lambda: model.fit(problem.X, problem.y))
         decide = model.predict if problem.regression else model.decision_function
-        return Fitted(seconds, decide, problem.s, squared_norm=float((model.coef_**2).sum()))
+        return Fitted(seconds, decide, problem.s, squared_norm=float((model.map_coef_**2).sum()))
 
 
 DEFAULT = Asset("asset-svm, metric step", dict(step="metric"), epochs=3)

@@ -42,6 +42,7 @@ from asset_svm.tasks import Task
 from asset_svm.training.certificate import certify_rows
 from asset_svm.training.rows import TrainingRows
 
+NO_WEIGHTS = "there are no weights of columns"
 NO_WEIGHT = "Every row has weight 0; give some row a positive weight."
 
 
@@ -273,12 +274,18 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
         """The weights of the columns, (K, n_features), where the kernel is linear."""
         check_is_fitted(self)
         source, weights = _landmarks_of(self._fitted)
-        if source is None or source.kernel.name != "linear":
-            raise AttributeError(
-                f"coef_ of {type(self).__name__} has the weights of columns, which only kernel="
-                '"linear" has, on one map; map_coef_ has the coefficients of the features.'
-            )
+        if source is None or not source.kernel.is_linear:
+            raise AttributeError(NO_WEIGHTS)  # told by ``__getattr__``
         return np.asarray(weights @ source.components)
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what to use instead of an attribute that is not there."""
+        if name == "coef_" and "_fitted" in self.__dict__:
+            raise AttributeError(
+                f"coef_ has the weights of columns, of which kernel={self.kernel!r} has none where "
+                f"n_cells={self.n_cells!r}; the coefficients of the features of one map are map_coef_."
+            )
+        return super().__getattr__(name)
 
     def _on_one_map(self, method: str) -> FittedMap:
         check_is_fitted(self)

@@ -62,10 +62,6 @@ LANDMARKS = (
 )
 HOW_IT_ENDED = "objective_, dual_gap_ and history_ tell how a fit ended"
 ATTRIBUTES = {
-    "coef_": (
-        'only kernel="linear" on one map has weights of columns; map_coef_ has the coefficients of the '
-        "features"
-    ),
     "support_": LANDMARKS,
     "support_vectors_": LANDMARKS,
     "n_support_": LANDMARKS,

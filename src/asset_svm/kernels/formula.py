@@ -117,6 +117,7 @@ class Formula(ABC):
     argument: ClassVar[Argument]
     has_gamma: ClassVar[bool] = True
     needs_dense_landmarks: ClassVar[bool] = False
+    is_linear: ClassVar[bool] = False
     is_reentrant: ClassVar[bool] = True
     is_symmetric: ClassVar[bool] = True
 

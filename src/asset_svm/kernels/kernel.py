@@ -64,6 +64,11 @@ class Kernel:
         return self.formula.is_reentrant
 
     @property
+    def is_linear(self) -> bool:
+        """Whether it is the product x.z itself."""
+        return self.formula.is_linear
+
+    @property
     def is_symmetric(self) -> bool:
         """Whether k(x, z) = k(z, x) can be relied on."""
         return self.formula.is_symmetric

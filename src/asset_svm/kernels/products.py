@@ -54,6 +54,7 @@ class Linear(ProductFormula):
     """x.z."""
 
     has_gamma: ClassVar[bool] = False
+    is_linear: ClassVar[bool] = True
 
     @property
     def factor(self) -> float:
