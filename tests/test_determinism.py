@@ -96,8 +96,6 @@ def test_free_memory_changes_no_number_of_components(leave):
     assert components._most(Settings.of(model.get_params()), rows) == expected
     smaller = model.set_params(memory_limit=1e9)
     assert components._most(Settings.of(smaller.get_params()), rows) < expected
-        components._most(Settings.of(model.set_params(memory_limit=1e9).get_params()), rows) < expected
-    )
 
 
 def test_a_file_is_held_or_streamed_whatever_is_free(tmp_path, leave):

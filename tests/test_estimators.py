@@ -1353,4 +1353,4 @@ def test_more_landmarks_than_the_first_batch_come_from_later_ones():
     by_batches(model, X, y, 100, classes=[0, 1])
     assert model.components_.shape[0] == 400
     assert model.component_indices_.max() < 400
-    assert not hasattr(model, "_beginning")
+    assert model._fitted.beginning is None

@@ -7,7 +7,6 @@ import os
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from asset_svm.estimators.streaming import fit_rows
 from sklearn.datasets import make_classification, make_moons
 from sklearn.exceptions import ConvergenceWarning
 
@@ -16,6 +15,7 @@ from asset_svm.data import fingerprint
 from asset_svm.data.scan import scan
 from asset_svm.data.source import ArrayRows
 from asset_svm.estimators import files
+from asset_svm.estimators.files import fit_rows
 from asset_svm.families.one_map import windows
 from asset_svm.families.one_map.mixing import Mixing
 from asset_svm.storage import atomic, container
