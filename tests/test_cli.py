@@ -474,7 +474,6 @@ def test_a_broken_pipe_is_no_traceback():
         assert b"Traceback" not in run.stderr.read()
 
 
-@pytest.mark.xfail(strict=True, reason="18.15: a run with a checkpoint is streamed, and another model")
 def test_a_checkpoint_changes_no_bit_of_the_model():
     for name, options in (("plain", []), ("kept", ["--checkpoint", "run"])):
         assert main(["train", "train.svm", "-o", f"{name}.asset", *SMALL, *options]) == 0

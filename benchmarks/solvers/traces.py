@@ -26,7 +26,7 @@ from asset_svm.solvers.average import Window
 from asset_svm.steps import RobustStep, StepRule, StrongStep, estimate_gradient_bound
 from asset_svm.training.recipe import Recipe, StepKind
 from asset_svm.training.rows import TrainingRows
-from asset_svm.training.run import sample_gradients
+from asset_svm.training.plan import sample_gradients
 from solvers.base import Problem
 
 WINDOW = 100

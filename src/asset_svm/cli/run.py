@@ -123,14 +123,14 @@ class Run:
     def _test_target(self) -> str | None:
         return same_target(self.told, self.test or "", self.format)
 
-    def _scan(self, source: RowSource, *, hold: bool = True) -> Scanned:
+    def _scan(self, source: RowSource, *, fingerprint: bool = False) -> Scanned:
         scaling = None if self.scale == "none" else ColumnScaling(self.scale)
         scanned = scan_for(
             source,
             n_components=self.params.get("n_components"),
             memory_limit=self.params.get("memory_limit"),
             random_state=self.seed,
-            hold=hold,
+            fingerprint=fingerprint,
             observe=None if scaling is None else scaling.observe,
             too_large=self._check_stream,
         )

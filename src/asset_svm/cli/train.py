@@ -19,11 +19,11 @@ from asset_svm.cli.scaling import ColumnScaling
 from asset_svm.cli.scores import Scores
 from asset_svm.cli.tables import model_lines, score_lines, show
 from asset_svm.data.compression import STANDARD_INPUT
-from asset_svm.data.scan import Scanned
+from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.calibration import FOLDS
-from asset_svm.estimators.files import check_streamed, fit_rows, learn_online
+from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, learn_online
 from asset_svm.families.labels import target_type
 from asset_svm.persistence import scaler_of, scaler_parts
 from asset_svm.storage.checkpoint import Checkpoint
@@ -94,7 +94,7 @@ class Training(Run):
             self.params["time_limit"] = limit / (1 + FOLDS) if self.probability else limit
         settings = self._model("classification")._settings()
         if self.checkpoint is not None:
-            check_streamed(settings, checkpoint=True)
+            check_kept(settings)
 
     def _check_cluster(self) -> None:
         """Options that do not go with ``--dask``."""
@@ -145,14 +145,12 @@ class Training(Run):
                 raise UsageError(f"--{name} {now[name]}: the run to resume has {before[name]}.")
             scaler = self.store.notes["scaler"]
             self.scaler = None if scaler is None else scaler_of(scaler)
-            scanned = Scanned(source.narrowed(saved.summary.n_features), saved.summary)
-            if self.scaler is not None:
-                scanned = Scanned(scanned.source.transformed(self.scaler.transform), saved.summary)
+            scanned = self._scanned_again(source, saved.summary)
             print(f"asset: going on with the run in {self.store.folder}.", file=sys.stderr)
         else:
             if self.resume:
                 print(f"asset: no run in {self.checkpoint}; beginning one.", file=sys.stderr)
-            scanned = self._scan(source, hold=self.store is None)
+            scanned = self._scan(source, fingerprint=self.store is not None)
         self.summary = scanned.summary
         task = self._found_task()
         if self.store is not None:
@@ -164,6 +162,15 @@ class Training(Run):
         if scanned.held is None:
             return model
         return self._calibrated(model, scanned.held, self.display.interrupt)
+
+    def _scanned_again(self, source: RowSource, summary: Summary | None) -> Scanned:
+        """The rows of a run to go on with: read again where they are held in memory."""
+        if summary is None:
+            return self._scan(source, fingerprint=True)
+        scanned = Scanned(source.narrowed(summary.n_features), summary)
+        if self.scaler is None:
+            return scanned
+        return Scanned(scanned.source.transformed(self.scaler.transform), summary)
 
     def _fit_on_cluster(self, where: str) -> tuple[RowSource, Any]:
         """The source, and the plain estimator."""

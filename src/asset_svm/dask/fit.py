@@ -28,19 +28,15 @@ from asset_svm.families.one_map.maps import draw_map
 from asset_svm.families.one_map.monitor import Monitor
 from asset_svm.families.rows import resolve_sampling
 from asset_svm.features import Evaluable, FeatureMap, Metric
-from asset_svm.problem import Certificate
 from asset_svm.settings import Settings
 from asset_svm.solvers import SolverState
 from asset_svm.training.certificate import finish, settle_intercept
 from asset_svm.training.likeness import are_alike
+from asset_svm.training.plan import find_step_sizes
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
-from asset_svm.training.shards import (
-    Plan,
-    StepSizes,
-    find_step_sizes,
-    run_rounds,
-)
+from asset_svm.training.run import trivial_solution
+from asset_svm.training.shards import Plan, run_rounds
 from asset_svm.training.solution import Solution, check_finite
 
 logger = logging.getLogger("asset_svm")
@@ -105,12 +101,15 @@ class ClusterFit:
         slopes = None if mean_weight is None or sampling == "uniform" else rows.weight / mean_weight
         sample = self._sample(backend, mapping, slopes)
         steps = total * epochs // len(groups)
-        found = find_step_sizes(backend, recipe, sample, encoded.y_max, steps)
+        with backend.pool(n_models) as pool, backend.working(sample.mapped):
+            found = find_step_sizes(
+                backend, recipe, sample, steps, pool, y_max=encoded.y_max, decaying=True
+            )
         self.monitor = Monitor(
             settings, data.task, backend, self.phi, self.metric, None, epochs, self.observer
         )
         if found.trivial:
-            return self._trivial(found)
+            return trivial_solution(recipe, self.phi.dimension, data.dtype)
         rounds = self._rounds(epochs, steps, sample)
         plan = Plan(recipe, mapping, self.metric, found, epochs, rounds, len(groups))
         assignment = Assignment(
@@ -183,13 +182,6 @@ class ClusterFit:
             history[-1]["steps"],
             history,
         )
-
-    def _trivial(self, sizes: StepSizes) -> Solution:
-        """epsilon >= |y|_inf: (0, 0) is a solution with objective 0."""
-        state = SolverState.zeros(1, self.phi.dimension, self.data.dtype)
-        zero = np.zeros(1)
-        certificate = Certificate(zero, zero.copy(), zero.copy())
-        return Solution(state.coef, zero, certificate, 0, 1.0, state, sizes.bounds, sizes.kappa)
 
     def _rounds(self, epochs: int, steps: int, sample: TrainingRows) -> int:
         """Of the whole run, for shards of about so many steps."""

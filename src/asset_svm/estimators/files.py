@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import is_regressor
 
 from asset_svm import clock
+from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Scanned, scan
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.estimators.callbacks import FitObserver
@@ -23,6 +24,7 @@ from asset_svm.exceptions import DataError
 from asset_svm.families.constant import warn_of_constant
 from asset_svm.families.labels import labelled, whole_labels
 from asset_svm.families.observing import Watch, shown
+from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.one_map.windows import WindowFit
 from asset_svm.families.probe import progressive_error
 from asset_svm.memory import available_memory, planned_memory
@@ -57,7 +59,7 @@ def fit_rows(
     y, sample_weight : None
         A source brings its own targets, and no weights.
     checkpoint : Checkpoint, optional
-        The run is streamed then, and can be resumed.
+        Where the run is saved, so that it can be resumed.
     watch : callable, optional
         Called with a record of the progress after every epoch, or window of a stream; returning
         True ends the run, which leaves the model of that moment.
@@ -70,14 +72,14 @@ def fit_rows(
         raise ValueError("A row source brings its own targets; leave y and sample_weight out.")
     settings = model._settings()
     if checkpoint is not None:
-        check_streamed(settings, checkpoint=True)
+        check_kept(settings)
     resumed = None if checkpoint is None else checkpoint.read_run()
     reread = source.source if isinstance(source, Scanned) else source
     if checkpoint is not None and not reread.rereadable:
         raise ValueError(f"{reread.name} cannot be read again, and so takes no checkpoint.")
     if isinstance(source, Scanned):
         scanned = source
-    elif resumed is not None:
+    elif resumed is not None and resumed.summary is not None:
         scanned = Scanned(source.narrowed(resumed.summary.n_features), resumed.summary)
     else:
         scanned = scan_for(
@@ -85,21 +87,43 @@ def fit_rows(
             n_components=settings.map.n_components,
             memory_limit=settings.memory_limit,
             random_state=settings.random_state,
-            hold=checkpoint is None,
+            fingerprint=checkpoint is not None,
             too_large=partial(check_streamed, settings),
         )
-    if checkpoint is None and scanned.held is not None:
+    warn: Callable[[], None]
+    if scanned.held is not None:
         held = labelled(scanned.held, scanned.summary, numeric=is_regressor(model))
-        warn: Callable[[], None] = partial(
-            model._warn, *model._train(held.X, held.y, None, watch=watch)
-        )
+        keeper = None
+        if checkpoint is not None:
+            keeper = _keeper(model, scanned, str(held.X.dtype), checkpoint, resumed)
+        warn = partial(model._warn, *model._train(held.X, held.y, None, watch=watch, keeper=keeper))
     else:
-        check_streamed(settings, checkpoint=checkpoint is not None)
+        check_streamed(settings)
         warn = _fit_windows(model, settings, scanned, checkpoint, resumed, watch)
     if scanned.source.feature_names is not None:
         model.feature_names_in_ = np.array(scanned.source.feature_names, dtype=object)
     warn()
     return model
+
+
+def _plain_parameters(model: Learner) -> dict[str, Any]:
+    """What a resumed run must have in common with the one it goes on with."""
+    return {
+        name: value if isinstance(value, float | int | str | None) else repr(value)
+        for name, value in model.get_params(deep=False).items()
+        if name != "verbose"
+    }
+
+
+def _keeper(
+    model: Learner, scanned: Scanned, dtype: str, checkpoint: Checkpoint, resumed: SavedRun | None
+) -> Keeper:
+    """Who saves a run in memory."""
+    identity = {**_plain_parameters(model), "dtype": dtype}
+    if resumed is not None:
+        resumed.check(identity, scanned.source.files)
+    files = scanned.files or Fingerprint.of(scanned.source.files)
+    return Keeper(checkpoint, identity, files, resumed)
 
 
 def _fit_windows(
@@ -111,15 +135,10 @@ def _fit_windows(
     watch: Watch | None,
 ) -> Callable[[], None]:
     """Fit to a file a window at a time; returns what warns of the model."""
-    plain = {
-        name: value if isinstance(value, float | int | str | None) else repr(value)
-        for name, value in model.get_params(deep=False).items()
-        if name != "verbose"
-    }
     run = WindowFit(
         settings,
         model._task(settings),
-        plain,
+        _plain_parameters(model),
         scanned,
         checkpoint,
         resumed,
@@ -138,11 +157,23 @@ def _fit_windows(
     return warn
 
 
-def check_streamed(settings: Settings, *, checkpoint: bool = False) -> None:
+def check_kept(settings: Settings) -> None:
+    """Refuse parameters of runs that have no steps to go on with, or are watched by held-out rows."""
+    odd = {
+        "n_cells": (settings.n_cells is not None, settings.n_cells, "cells are solved without steps"),
+        "early_stopping": (settings.early_stopping, True, "held-out rows choose among its models"),
+        "warm_start": (settings.warm_start, True, "it goes on from a model that is not there"),
+        "device": (settings.device == "cuda", "cuda", "its state lies on the card"),
+    }
+    for name, (is_odd, value, why) in odd.items():
+        if is_odd:
+            raise ValueError(
+                f"{name}={value!r} does not go with a checkpoint: {why}; leave one of them out."
+            )
+
+
+def check_streamed(settings: Settings) -> None:
     """Refuse parameters that need all rows in memory, where a fit reads them a window at a time."""
-    why, instead = "these are too many for it: a fit reads", "raise memory_limit (--memory)"
-    if checkpoint:
-        why, instead = "a run with a checkpoint reads", "leave the checkpoint out"
     odd = {
         "sampling": (settings.sampling == "uniform", settings.sampling, 'set sampling="auto"'),
         "early_stopping": (settings.early_stopping, True, "set max_iter to the epochs you want"),
@@ -158,8 +189,8 @@ def check_streamed(settings: Settings, *, checkpoint: bool = False) -> None:
     for name, (is_odd, value, advice) in odd.items():
         if is_odd:
             raise ValueError(
-                f"{name}={value!r} needs all rows in memory, and {why} them a window "
-                f"at a time; {advice}, or {instead}."
+                f"{name}={value!r} needs all rows in memory, and these are too many for it: a fit "
+                f"reads them a window at a time; {advice}, or raise memory_limit (--memory)."
             )
 
 
@@ -169,25 +200,24 @@ def scan_for(
     n_components: Any = None,
     memory_limit: float | None = None,
     random_state: Any = None,
-    hold: bool = True,
+    fingerprint: bool = False,
     observe: Callable[[Any], Any] | None = None,
     too_large: Callable[[], Any] | None = None,
 ) -> Scanned:
-    """Scan a source for an estimator with these parameters; ``hold`` keeps rows that fit in memory.
+    """Scan a source for an estimator with these parameters; rows that fit in memory are held.
 
     They do where they take at most a quarter of ``memory_limit`` (2 GiB without one); ``too_large``
-    is called as soon as they do not. Where nothing is held, for a run with a checkpoint, what the
-    files were is told.
+    is called as soon as they do not. ``fingerprint`` tells what the files were.
     """
     return scan(
         source,
         sample_rows=max(SAMPLE_ROWS, n_components if is_integer(n_components) else 0),
-        hold_bytes=planned_memory(memory_limit) // 4 if hold else 0,
+        hold_bytes=planned_memory(memory_limit) // 4,
         free=available_memory,
         seed=int(random_state) if is_integer(random_state) else 0,
         observe=observe,
         too_large=too_large,
-        fingerprint=not hold,
+        fingerprint=fingerprint,
     )
 
 

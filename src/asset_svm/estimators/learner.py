@@ -35,6 +35,7 @@ from asset_svm.families.constant import warn_of_constant
 from asset_svm.families.observing import Watch, shown
 from asset_svm.families.one_map import FittedMap
 from asset_svm.families.one_map.drawn import DrawnMap
+from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.rows import Rows
 from asset_svm.features import Metric, NystroemFeatures
 from asset_svm.settings import Settings
@@ -114,8 +115,12 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
         sample_weight: Any,
         watch: Watch | None = None,
         drawn: DrawnMap | None = None,
+        keeper: Keeper | None = None,
     ) -> tuple[Settings, Trained]:
-        """Train on all rows; ``drawn`` is the map that this fit would draw, where it is known."""
+        """Train on all rows.
+
+        ``drawn`` is the map that this fit would draw, where it is known; ``keeper`` saves the run.
+        """
         begun = clock.now()
         with all_or_nothing(self), shown(self.verbose):
             settings = self._settings()
@@ -125,7 +130,10 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
             task, rows = found
             observer = FitObserver(self, rows.X, rows.y, watch)
             before = self.__dict__.get("_fitted")
-            trained = family_of(settings).fit(settings, task, rows, begun, observer, before, drawn)
+            options = {} if keeper is None else {"keeper": keeper}
+            trained = family_of(settings).fit(
+                settings, task, rows, begun, observer, before, drawn, **options
+            )
             self._keep(trained.fitted)
         return settings, trained
 

@@ -87,6 +87,28 @@ class Progress:
         """No step yet."""
         return cls(0, np.zeros(n_models), np.zeros(n_models), np.zeros(n_models))
 
+    def __add__(self, other: Progress) -> Progress:
+        return Progress(
+            self.steps + other.steps,
+            self.loss + other.loss,
+            self.errors + other.errors,
+            self.active + other.active,
+        )
+
+    def record(self, lam: Array, coef: Array) -> dict[str, float]:
+        """What a history tells of these steps: nothing is computed anew.
+
+        ``coef`` is that of the objective, in the basis of phi.
+        """
+        steps = max(self.steps, 1)
+        regulariser = 0.5 * lam * np.einsum("kd,kd->k", coef, coef)
+        return {
+            "progressive_loss": float(self.loss.sum()) / steps,
+            "progressive_objective": float((self.loss / steps + regulariser).sum()),
+            "active": float(self.active.mean()) / steps,
+            "sign_errors": float(self.errors.mean()) / steps,
+        }
+
 
 class Driver:
     """One run of K models over mapped rows.

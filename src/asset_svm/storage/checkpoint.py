@@ -8,10 +8,9 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,10 @@ from asset_svm import clock
 from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Summary
 from asset_svm.exceptions import ModelFileError
+from asset_svm.features import Metric
 from asset_svm.storage import container
 from asset_svm.storage.atomic import check_writable, remove_left_over
 from asset_svm.storage.encoding import Decoder, Encoder
-from asset_svm.training.stream import OnlineSession
 
 logger = logging.getLogger("asset_svm")
 
@@ -33,35 +32,44 @@ class SavedRun:
 
     Parameters
     ----------
+    kind : {"memory", "windows"}
+        Whether the rows are held in memory or read a window at a time.
     settings : dict
         Parameters of the estimator: a resumed run must have the same.
-    summary : Summary
+    summary : Summary or None
+        Of the rows; None where they are in memory, and are read again.
     phi : FeatureMap
+    metric : Metric or None
     seed : int
-    notes : dict
-        Whatever the caller wants to find again.
     files : Fingerprint
         What the files of the rows were.
+    component_search : list of dict or None
+    notes : dict
+        Whatever the caller wants to find again.
     """
 
+    kind: str
     settings: dict[str, Any]
-    summary: Summary
+    summary: Summary | None
     phi: Any
+    metric: Metric | None
     seed: int
-    notes: dict[str, Any]
     files: Fingerprint
+    component_search: list[dict[str, Any]] | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
     name: str = ""
 
-
-@dataclass(eq=False)
-class SavedState:
-    """Where a run is: its session, after ``windows`` windows of epoch ``epoch``."""
-
-    session: OnlineSession
-    epoch: int
-    windows: int
-    history: list[dict[str, Any]]
-    seconds: float
+    def check(self, settings: dict[str, Any], files: Any) -> None:
+        """Raise unless a run with these settings and files is this one."""
+        advice = "resume with the same data and parameters"
+        for name in sorted({*self.settings, *settings}):
+            if self.settings.get(name) != settings.get(name):
+                raise ValueError(
+                    f"The checkpoint belongs to another run: {name} was {self.settings.get(name)!r} "
+                    f"and is now {settings.get(name)!r}; {advice}."
+                )
+        if not self.files.fits(files):
+            raise ValueError(f"The checkpoint belongs to another run: the data have changed; {advice}.")
 
 
 class Checkpoint:
@@ -108,25 +116,24 @@ class Checkpoint:
             return None
         header, tensors = container.read(self.run_path, "run")
         parts = Decoder(tensors, self.run_path)(header)
-        if "files" not in parts:
+        if "kind" not in parts:
             raise ModelFileError(
-                f"{self.run_path} is of an older asset-svm, which did not keep what the data were; "
+                f"{self.run_path} is of an older asset-svm, whose runs were kept in another way; "
                 "remove the folder and begin the run again."
             )
         run = SavedRun(**parts)
         self._name, self.notes = run.name, run.notes
         return run
 
-    def read_state(self, phi: Any) -> SavedState | None:
-        """Where that run is, if it has got anywhere."""
+    def read_state(self) -> dict[str, Any] | None:
+        """Where that run is, if it has got anywhere, by the names that ``write_state`` was given."""
         if not self.state_path.exists():
             return None
         header, tensors = container.read(self.state_path, "state")
         if header.pop("run") != self._name:
             return None
-        state = SavedState(**Decoder(tensors, self.state_path)(header))
-        state.session.phi = phi
-        return state
+        found: dict[str, Any] = Decoder(tensors, self.state_path)(header)
+        return found
 
     def write_run(self, run: SavedRun) -> None:
         """Begin a run."""
@@ -140,12 +147,10 @@ class Checkpoint:
         """Whether the state should be saved now."""
         return clock.now() - self._saved_at >= self.every
 
-    def write_state(self, state: SavedState) -> bool:
+    def write_state(self, state: dict[str, Any]) -> bool:
         """Save the state; a disk that is full is logged, and the last state stays. True if saved."""
-        bare = copy.copy(state.session)
-        bare.phi = None  # type: ignore[assignment]  # it is in the run's file
         encode = Encoder()
-        header = {"run": self._name, **encode({**vars(state), "session": bare}, "state")}
+        header = {"run": self._name, **encode(state, "state")}
         self._saved_at = clock.now()
         try:
             container.write(self.state_path, "state", header, encode.tensors)

@@ -27,6 +27,7 @@ from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Summary, TargetSummary
 from asset_svm.data.source import Block
 from asset_svm.exceptions import ModelFileError
+from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures, HadamardFeatures, Metric, NystroemFeatures
 from asset_svm.features.cells import Node, Partition
 from asset_svm.features.nystroem import KernelBasis
@@ -41,7 +42,8 @@ from asset_svm.solvers import (
     SolverState,
 )
 from asset_svm.solvers.average import Segment
-from asset_svm.solvers.driver import Progress
+from asset_svm.solvers.driver import Progress, Slopes
+from asset_svm.training.plan import StepSizes
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.stream import OnlineSession, Recent
 
@@ -49,7 +51,8 @@ Array = npt.NDArray[Any]
 CLASSES: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
-        *LOSSES, Average, Block, CountWindow, FinalWindow, Fingerprint, FourierFeatures,
+        *LOSSES, Average, Block, CountWindow, FeasibleSet, FinalWindow, Fingerprint,
+        FourierFeatures, Slopes, StepSizes,
         FractionWindow, HadamardFeatures, Kernel, KernelBasis, Metric, Node, NoWindow,
         NystroemFeatures, OnlineSession, Partition, Progress, Recent, Recipe, Segment, SolverState,
         Summary, TargetSummary,

@@ -35,6 +35,7 @@ from asset_svm.steps import GRID
 from asset_svm.threads.blas import few_threads
 from asset_svm.training.gradients import GradientSample, bulk_of
 from asset_svm.training.pilot import choose_step_scale
+from asset_svm.training.plan import StepSizes
 from asset_svm.training.recipe import Recipe
 
 Array = npt.NDArray[Any]
@@ -301,8 +302,8 @@ class ManyModels:
         recipe = replace(self.recipe, lam=(lam,) * len(bounds))
         y_max = float(self.splits.y_max[split])
         sets = recipe.feasible_sets(y_max, sample.kappa, bulk, self.metric)
-        rules = recipe.rules(sets, bounds, scale, steps, self.metric)
-        return ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
+        sizes = StepSizes(sets, bounds, sample.kappa, bulk, scale)
+        return sizes.axis(recipe, self.metric, steps)
 
     def _step_scales(
         self,

@@ -23,9 +23,9 @@ from asset_svm.solvers.pair_form import solve_pairs
 from asset_svm.threads.blas import blas_threads, few_threads
 from asset_svm.threads.team import side_by_side
 from asset_svm.training.certificate import certify_rows, settle_intercept
+from asset_svm.training.plan import sample_gradients
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
-from asset_svm.training.run import sample_gradients
 from asset_svm.training.solution import Solution, check_finite
 
 Array = npt.NDArray[Any]

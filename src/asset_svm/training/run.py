@@ -7,8 +7,8 @@ certify    objective and duality gap of the averaged model, from one more pass
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from asset_svm import clock
 from asset_svm.backends.base import Backend
-from asset_svm.feasible import FeasibleSet
 from asset_svm.problem import Certificate
 from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
 from asset_svm.solvers.driver import Slopes
@@ -28,8 +27,7 @@ from asset_svm.training.certificate import (
     settle_intercept,
     tight_work,
 )
-from asset_svm.training.gradients import GradientSample, bulk_of
-from asset_svm.training.pilot import choose_step_scale
+from asset_svm.training.plan import StepSizes, find_step_sizes
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 from asset_svm.training.solution import Solution, check_finite
@@ -41,14 +39,40 @@ MOST_LOOKS = 200
 """Records that the history of a run on tiny data has."""
 
 
-def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float, float]:
-    """(D_G of each model, kappa, bulk) from a random sample of ``gradient_sample`` rows."""
-    even = bool((rows.weight == rows.weight[0]).all())
-    p = None if even or rows.slope_weight is not None else rows.weight / rows.weight.sum()
-    sample = GradientSample.draw(recipe, rows.mapped, rows.order.n_rows, rows.metric, p)
-    weight = None if rows.slope_weight is None else rows.slope_weight[sample.rows]
-    y = rows.targets.block(sample.rows)
-    return sample.bounds(recipe, y, weight), sample.kappa, bulk_of(y, weight)
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Where a run is, after whole epochs: all that it needs to go on from there, beside its rows.
+
+    Parameters
+    ----------
+    sizes : StepSizes
+    state : SolverState
+    average : Average
+    slopes : Slopes
+    stage : int
+        Epochs of the stage that it is in, or that comes next.
+    between_stages : bool
+        Whether it comes next.
+    done, renewed, next_check : int
+        Epochs that are done; when slopes are forgotten next; when ``tol`` is checked next.
+    position : int
+        Steps taken.
+    history : list of dict
+    seconds : float
+    """
+
+    sizes: StepSizes
+    state: SolverState
+    average: Average
+    slopes: Slopes
+    stage: int
+    between_stages: bool
+    done: int
+    renewed: int
+    next_check: int
+    position: int
+    history: list[dict[str, Any]]
+    seconds: float
 
 
 def train(
@@ -58,36 +82,88 @@ def train(
     stopping: Stopping,
     *,
     start: SolverState | None = None,
+    snapshot: Snapshot | None = None,
 ) -> Solution:
     """Solve (PL) for K models on the same rows.
 
     ``start`` continues from an earlier state: its iterates and step counts, not its average.
+    ``snapshot`` goes on with a run of these rows that was cut.
     """
     K, total = len(recipe.lam), rows.order.n_rows * stopping.epochs
     with backend.pool(K) as pool, backend.working(rows.mapped):
-        bounds, kappa, bulk = sample_gradients(recipe, rows)
-        sets = recipe.feasible_sets(rows.y_max, kappa, bulk, rows.metric)
-        if max(s.radius for s in sets) == 0.0:
-            return _trivial(recipe, rows)
-        decaying = stopping.end_is_known
-        scale = recipe.step_scale
-        if scale is None:
-            scale = pilot_scale(backend, recipe, rows, sets, bounds, total, pool, decaying=decaying)
-        staged = decaying and recipe.step == "metric"
-
-        def plan(epochs: int) -> tuple[ModelAxis, Average]:
-            """Steps and average of a stage of so many epochs."""
-            steps = rows.order.n_rows * epochs
-            rules = recipe.rules(sets, bounds, scale, steps if decaying else 0, rows.metric)
-            axis = ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
-            return axis, Average(
-                recipe.window(steps, stream=not decaying, looked_at=stopping.looked_at)
+        if snapshot is not None:
+            sizes = snapshot.sizes
+        else:
+            sizes = find_step_sizes(
+                backend, recipe, rows, total, pool, y_max=rows.y_max, decaying=stopping.end_is_known
             )
+        if sizes.trivial:
+            return trivial_solution(recipe, rows.mapped.dimension, rows.mapped.dtype)
+        run = _Epochs(backend, recipe, rows, stopping, sizes, pool, start, snapshot)
+        certificate = run.go()
+        run.driver.settle()
+        chosen = stopping.chosen() if stopping.chosen is not None else None
+        if certificate is None or chosen is not None:
+            certificate = run.certify(chosen or run.driver.model(), finished=chosen is None)
+        coef, intercept = run.certified
+    if rows.metric is not None:
+        coef = rows.metric.apply(coef)
+    check_finite(coef, intercept, certificate)
+    return Solution(
+        coef,
+        intercept,
+        certificate,
+        run.done,
+        sizes.scale,
+        run.driver.state,
+        sizes.bounds,
+        sizes.kappa,
+        run.driver.position,
+        run.history,
+        timed_out=run.timed_out,
+        bulk=sizes.bulk,
+    )
 
-        state = start or SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
-        state.clear_segment()
-        axis, average = plan(stopping.stage(0) if staged else stopping.epochs)
-        driver = backend.driver(
+
+class _Epochs:
+    """The epochs of a run, with what is looked at between them.
+
+    A run that ``tol`` may end goes in stages of 1, 1, 2, 4, ... epochs, each with steps that decay to
+    0, so that what is checked at the end of a stage is a finished model.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        recipe: Recipe,
+        rows: TrainingRows,
+        stopping: Stopping,
+        sizes: StepSizes,
+        pool: ThreadPoolExecutor | None,
+        start: SolverState | None,
+        snapshot: Snapshot | None,
+    ):
+        self.recipe, self.rows, self.stopping, self.sizes = recipe, rows, stopping, sizes
+        self.staged = stopping.end_is_known and recipe.step == "metric"
+        self.stage = stopping.stage(0) if self.staged else stopping.epochs
+        self.done, self.timed_out, self.renewed, self.next_check = 0, False, 1, 1
+        self.between_stages = False
+        self.history: list[dict[str, Any]] = []
+        self.begun = clock.now()
+        self.certified: tuple[Array, Array]
+        if snapshot is None:
+            state = start or SolverState.zeros(
+                len(recipe.lam), rows.mapped.dimension, rows.mapped.dtype
+            )
+            state.clear_segment()
+            axis, average = self.plan()
+        else:
+            self.stage, self.done = snapshot.stage, snapshot.done
+            self.renewed, self.next_check = snapshot.renewed, snapshot.next_check
+            self.history, self.begun = list(snapshot.history), self.begun - snapshot.seconds
+            state, average = snapshot.state, snapshot.average
+            axis, _ = self.plan()
+        self.driver = backend.driver(
             rows.mapped,
             rows.targets,
             rows.order,
@@ -98,56 +174,39 @@ def train(
             cut=backend.cut(),
             form=recipe.loop_form,
             pool=pool,
-            length=total,
+            length=rows.order.n_rows * stopping.epochs,
             ahead=True,
         )
-        run = _Epochs(driver, recipe, rows, stopping, plan if staged else None)
-        certificate = run.go()
-        driver.settle()
-        chosen = stopping.chosen() if stopping.chosen is not None else None
-        if certificate is None or chosen is not None:
-            certificate = run.certify(chosen or driver.model(), finished=chosen is None)
-        coef, intercept = run.certified
-    if rows.metric is not None:
-        coef = rows.metric.apply(coef)
-    check_finite(coef, intercept, certificate)
-    return Solution(
-        coef,
-        intercept,
-        certificate,
-        run.done,
-        scale,
-        state,
-        bounds,
-        kappa,
-        driver.position,
-        run.history,
-        timed_out=run.timed_out,
-        bulk=bulk,
-    )
+        if snapshot is not None:
+            self.driver.slopes, self.driver.position = snapshot.slopes, snapshot.position
+            if snapshot.between_stages:
+                self.driver.restart(*self.plan())
 
+    def plan(self) -> tuple[ModelAxis, Average]:
+        """Steps and average of the stage."""
+        steps, decaying = self.rows.order.n_rows * self.stage, self.stopping.end_is_known
+        axis = self.sizes.axis(self.recipe, self.rows.metric, steps if decaying else 0)
+        window = self.recipe.window(steps, stream=not decaying, looked_at=self.stopping.looked_at)
+        return axis, Average(window)
 
-class _Epochs:
-    """The epochs of a run, with what is looked at between them.
-
-    With ``plan``, a run that ``tol`` may end goes in stages of 1, 1, 2, 4, ... epochs, each with steps
-    that decay to 0, so that what is checked at the end of a stage is a finished model.
-    """
-
-    def __init__(
-        self,
-        driver: Driver,
-        recipe: Recipe,
-        rows: TrainingRows,
-        stopping: Stopping,
-        plan: Callable[[int], tuple[ModelAxis, Average]] | None,
-    ):
-        self.driver, self.recipe, self.rows, self.stopping = driver, recipe, rows, stopping
-        self.plan = plan
-        self.done, self.timed_out = 0, False
-        self.history: list[dict[str, Any]] = []
-        self.begun = clock.now()
-        self.certified: tuple[Array, Array]
+    def snapshot(self) -> Snapshot:
+        """Where the run is."""
+        slopes = self.driver.slopes
+        assert slopes is not None
+        return Snapshot(
+            self.sizes,
+            self.driver.state,
+            self.driver.average,
+            slopes,
+            self.stage,
+            self.between_stages,
+            self.done,
+            self.renewed,
+            self.next_check,
+            self.driver.position,
+            self.history,
+            clock.now() - self.begun,
+        )
 
     def go(self) -> Certificate | None:
         """Run; returns the certificate of the last model, if it was needed on the way."""
@@ -157,16 +216,16 @@ class _Epochs:
         stride = max(1, epochs // MOST_LOOKS) if m < driver.cut.size else 1
         if stopping.tol is not None:
             stride = 1
-        next_check = renewed = 1
+        certificate = None
         while self.done < epochs:
             # The dual point is made of late slopes only: early ones are far from it.
-            if self.done == 0 or self.done >= renewed:
+            if self.done == 0 or self.done >= self.renewed:
                 driver.slopes = Slopes.zeros(K, m)
-                renewed = max(2 * self.done, 1)
-                if renewed > epochs // 2 >= self.done:
-                    renewed = epochs // 2
+                self.renewed = max(2 * self.done, 1)
+                if self.renewed > epochs // 2 >= self.done:
+                    self.renewed = epochs // 2
                 if self.done >= epochs // 2:
-                    renewed = epochs
+                    self.renewed = epochs
             count = min(stride, epochs - self.done)
             taken = driver.advance(count * m, stopping.deadline)
             self.done = -(-driver.position // m)  # a deadline may end the first of several
@@ -174,18 +233,25 @@ class _Epochs:
             record = _record(driver, self.done, clock.now() - self.begun)
             self.history.append(record)
             certificate, ended = None, self.timed_out or self.done == epochs
-            if stopping.tol is not None and (self.done >= next_check or ended):
-                next_check = 2 * self.done
+            if stopping.tol is not None and (self.done >= self.next_check or ended):
+                self.next_check = 2 * self.done
                 certificate = self.certify(driver.model())
                 record["objective"] = float(certificate.objective.sum())
                 record["dual_gap"] = float(certificate.dual_gap.sum())
             halt = stopping.after_epoch is not None and stopping.after_epoch(
                 self.done, driver.model(), record
             )
-            if ended or halt or self._converged(certificate):
+            over = ended or halt or self._converged(certificate)
+            self.between_stages = certificate is not None and self.staged
+            if self.between_stages and not ended:
+                self.stage = stopping.stage(self.done)
+            if self.between_stages and not over:
+                driver.restart(*self.plan())
+                self.between_stages = False
+            if stopping.keep is not None and not ended:
+                stopping.keep(self.snapshot, stopped=halt)
+            if over:
                 break
-            if certificate is not None and self.plan is not None:
-                driver.restart(*self.plan(stopping.stage(self.done)))
         average = self.recipe.average
         if self.timed_out and taken < count * m and isinstance(average, int):
             # The end was not announced: average the next k, if they are few.
@@ -226,61 +292,22 @@ class _Epochs:
 
 
 def _record(driver: Driver, epoch: int, seconds: float) -> dict[str, Any]:
-    """One line of the history, from what the loop saw on its way: nothing is recomputed."""
-    progress = driver.take_progress()
-    steps = max(progress.steps, 1)
+    """One line of the history, from what the loop saw on its way."""
     coef = driver.state.coef
     if driver.axis.metric is not None:
         coef = driver.axis.metric.apply(coef)
-    regulariser = 0.5 * driver.axis.lam * np.einsum("kd,kd->k", coef, coef)
     return {
         "epoch": epoch,
         "steps": int(driver.state.steps.max()),
         "seconds": seconds,
-        "progressive_loss": float(progress.loss.sum()) / steps,
-        "progressive_objective": float((progress.loss / steps + regulariser).sum()),
-        "active": float(progress.active.mean()) / steps,
-        "sign_errors": float(progress.errors.mean()) / steps,
+        **driver.take_progress().record(driver.axis.lam, coef),
     }
 
 
-def pilot_scale(
-    backend: Backend,
-    recipe: Recipe,
-    rows: TrainingRows,
-    sets: list[FeasibleSet],
-    bounds: Array,
-    total: int,
-    pool: ThreadPoolExecutor | None,
-    *,
-    decaying: bool,
-) -> float:
-    """The multiplier of D_X for a run of ``total`` steps."""
-    if recipe.step == "strong":
-        return 1.0
-
-    def axis(scale: float, steps: int) -> ModelAxis:
-        rules = recipe.rules(sets, bounds, scale, steps if decaying else 0, rows.metric)
-        return ModelAxis.build(recipe.loss, recipe.lam, sets, rules)
-
-    return choose_step_scale(
-        rows.mapped,
-        rows.targets,
-        rows.order.n_rows,
-        axis,
-        total=total,
-        weight=rows.weight,
-        seed=recipe.seed,
-        backend=backend,
-        pool=pool,
-        average=recipe.usual_average(decaying=decaying),
-    )
-
-
-def _trivial(recipe: Recipe, rows: TrainingRows) -> Solution:
-    """epsilon >= |y|_inf: (0, 0) is a solution with objective 0."""
+def trivial_solution(recipe: Recipe, dimension: int, dtype: npt.DTypeLike) -> Solution:
+    """(0, 0), which is a solution with objective 0 where epsilon >= |y|_inf."""
     K = len(recipe.lam)
     zero = np.zeros(K)
-    state = SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
+    state = SolverState.zeros(K, dimension, dtype)
     certificate = Certificate(zero, zero.copy(), zero.copy())
     return Solution(state.coef, zero, certificate, 0, 1.0, state, np.ones(K), 1.0)

@@ -27,45 +27,16 @@ import numpy.typing as npt
 
 from asset_svm import clock
 from asset_svm.backends.cpu import CpuBackend
-from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Evaluable, Metric
 from asset_svm.solvers import Average, Cut, Driver, ModelAxis, SolverState
-from asset_svm.solvers.driver import Slopes
+from asset_svm.solvers.driver import Progress, Slopes
+from asset_svm.training.plan import StepSizes
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
-from asset_svm.training.run import pilot_scale, sample_gradients
 
 Array = npt.NDArray[Any]
 Model = tuple[Array, Array]
 """(K, d) coef in the basis of the mapped rows, (K,) intercept."""
-
-
-@dataclass(frozen=True, eq=False)
-class StepSizes:
-    """What steps are made of: the feasible sets, D_G of each model, kappa, the multiplier of D_X."""
-
-    sets: list[FeasibleSet]
-    bounds: Array
-    kappa: float
-    scale: float
-
-    @property
-    def trivial(self) -> bool:
-        """epsilon >= |y|_inf: (0, 0) is the only feasible point, and a solution."""
-        return max(s.radius for s in self.sets) == 0.0
-
-
-def find_step_sizes(
-    backend: CpuBackend, recipe: Recipe, sample: TrainingRows, y_max: float, steps: int
-) -> StepSizes:
-    """From a sample of the rows, for shards of ``steps`` steps; ``y_max`` is that of all rows."""
-    with backend.pool(len(recipe.lam)) as pool, backend.working(sample.mapped):
-        bounds, kappa, bulk = sample_gradients(recipe, sample)
-        sets = recipe.feasible_sets(y_max, kappa, bulk, sample.metric)
-        scale = recipe.step_scale
-        if scale is None and max(s.radius for s in sets) > 0.0:
-            scale = pilot_scale(backend, recipe, sample, sets, bounds, steps, pool, decaying=True)
-    return StepSizes(sets, bounds, kappa, 1.0 if scale is None else scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +65,7 @@ class Plan:
 
     def axis(self, steps: int) -> ModelAxis:
         """The models of a shard with so many steps."""
-        sizes, recipe = self.sizes, self.recipe
-        rules = recipe.rules(sizes.sets, sizes.bounds, sizes.scale, steps, self.metric)
-        return ModelAxis.build(recipe.loss, recipe.lam, sizes.sets, rules)
+        return self.sizes.axis(self.recipe, self.metric, steps)
 
 
 @dataclass(frozen=True)
@@ -150,10 +119,7 @@ class Report:
     """What a shard tells after a round: its model, and sums over the steps of the round."""
 
     model: Model
-    steps: int
-    loss: Array
-    active: Array
-    errors: Array
+    progress: Progress
 
 
 class Shard:
@@ -218,8 +184,7 @@ class Shard:
             model = state.direction.copy(), state.intercept.copy()
         else:
             model = state.coef, state.intercept.copy()
-        progress = driver.take_progress()
-        return Report(model, progress.steps, progress.loss, progress.active, progress.errors)
+        return Report(model, driver.take_progress())
 
     def snapshot(self) -> Snapshot:
         """What a twin of this shard begins from, in a run of several shards.
@@ -258,32 +223,18 @@ def run_rounds(
     for r in range(plan.rounds):
         reports = run(r, mean)
         mean = mean_model([report.model for report in reports], shares)
-        steps += sum(report.steps for report in reports)
+        progress = sum((report.progress for report in reports), Progress.zeros(len(plan.recipe.lam)))
+        coef = mean[0] if plan.metric is None else plan.metric.apply(mean[0])
+        steps += progress.steps
         record: dict[str, Any] = {
             "round": r + 1,
             "epoch": (r + 1) * plan.epochs // plan.rounds,
             "steps": steps,
             "seconds": clock.now() - begun,
-            **_progress(plan, mean, reports),
+            **progress.record(np.array(plan.recipe.lam), coef),
         }
         history.append(record)
         if after_round is not None and after_round(mean, record):
             break
     assert mean is not None
     return mean, history
-
-
-def _progress(plan: Plan, mean: Model, reports: Sequence[Report]) -> dict[str, float]:
-    """What the loops saw of their rows before they learnt from them."""
-    steps = max(sum(report.steps for report in reports), 1)
-    loss = np.sum([report.loss for report in reports], axis=0) / steps
-    active = np.sum([report.active for report in reports], axis=0) / steps
-    errors = np.sum([report.errors for report in reports], axis=0) / steps
-    coef = mean[0] if plan.metric is None else plan.metric.apply(mean[0])
-    regulariser = 0.5 * np.array(plan.recipe.lam) * np.einsum("kd,kd->k", coef, coef)
-    return {
-        "progressive_loss": float(loss.sum()),
-        "progressive_objective": float((loss + regulariser).sum()),
-        "active": float(active.mean()),
-        "sign_errors": float(errors.mean()),
-    }

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+
+
+class Keep(Protocol):
+    """Who saves where a run is."""
+
+    def __call__(self, snapshot: Callable[[], Any], *, stopped: bool) -> None:
+        """Save it, if it is time to."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,9 @@ class Stopping:
         Whether ``after_epoch`` is there to stop the run.
     watched : bool
         Whether ``after_epoch`` looks at the model.
+    keep : callable, optional
+        Called between epochs with a function that says where the run is, to save it; and with
+        ``stopped``, whether ``after_epoch`` has asked to stop.
     """
 
     epochs: int
@@ -40,6 +50,7 @@ class Stopping:
     chosen: Callable[[], tuple[Array, Array] | None] | None = None
     early: bool = False
     watched: bool = False
+    keep: Keep | None = None
 
     @property
     def looked_at(self) -> bool:

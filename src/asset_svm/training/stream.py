@@ -29,12 +29,12 @@ from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS
 from asset_svm.problem import Certificate
-from asset_svm.solvers import Average, Cut, ModelAxis, SolverState
+from asset_svm.solvers import Average, Cut, SolverState
 from asset_svm.solvers.driver import Progress, Slopes
 from asset_svm.training.certificate import certify_rows, settle_intercept
+from asset_svm.training.plan import StepSizes, pilot_scale, sample_gradients
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
-from asset_svm.training.run import pilot_scale, sample_gradients
 from asset_svm.training.solution import check_finite
 
 Array = npt.NDArray[Any]
@@ -145,6 +145,13 @@ class OnlineSession:
     def sets(self) -> list[FeasibleSet]:
         """X of each model, by what is known of the rows so far."""
         return self.recipe.feasible_sets(self.y_max, self.kappa, self.bulk, self.metric)
+
+    @property
+    def sizes(self) -> StepSizes:
+        """What the steps are made of now."""
+        assert self.gradient_bounds is not None
+        scale = 1.0 if self.scale is None else self.scale
+        return StepSizes(self.sets, self.gradient_bounds, self.kappa, self.bulk, scale)
 
     @property
     def size(self) -> float:
@@ -273,16 +280,8 @@ class OnlineSession:
             if self.scale is None:
                 self.scale, self.scale_size = USUAL_SCALE, 0.0
             return
-        sets = self.sets
         found = pilot_scale(
-            backend,
-            self.recipe,
-            rows,
-            sets,
-            self.gradient_bounds,
-            steps,
-            pool,
-            decaying=self.horizon > 0,
+            backend, self.recipe, rows, self.sizes, steps, pool, decaying=self.horizon > 0
         )
         # The pilot counts its steps from 1, and those of a run on its way are shorter already.
         self.scale = max(found, self.scale) if self.scale is not None and self.scale_size else found
@@ -315,13 +314,11 @@ class OnlineSession:
         """One visit of every row."""
         assert self.gradient_bounds is not None and self.scale is not None
         n = rows.order.n_rows
-        sets = self.sets
-        rules = self.recipe.rules(sets, self.gradient_bounds, self.scale, self.horizon, self.metric)
         driver = backend.driver(
             rows.mapped,
             rows.targets,
             rows.order,
-            ModelAxis.build(self.recipe.loss, self.recipe.lam, sets, rules),
+            self.sizes.axis(self.recipe, self.metric, self.horizon),
             self.state,
             self.average,
             weight=rows.slope_weight,

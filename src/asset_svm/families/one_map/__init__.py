@@ -18,6 +18,7 @@ from asset_svm.families.observing import Observer
 from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.one_map.fit import fit_batch, warn_of_excess, warn_of_gap
 from asset_svm.families.one_map.fitted import FittedMap
+from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.one_map.maps import warn_of_few_landmarks
 from asset_svm.families.one_map.online import begin_stream, go_on
 from asset_svm.families.rows import Rows
@@ -39,9 +40,10 @@ class OneMap:
         observer: Observer,
         before: Any = None,
         drawn: DrawnMap | None = None,
+        keeper: Keeper | None = None,
     ) -> Trained:
-        """Train on all rows at once; parameters as in ``Family.fit``."""
-        return fit_batch(settings, task, rows, begun, observer, before, drawn)
+        """Train on all rows at once; parameters as in ``Family.fit``, and ``keeper`` saves the run."""
+        return fit_batch(settings, task, rows, begun, observer, before, drawn, keeper)
 
     def begin(self, settings: Settings, task: Task, rows: Rows) -> FittedMap:
         """The model of a first batch."""

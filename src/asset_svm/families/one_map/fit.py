@@ -16,6 +16,7 @@ from asset_svm.families.observing import Observer
 from asset_svm.families.one_map.choosing import choose_map
 from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.one_map.fitted import FittedMap, session_of, warm_start
+from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.one_map.monitor import Monitor
 from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
@@ -43,20 +44,25 @@ def fit_batch(
     observer: Observer,
     before: Any = None,
     drawn: DrawnMap | None = None,
+    keeper: Keeper | None = None,
 ) -> Trained:
-    """Train on all rows; parameters as in ``Family.fit``."""
-    seed, held_out = settings.draw_seed(), None
+    """Train on all rows; parameters as in ``Family.fit``, and ``keeper`` saves the run."""
+    seed, held_out, records = settings.draw_seed(), None, None
+    if keeper is not None and keeper.resumed is not None:
+        seed, records, drawn = keeper.resumed.seed, keeper.resumed.component_search, keeper.drawn
     if settings.early_stopping:
         kept, out = task.split(rows.y, settings.validation_fraction, seed)
         held_out, rows = rows.take(out), rows.take(kept)
         task = task.settled(rows.y, rows.weight)
     encoded, backend, deadline = task.encode(rows.y), settings.backend(rows.X), settings.deadline(begun)
-    start, records = warm_start(settings, before, task, rows.X), None
+    start = warm_start(settings, before, task, rows.X)
     if start is not None:
         drawn = DrawnMap(start.phi, start.metric)
     elif drawn is None:
         phi, records = choose_map(settings, backend, rows, task, seed, deadline)
         drawn = DrawnMap.measured(backend, phi, rows, settings.step, seed)
+    if keeper is not None and keeper.resumed is None:
+        keeper.begin(drawn, seed, records)
     phi, metric = drawn.phi, drawn.metric
     lam = settings.lam_of(rows.weight.sum())
     recipe = settings.recipe(encoded.loss, lam, encoded.targets.n_models, seed)
@@ -83,6 +89,7 @@ def fit_batch(
         chosen=monitor.chosen,
         early=settings.early_stopping,
         watched=monitor.watched,
+        keep=keeper,
     )
     solution = None
     open_to_pairs = start is None and _leaves_steps_open(settings, stopping)
@@ -90,7 +97,8 @@ def fit_batch(
         solution = train_by_pairs(backend, recipe, training)
     if solution is None:
         state = None if start is None else start.state
-        solution = train(backend, recipe, training, stopping, start=state)
+        snapshot = None if keeper is None else keeper.snapshot
+        solution = train(backend, recipe, training, stopping, start=state, snapshot=snapshot)
     steps = solution.steps + (start.steps if start is not None else 0)
     session = session_of(solution, recipe, phi, metric, float(rows.weight.mean()), encoded.y_max, steps)
     fitted = FittedMap.of(

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from asset_svm.backends.device import as_type, row_type
 from asset_svm.families.observing import logger
 from asset_svm.families.one_map.choosing import choose_map
@@ -83,9 +85,7 @@ def _after(
     record = {
         "batch": session.batches,
         "steps": steps,
-        "progressive_loss": float(progress.loss.sum()) / progress.steps,
-        "active": float(progress.active.mean()) / progress.steps,
-        "sign_errors": float(progress.errors.mean()) / progress.steps,
+        **progress.record(np.array(session.recipe.lam), session.model[0]),
         "objective": float(certificate.objective.sum()),
         "dual_gap": float(certificate.dual_gap.sum()),
     }

@@ -9,6 +9,7 @@ the same model.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -37,7 +38,7 @@ from asset_svm.families.probe import progressive_error
 from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
 from asset_svm.solvers import SolverState
-from asset_svm.storage.checkpoint import Checkpoint, SavedRun, SavedState
+from asset_svm.storage.checkpoint import Checkpoint, SavedRun
 from asset_svm.tasks import Encoded, Task
 from asset_svm.training.solution import Solution
 from asset_svm.training.stream import OnlineSession
@@ -49,6 +50,17 @@ WINDOW_BYTES = 32 << 20
 STREAM_EPOCHS = Epochs(least=3, steps=100_000)
 MOST_RECORDS = 200
 """Of the history."""
+
+
+@dataclass(eq=False)
+class WindowState:
+    """Where a run is: its session, after ``windows`` windows of epoch ``epoch``."""
+
+    session: OnlineSession
+    epoch: int
+    windows: int
+    history: list[dict[str, Any]]
+    seconds: float
 
 
 @dataclass(eq=False)
@@ -116,10 +128,13 @@ class WindowFit:
         self.total = m * self.epochs
         state = None
         if self.resumed is not None:
-            self._check_same(self.resumed.settings)
+            self.resumed.check(self._identity(), self.scanned.source.files)
             self.seed = self.resumed.seed
             assert self.checkpoint is not None
-            state = self.checkpoint.read_state(self.resumed.phi)
+            saved = self.checkpoint.read_state()
+            if saved is not None:
+                saved["session"].phi = self.resumed.phi
+                state = WindowState(**saved)
         else:
             self.seed = settings.draw_seed()
         self.sample = labelled(summary.sample, summary, numeric=self.task.numeric)
@@ -130,10 +145,12 @@ class WindowFit:
         else:
             phi = draw_map(settings, self.backend, self.sample.X, None, self.seed)
             if self.checkpoint is not None:
-                run = SavedRun(self._identity(), summary, phi, self.seed, {}, self._files())
+                run = SavedRun(
+                    "windows", self._identity(), summary, phi, None, self.seed, self._files()
+                )
                 self.checkpoint.write_run(run)
         if state is None:
-            state = SavedState(self._new_session(phi), 0, 0, [], 0.0)
+            state = WindowState(self._new_session(phi), 0, 0, [], 0.0)
         self.state, self.phi = state, phi
         self.begun -= state.seconds
 
@@ -151,19 +168,6 @@ class WindowFit:
     def _files(self) -> Fingerprint:
         """What the files of the rows were."""
         return self.scanned.files or Fingerprint.of(self.scanned.source.files)
-
-    def _check_same(self, before: dict[str, Any]) -> None:
-        """Raise unless a resumed run is that of the checkpoint."""
-        now, advice = self._identity(), "resume with the same data and parameters"
-        for name in sorted({*before, *now}):
-            if before.get(name) != now.get(name):
-                raise ValueError(
-                    f"The checkpoint belongs to another run: {name} was {before.get(name)!r} and is "
-                    f"now {now.get(name)!r}; {advice}."
-                )
-        assert self.resumed is not None
-        if not self.resumed.files.fits(self.scanned.source.files):
-            raise ValueError(f"The checkpoint belongs to another run: the data have changed; {advice}.")
 
     def _encode(self, block: Block) -> tuple[Encoded, Array]:
         """Targets and weights of a block, by what the summary says of all rows."""
@@ -221,7 +225,9 @@ class WindowFit:
                     self.stopped = watch(record) or self.stopped
                 if self.checkpoint is not None and (self.checkpoint.due or self.stopped):
                     state.seconds = clock.now() - self.begun
-                    self.checkpoint.write_state(state)
+                    bare = copy.copy(state.session)
+                    bare.phi = None  # type: ignore[assignment]  # it is in the run's file
+                    self.checkpoint.write_state({**vars(state), "session": bare})
                 if self.stopped:
                     break
             if state.windows == windows:
@@ -253,10 +259,6 @@ class WindowFit:
         self.mixing.add(encoded.targets.block(np.arange(len(block))))
         progress = session.learn(backend, block.X, encoded.targets, weight)
         state.windows += 1
-        coef, _ = session.model
-        lam = np.array(session.recipe.lam)
-        regulariser = float((0.5 * lam * np.einsum("kd,kd->k", coef, coef)).sum())
-        loss = float(progress.loss.sum()) / progress.steps
         return {
             "epoch": session.rows_seen / self.scanned.summary.n_rows,
             "epochs": self.epochs,
@@ -264,10 +266,8 @@ class WindowFit:
             "total": self.total,
             "seconds": clock.now() - self.begun,
             "waited": self.waited,
-            "progressive_loss": loss,
-            "progressive_objective": loss + regulariser,
             "progressive_error": error,
-            "active": float(progress.active.mean()) / progress.steps,
+            **progress.record(np.array(session.recipe.lam), session.model[0]),
         }
 
     def _decision(self) -> Decision:

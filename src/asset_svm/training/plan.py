@@ -1,0 +1,124 @@
+"""What the steps of a run are made of: feasible sets, D_G, and the multiplier of D_X.
+
+    sample    the lengths of rows, and the slopes at 0, of a random sample of them
+    sets      X of each model
+    scale     given, or found by a pilot on some of the rows
+
+Whoever trains (all rows at once, folds, shards, a stream) has its steps from here.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from asset_svm.backends.base import Backend
+from asset_svm.feasible import FeasibleSet
+from asset_svm.features import Metric
+from asset_svm.solvers import ModelAxis
+from asset_svm.training.gradients import GradientSample, bulk_of
+from asset_svm.training.pilot import choose_step_scale
+from asset_svm.training.recipe import Recipe
+from asset_svm.training.rows import TrainingRows
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class StepSizes:
+    """What steps are made of.
+
+    Parameters
+    ----------
+    sets : list of FeasibleSet
+        X of each model.
+    bounds : array of shape (K,)
+        D_G of each model.
+    kappa : float
+        The largest |v| of the sample.
+    bulk : float
+        The size of most targets.
+    scale : float
+        The multiplier of D_X.
+    """
+
+    sets: list[FeasibleSet]
+    bounds: Array
+    kappa: float
+    bulk: float
+    scale: float = 1.0
+
+    @property
+    def trivial(self) -> bool:
+        """Whether epsilon >= |y|_inf: (0, 0) is the only feasible point, and a solution."""
+        return max(s.radius for s in self.sets) == 0.0
+
+    def axis(self, recipe: Recipe, metric: Metric | None, horizon: int) -> ModelAxis:
+        """The models of a run of ``horizon`` steps that decay to 0; of any length where that is 0."""
+        rules = recipe.rules(self.sets, self.bounds, self.scale, horizon, metric)
+        return ModelAxis.build(recipe.loss, recipe.lam, self.sets, rules)
+
+
+def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float, float]:
+    """(D_G of each model, kappa, bulk) from a random sample of ``gradient_sample`` rows."""
+    even = bool((rows.weight == rows.weight[0]).all())
+    p = None if even or rows.slope_weight is not None else rows.weight / rows.weight.sum()
+    sample = GradientSample.draw(recipe, rows.mapped, rows.order.n_rows, rows.metric, p)
+    weight = None if rows.slope_weight is None else rows.slope_weight[sample.rows]
+    y = rows.targets.block(sample.rows)
+    return sample.bounds(recipe, y, weight), sample.kappa, bulk_of(y, weight)
+
+
+def find_step_sizes(
+    backend: Backend,
+    recipe: Recipe,
+    rows: TrainingRows,
+    steps: int,
+    pool: ThreadPoolExecutor | None,
+    *,
+    y_max: float,
+    decaying: bool,
+) -> StepSizes:
+    """From some of the rows, for runs of about so many steps; ``y_max`` is that of all rows."""
+    bounds, kappa, bulk = sample_gradients(recipe, rows)
+    sets = recipe.feasible_sets(y_max, kappa, bulk, rows.metric)
+    found = StepSizes(sets, bounds, kappa, bulk)
+    scale = recipe.step_scale
+    if scale is None and not found.trivial:
+        scale = pilot_scale(backend, recipe, rows, found, steps, pool, decaying=decaying)
+    return StepSizes(sets, bounds, kappa, bulk, 1.0 if scale is None else scale)
+
+
+def pilot_scale(
+    backend: Backend,
+    recipe: Recipe,
+    rows: TrainingRows,
+    sizes: StepSizes,
+    total: int,
+    pool: ThreadPoolExecutor | None,
+    *,
+    decaying: bool,
+) -> float:
+    """The multiplier of D_X for a run of ``total`` steps."""
+    if recipe.step == "strong":
+        return 1.0
+
+    def axis(scale: float, steps: int) -> ModelAxis:
+        rules = recipe.rules(sizes.sets, sizes.bounds, scale, steps if decaying else 0, rows.metric)
+        return ModelAxis.build(recipe.loss, recipe.lam, sizes.sets, rules)
+
+    return choose_step_scale(
+        rows.mapped,
+        rows.targets,
+        rows.order.n_rows,
+        axis,
+        total=total,
+        weight=rows.weight,
+        seed=recipe.seed,
+        backend=backend,
+        pool=pool,
+        average=recipe.usual_average(decaying=decaying),
+    )
