@@ -36,7 +36,7 @@ def connected(where: str, workers: int | None) -> Iterator[Any]:
                 threads_per_worker=1,
                 host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
-                silence_logs="ERROR",
+                silence_logs="CRITICAL",  # what is wrong with workers is told by the command itself
                 preload=[DEAF],
             ) as processes,
             Client(processes) as client,

@@ -28,7 +28,7 @@ from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import check_scored
 from asset_svm.estimators.validation import all_or_nothing, results
-from asset_svm.families import Trained
+from asset_svm.families import Trained, family_of
 from asset_svm.families.cells import FittedCells
 from asset_svm.families.cells.fit import warn_of_cells
 from asset_svm.families.constant import warn_of_constant
@@ -195,30 +195,32 @@ class DaskLearner(Learner):
             raise ValueError(f"client={client!r} is not a synchronous distributed.Client; pass one.")
         return client
 
-    def _fit(self, X, y, sample_weight, watch=None):
+    def _train(self, X, y, sample_weight, watch=None) -> tuple[Settings, Trained]:
         with all_or_nothing(self), shown(self.verbose):
             settings = self._settings()
+            family_of(settings).check(settings)
             task, observer = self._task(settings), FitObserver(self, X, y, watch)
             cluster = Watch(self._connection())
             with cluster.watching():
-                one = settings.n_cells is None
-                fit = self._fit_shards if one else self._fit_cells
+                fit = self._fit_shards if settings.n_cells is None else self._fit_cells
                 fitted, data = fit(settings, task, cluster, X, y, sample_weight, observer)
             self._keep(fitted)
             self.n_features_in_ = data.rows.X.shape[1]
             names = column_names(X)
             if names is not None:
                 self.feature_names_in_ = names
-        trained = Trained(fitted, data.rows)
+        return settings, Trained(fitted, data.rows)
+
+    def _warn(self, settings, trained, *, searched=False) -> None:
+        fitted, rows = trained.fitted, trained.rows
         if isinstance(fitted, FittedCells):
             warn_of_cells(settings, fitted)
-        else:
+        else:  # of the gap little is known where shards have averaged
             if settings.is_nystroem and fitted.landmarks is not None:
                 warn_of_few_landmarks(settings.map, fitted.landmarks.shape[0])
             warn_of_excess(settings, trained)
-        rows = data.rows
+        names = getattr(self, "feature_names_in_", None)
         warn_of_constant(settings, fitted, rows.X, rows.y, rows.weight, names)
-        return self
 
     def _fit_shards(
         self, settings, task, cluster, X, y, sample_weight, observer

@@ -124,6 +124,8 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
         begun = clock.now()
         with all_or_nothing(self), shown(self.verbose):
             settings = self._settings()
+            family = family_of(settings)
+            family.check(settings)
             found = self._rows(self._task(settings), X, y, sample_weight, first=True)
             if found is None:
                 raise ValueError(NO_WEIGHT)
@@ -131,9 +133,7 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
             observer = FitObserver(self, rows.X, rows.y, watch)
             before = self.__dict__.get("_fitted")
             options = {} if keeper is None else {"keeper": keeper}
-            trained = family_of(settings).fit(
-                settings, task, rows, begun, observer, before, drawn, **options
-            )
+            trained = family.fit(settings, task, rows, begun, observer, before, drawn, **options)
             self._keep(trained.fitted)
         return settings, trained
 

@@ -103,7 +103,8 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         """
         if isinstance(X, RowSource):
             return fit_rows(self, X, y, sample_weight)
-        return self._fit(X, y, sample_weight)
+        self._warn(*self._train(X, y, sample_weight))
+        return self
 
     def partial_fit(self, X, y, sample_weight=None):
         """Learn from one batch, in constant memory.

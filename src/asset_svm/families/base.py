@@ -98,6 +98,9 @@ class Family(Protocol):
             The map that this fit would draw, where it is known.
         """
 
+    def check(self, settings: Settings) -> None:
+        """Raise where a parameter asks for something that these models do not have."""
+
     def begin(self, settings: Settings, task: Task, rows: Rows) -> Any:
         """The model of a first batch."""
 

@@ -119,6 +119,15 @@ class Settings:
         others = {name: value for name, value in settings.items() if name not in own}
         return replace(self, map=replace(self.map, **own), **others) if settings else self
 
+    def asked(self, *names: str) -> dict[str, Any]:
+        """Those of these parameters, which are among ``USUAL``, that ask for something."""
+        given = {name: getattr(self.map if hasattr(self.map, name) else self, name) for name in names}
+        return {
+            name: value
+            for name, value in given.items()
+            if not isinstance(value, type(USUAL[name])) or value != USUAL[name]
+        }
+
     # The problem --------------------------------------------------------------------------------
 
     def lam_of(self, total_weight: float) -> float:
@@ -192,6 +201,26 @@ class Settings:
     def host(self) -> CpuBackend:
         """This machine's own cores, whatever ``device`` says."""
         return CpuBackend(n_threads=self.n_threads, memory_limit=self.memory_limit)
+
+
+USUAL: dict[str, Any] = {
+    "approximation": "nystroem",
+    "n_components": None,
+    "landmarks": "uniform",
+    "fourier": "iid",
+    "rank": None,
+    "rank_threshold": None,
+    "rank_rule": "relative",
+    "n_partitions": 1,
+    "step": "metric",
+    "step_scale": None,
+    "gradient_sample": 1000,
+    "intercept_bound": None,
+    "average": "auto",
+    "sampling": "auto",
+    "max_iter": None,
+}
+"""Parameters that some kind of model does not use, with the values that ask for nothing."""
 
 
 def resolve_cells(n_cells: Any, n_rows: int) -> int:

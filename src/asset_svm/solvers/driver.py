@@ -13,9 +13,10 @@ do not notice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -163,6 +164,7 @@ class Driver:
         self.length = NEVER if length is None else length
         self.shrink_interval = shrink_interval or axis.shrink_interval(cut.longest)
         self.position = 0
+        self._models = np.arange(len(axis.lam))
         self.slopes: Slopes | None = None
         self.progress = Progress.zeros(len(axis.lam))
         self._block: Block | None = None
@@ -182,7 +184,21 @@ class Driver:
             first, last = self.cut.around(self.position)
             turn = self.position - self.position % self.shrink_interval + self.shrink_interval
             stop = min(last, end, self.position + room, turn)
-            self._run(first, stop)
+            block = self._fetch(first)
+            part = slice(self.position - first, stop - first)
+            y, weight = block.y[:, part], block.weight[part]
+            margins, slopes = np.empty(y.shape), np.zeros(y.shape)
+            average_from = 0 if self.average.averages else NEVER
+            seen = block.V, block.positions[part], y, weight, self.axis, self.state, average_from
+            if self.form == "blocked":
+                self._step_blocked(block, part, np.full(len(y), average_from), margins, slopes)
+            elif self.pool is None or len(self._models) == 1:
+                step_rows(*seen, self._models, margins, slopes)
+            else:
+                go = partial(step_rows, *seen, margins=margins, slopes=slopes)
+                list(self.pool.map(go, self._lots()))
+            self.average.step += stop - self.position
+            self._add_up(block.rows[part], y, weight, margins, slopes)
             self.position = stop
             if stop == turn:
                 self.settle()
@@ -248,20 +264,14 @@ class Driver:
                 rows.expect(self.order.rows(first, min(end, self.length)))
                 self._announced = end
 
-    def _run(self, first: int, stop: int) -> None:
-        block = self._fetch(first)
-        part = slice(self.position - first, stop - first)
-        y, weight, rows = block.y[:, part], block.weight[part], block.rows[part]
-        margins = np.empty(y.shape)
-        slopes = np.zeros(y.shape)
-        self._step(block, part, y, weight, margins, slopes)
-        self.average.step += stop - self.position
+    def _add_up(self, rows: Array, y: Array, weight: Array, margins: Array, slopes: Array) -> None:
+        """Add up what the loop saw of these rows."""
         if self.slopes is not None:
             self.slopes.add(rows, slopes)
-        progress, loss = self.progress, self.axis.loss
+        progress = self.progress
         progress.steps += y.shape[1]
         finite = tally(
-            *loop_arguments(loss), y, margins, slopes, weight,
+            *loop_arguments(self.axis.loss), y, margins, slopes, weight,
             progress.loss, progress.errors, progress.active,
         )  # fmt: skip
         self._check_finite(finite)
@@ -273,18 +283,6 @@ class Driver:
                 f"The iterates are no longer finite after step {int(self.state.steps.max())}; "
                 "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
             )
-
-    def _step(
-        self, block: Block, part: slice, y: Array, weight: Array, margins: Array, slopes: Array
-    ) -> None:
-        """Take all models through a part of a block."""
-        axis, state, over = self.axis, self.state, self._over_models
-        average_from = 0 if self.average.averages else NEVER
-        if self.form == "row":
-            V, positions = block.V, block.positions[part]
-            step_rows(V, positions, y, weight, axis, state, average_from, over, margins, slopes)
-        else:
-            self._step_blocked(block, part, np.full(len(y), average_from), margins, slopes)
 
     def _step_blocked(
         self, block: Block, part: slice, average_from: Array, margins: Array, slopes: Array
@@ -315,10 +313,6 @@ class Driver:
             list(each(run, range(0, K, size)))
             first = stop
 
-    def _over_models(self, go: Callable[[Array], None]) -> None:
-        """go(numbers of models) for all models: each thread has some of its own, in about two lots."""
-        models = np.arange(len(self.axis.lam))
-        if self.pool is None or len(models) == 1:
-            go(models)
-        else:
-            list(self.pool.map(go, np.array_split(models, min(2 * self.n_threads, len(models)))))
+    def _lots(self) -> list[Array]:
+        """Numbers of models: each thread has some of its own, in about two lots."""
+        return np.array_split(self._models, min(2 * self.n_threads, len(self._models)))

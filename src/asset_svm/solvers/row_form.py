@@ -26,7 +26,6 @@ arrays, scalars and integer codes only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,8 +41,6 @@ FAST = {"reassoc", "contract"}
 TURN = 512
 """Rows after which it is the next model's turn. A fit of letter's 26 classes (d = 1018) takes 2.7 s so,
 and 3.9 s where every model goes through 2048 at a time."""
-OverModels = Callable[[Callable[[Array], None]], None]
-"""Has a function called with the numbers of all models, some at a time, by the threads there are."""
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -197,62 +194,55 @@ def step_rows(
     axis: ModelAxis,
     state: SolverState,
     average_from: int,
-    over_models: OverModels,
+    models: Array,
     margins: Array,
     slopes: Array,
 ) -> None:
-    """Take K models through the rows V[positions]; the state, margins and slopes change in place."""
+    """Take some of K models through rows V[positions]; state, margins and slopes change in place."""
     lam, loss = axis.loop_lam, loop_arguments(axis.loss)
-    travelled = np.zeros(len(lam))
     n_rows = len(positions)
     # TURN rows at a time, where there are several models: the next one finds them in a cache.
     length = n_rows if len(lam) == 1 else TURN
-    turns = [slice(first, min(first + length, n_rows)) for first in range(0, n_rows, length)]
-
-    def run(k: int, turn: slice) -> None:
-        (
-            state.scale[k],
-            state.intercept[k],
-            state.steps[k],
-            state.pending_weight[k],
-            state.weight[k],
-            state.intercept_total[k],
-            way,
-        ) = run_rows(
-            V,
-            positions[turn],
-            target[k, turn],
-            weight[turn],
-            *loss,
-            lam[k],
-            axis.radius[k],
-            axis.bound[k],
-            axis.eta[k],
-            axis.power,
-            axis.horizon[k],
-            axis.reach,
-            average_from,
-            state.direction[k],
-            state.pending[k],
-            state.total[k],
-            state.scale[k],
-            state.intercept[k],
-            state.steps[k],
-            state.pending_weight[k],
-            state.weight[k],
-            state.intercept_total[k],
-            margins[k, turn],
-            slopes[k, turn],
-        )
-        travelled[k] += way
-
-    def go(models: Array) -> None:
-        for turn in turns:
-            for k in models:
-                run(int(k), turn)
-
-    over_models(go)
-    state.shrink_due += travelled
+    travelled = np.zeros(len(lam))
+    for first in range(0, n_rows, length):
+        turn = slice(first, min(first + length, n_rows))
+        for k in models:
+            (
+                state.scale[k],
+                state.intercept[k],
+                state.steps[k],
+                state.pending_weight[k],
+                state.weight[k],
+                state.intercept_total[k],
+                way,
+            ) = run_rows(
+                V,
+                positions[turn],
+                target[k, turn],
+                weight[turn],
+                *loss,
+                lam[k],
+                axis.radius[k],
+                axis.bound[k],
+                axis.eta[k],
+                axis.power,
+                axis.horizon[k],
+                axis.reach,
+                average_from,
+                state.direction[k],
+                state.pending[k],
+                state.total[k],
+                state.scale[k],
+                state.intercept[k],
+                state.steps[k],
+                state.pending_weight[k],
+                state.weight[k],
+                state.intercept_total[k],
+                margins[k, turn],
+                slopes[k, turn],
+            )
+            travelled[k] += way
+    state.shrink_due[models] += travelled[models]
 
 
 @njit(cache=True, nogil=True)

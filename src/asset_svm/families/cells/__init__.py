@@ -46,6 +46,14 @@ class Cells:
         drawn: Any = None,
     ) -> Trained:
         """Train on all rows at once; parameters as in ``Family.fit``."""
+        return fit_cells(settings, task, rows, begun, observer)
+
+    def check(self, settings: Settings) -> None:
+        """Raise where a parameter is that of runs in epochs.
+
+        Those of one map serve cells that are too large to be solved whole, and streams; where every
+        cell is solved whole, ``fit`` says so.
+        """
         if settings.early_stopping:
             raise ValueError(
                 "early_stopping=True looks at one model after every epoch, and cells are solved one "
@@ -56,7 +64,6 @@ class Cells:
                 "warm_start=True goes on from the steps of an earlier fit, and cells are solved anew, "
                 "without steps; set warm_start=False, or n_cells=None."
             )
-        return fit_cells(settings, task, rows, begun, observer)
 
     def begin(self, settings: Settings, task: Task, rows: Rows) -> FittedCells:
         """The model of a first batch."""

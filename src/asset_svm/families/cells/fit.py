@@ -32,6 +32,12 @@ from asset_svm.tasks import Encoded, Task
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side
 
+OF_STEPS = (
+    "approximation", "n_components", "landmarks", "fourier", "rank", "rank_threshold", "rank_rule",
+    "step", "step_scale", "gradient_sample", "intercept_bound", "average", "sampling", "max_iter",
+)  # fmt: skip
+"""Parameters of a map and of steps, which cells that are solved exactly do without."""
+
 
 def fit_cells(settings: Settings, task: Task, rows: Rows, begun: float, observer: Observer) -> Trained:
     """Train the cells of every partition; parameters as in ``Family.fit``."""
@@ -89,6 +95,8 @@ def _fit_partition(
         threads = 1
     # Several cells at a time, as memory allows, or, where there are few, several threads in each.
     memory, largest = (card or host).memory(), problem.largest(settings.memory_limit)
+    if number == 0 and max(map(len, groups)) <= largest:
+        _tell_of_unused(settings, len(groups))
     if card is None:
         problem.check_memory(map(len, groups), largest, available_memory())
     matrix = problem.entry_bytes * min(max(map(len, groups)), largest) ** 2
@@ -115,6 +123,20 @@ def _fit_partition(
     fitted = side_by_side(one, range(len(groups)), outer)
     decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())
     return CellModels(partition, decisions, shares(rows.weight, groups), mean, m), fitted
+
+
+def _tell_of_unused(settings: Settings, n_cells: int) -> None:
+    """Raise, or warn where the number of cells was left to us, of parameters that change nothing."""
+    for name, value in settings.asked(*OF_STEPS).items():
+        shown = repr(value) if isinstance(value, str | int | float) else "an array"
+        message = (
+            f"{name}={shown} is not used by this model: each of its {n_cells} cells is small enough "
+            f"to be solved exactly, without map and steps; leave {name} out, or set n_cells=None."
+        )
+        if settings.n_cells != "auto":
+            raise ValueError(message)
+        warn_caller(message, UserWarning)
+        break
 
 
 def _solved_by(

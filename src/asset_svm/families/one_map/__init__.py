@@ -10,15 +10,10 @@ fitted           what any of them leaves
 
 from __future__ import annotations
 
-from typing import Any
-
 from asset_svm.families.base import Trained
 from asset_svm.families.definite import warn_of_indefinite
-from asset_svm.families.observing import Observer
-from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.one_map.fit import fit_batch, warn_of_excess, warn_of_gap
 from asset_svm.families.one_map.fitted import FittedMap
-from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.one_map.maps import warn_of_few_landmarks
 from asset_svm.families.one_map.online import begin_stream, go_on
 from asset_svm.families.rows import Rows
@@ -31,19 +26,19 @@ __all__ = ["FittedMap", "OneMap"]
 class OneMap:
     """The family of models on one map."""
 
-    def fit(
-        self,
-        settings: Settings,
-        task: Task,
-        rows: Rows,
-        begun: float,
-        observer: Observer,
-        before: Any = None,
-        drawn: DrawnMap | None = None,
-        keeper: Keeper | None = None,
-    ) -> Trained:
-        """Train on all rows at once; parameters as in ``Family.fit``, and ``keeper`` saves the run."""
-        return fit_batch(settings, task, rows, begun, observer, before, drawn, keeper)
+    fit = staticmethod(fit_batch)
+
+    def check(self, settings: Settings) -> None:
+        """Raise where a parameter is that of cells, or of the other approximation."""
+        instead = {"n_partitions": "partitions are of cells; set n_cells"}
+        if settings.approximation == "fourier":
+            ours = 'is for landmarks; leave it out, or set approximation="nystroem"'
+            instead |= dict.fromkeys(("landmarks", "rank", "rank_threshold", "rank_rule"), ours)
+        elif settings.is_nystroem:
+            instead["fourier"] = 'is for frequencies; leave it out, or set approximation="fourier"'
+        for name, value in settings.asked(*instead).items():
+            shown = repr(value) if isinstance(value, str | int | float) else "an array"
+            raise ValueError(f"{name}={shown} is not used by this model: {instead[name]}.")
 
     def begin(self, settings: Settings, task: Task, rows: Rows) -> FittedMap:
         """The model of a first batch."""
