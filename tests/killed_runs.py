@@ -28,6 +28,7 @@ def small_windows() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(windows, "WINDOW_ROWS", 300)
         patch.setattr(files, "SAMPLE_ROWS", 500)
+        patch.setattr(files, "planned_memory", lambda limit: 0)  # nothing fits
         yield
 
 

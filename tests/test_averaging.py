@@ -16,6 +16,7 @@ from asset_svm.features import FourierFeatures, NystroemFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.training.certificate import certify_rows, settle_intercept
+from asset_svm.training.plan import StepSizes, find_step_sizes
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 from asset_svm.training.run import train
@@ -24,9 +25,7 @@ from asset_svm.training.shards import (
     RoundCut,
     Rounds,
     Shard,
-    Snapshot,
-    StepSizes,
-    find_step_sizes,
+    ShardSnapshot,
     mean_model,
     run_rounds,
 )
@@ -63,7 +62,8 @@ def training_rows(X, y, phi, metric, recipe, seed=7, backend=BACKEND):
 def planned(X, y, phi, metric, recipe, n_shards, rounds):
     """A plan made from all rows."""
     sample = training_rows(X, y, phi, metric, recipe)
-    sizes = find_step_sizes(BACKEND, recipe, sample, 1.0, len(y) * EPOCHS // n_shards)
+    steps = len(y) * EPOCHS // n_shards
+    sizes = find_step_sizes(BACKEND, recipe, sample, steps, None, y_max=1.0, decaying=True)
     mapped = phi if metric is None else phi.in_metric(metric)
     plan = Plan(recipe, mapped, metric, sizes, EPOCHS, rounds, n_shards)
     return plan
@@ -73,7 +73,7 @@ def shards_of(plan, X, y, phi, metric, recipe, cuts, backend=BACKEND):
     made = []
     for number, part in enumerate(np.split(np.arange(len(y)), cuts)):
         rows = training_rows(X[part], y[part], phi, metric, recipe, 7 + number, backend)
-        made.append(Shard(backend, plan, rows, Snapshot()))
+        made.append(Shard(backend, plan, rows, ShardSnapshot()))
     return made
 
 
@@ -115,7 +115,9 @@ def test_a_round_after_every_step_is_averaged_sgd(step, task, shares, average):
     bound = 0.2 if step == "robust" else None
     feasible = FeasibleSet(1.1, bound)  # small enough to be felt
     recipe = Recipe(loss, (lam,), step=step, free_intercept=bound is not None, average=average, seed=1)
-    plan = Plan(recipe, phi, None, StepSizes([feasible], np.array([1.3]), 1.0, 1.0), epochs, 120, 2)
+    plan = Plan(
+        recipe, phi, None, StepSizes([feasible], np.array([1.3]), 1.0, 1.0, 1.0), epochs, 120, 2
+    )
     shards, parts = [], []
     for number in range(2):
         part = np.arange(number * m, (number + 1) * m)
@@ -123,7 +125,7 @@ def test_a_round_after_every_step_is_averaged_sgd(step, task, shares, average):
         order = ShuffledOrder(m, number)
         mapped = BACKEND.rows(phi, X[part])
         rows = TrainingRows(mapped, targets, order, np.ones(m), None, 1.0)
-        shards.append(Shard(BACKEND, plan, rows, Snapshot()))
+        shards.append(Shard(BACKEND, plan, rows, ShardSnapshot()))
         parts.append((V[part], y[part], order.rows(0, m * epochs)))
     steps = m * epochs
     begin = 1 if average is None else steps - round(average * steps) + 1

@@ -26,6 +26,8 @@ X, Y = make_classification(3000, 8, n_informative=6, n_classes=3, class_sep=2.0,
 X = X.astype(np.float32)
 REAL = np.sin(X[:, 0]) * 2 + 7
 COMMON = dict(n_components=60, max_iter=2, random_state=0)
+STREAMED = {**COMMON, "memory_limit": 1000}
+"""Of rows that do not fit in memory."""
 
 
 @pytest.fixture(autouse=True)
@@ -119,10 +121,7 @@ def test_what_a_checkpoint_does_not_go_with_is_told_before_anything_is_read(tmp_
             raise AssertionError("the rows were read")
 
     model = AssetClassifier(**COMMON, n_cells=4)
-    said = (
-        "a run with a checkpoint reads them a window at a time; leave n_cells out, or leave the check"
-    )
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=r"n_cells=4 does not go with a checkpoint: .+; leave one"):
         fit_rows(model, Unread(X, Y), checkpoint=Checkpoint(tmp_path))
 
 
@@ -211,15 +210,63 @@ CASES = {
     "given order": (AssetClassifier, {"sampling": "given", "average": 0.3}, X, Y),
     "regression": (AssetRegressor, {}, X, REAL),
 }
+IN_MEMORY = {
+    "steps in the metric": (AssetClassifier, {}, Y),
+    "several stages": (AssetClassifier, {"tol": 1e-9}, Y),
+    "drawn rows": (AssetClassifier, {"sampling": "uniform", "step": "robust", "average": 50}, Y),
+    "a number of components that is found": (AssetRegressor, {"n_components": "auto"}, REAL),
+    "no seed": (AssetRegressor, {"random_state": None, "step": "strong"}, REAL),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The duality gap")
+@pytest.mark.parametrize("case", IN_MEMORY)
+def test_a_run_in_memory_that_was_cut_resumes_bitwise_as_if_there_was_no_checkpoint(tmp_path, case):
+    cls, options, y = IN_MEMORY[case]
+    options = {**COMMON, "max_iter": 6, **options}
+    source, saved = ArrayRows(X[:900], y[:900]), {}
+    for cut in (1, 3, 5):
+        folder, seen = tmp_path / f"cut{cut}", []
+
+        def stop(record, cut=cut, seen=seen):
+            seen.append(record)
+            return len(seen) == cut
+
+        fit_rows(cls(**options), source, checkpoint=Checkpoint(folder), watch=stop)
+        seed = container.read(folder / "run.asset", "run")[0]["seed"]
+        resumed = fit_rows(
+            cls(**options),
+            source,
+            checkpoint=Checkpoint(folder, resume=True),
+            watch=lambda record: False,
+        )
+        same = {} if options["random_state"] is not None else {"random_state": Drawn(seed)}
+        plain = cls(**{**options, **same})
+        plain._fit(X[:900], y[:900], None, watch=lambda record: False)
+        for name in ("map_coef_", "intercept_", "objective_", "dual_gap_", "t_", "n_iter_"):
+            np.testing.assert_array_equal(getattr(resumed, name), getattr(plain, name), err_msg=name)
+        assert len(resumed.history_) == len(plain.history_) == 6
+        saved[cut] = seed
+    assert len(set(saved.values())) == (1 if options["random_state"] is not None else 3)
+
+
+class Drawn(np.random.RandomState):
+    """Draws one number, whatever it is asked for."""
+
+    def __init__(self, number):
+        super().__init__(0)
+        self.number = number
+
+    def randint(self, *args, **options):
+        return self.number
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_run_that_was_cut_anywhere_resumes_bitwise(tmp_path, case):
     cls, options, rows, y = CASES[case]
     source = ArrayRows(rows, y)
-    whole = fit_rows(
-        cls(**COMMON, **options), source, checkpoint=Checkpoint(tmp_path / "whole", every=1e9)
-    )
+    options = {**STREAMED, **options}
+    whole = fit_rows(cls(**options), source, checkpoint=Checkpoint(tmp_path / "whole", every=1e9))
     for cut in (1, 4, 5, 7, 9) if case == "metric" else (4, 7):
         folder, seen = tmp_path / f"cut{cut}", []
 
@@ -227,8 +274,8 @@ def test_a_run_that_was_cut_anywhere_resumes_bitwise(tmp_path, case):
             seen.append(record)
             return len(seen) == cut
 
-        fit_rows(cls(**COMMON, **options), source, checkpoint=Checkpoint(folder), watch=stop)
-        resumed = fit_rows(cls(**COMMON, **options), source, checkpoint=Checkpoint(folder, resume=True))
+        fit_rows(cls(**options), source, checkpoint=Checkpoint(folder), watch=stop)
+        resumed = fit_rows(cls(**options), source, checkpoint=Checkpoint(folder, resume=True))
         assert np.array_equal(resumed.map_coef_, whole.map_coef_)
         assert np.array_equal(resumed.intercept_, whole.intercept_)
         assert (resumed.t_, resumed.objective_) == (whole.t_, whole.objective_)
@@ -257,7 +304,7 @@ def test_a_checkpoint_is_not_overwritten_and_belongs_to_one_run(tmp_path):
 
 def started(path, folder):
     """A run that was stopped after its first window, and how to go on with it."""
-    common = {**COMMON, "n_components": 20}
+    common = {**STREAMED, "n_components": 20}
     fit_rows(
         AssetClassifier(**common), open_rows(path), checkpoint=Checkpoint(folder), watch=lambda r: True
     )
@@ -333,7 +380,7 @@ def test_a_checkpoint_of_an_older_version_is_told(tmp_path):
     started(path, tmp_path / "run")
     run = tmp_path / "run" / "run.asset"
     header, tensors = container.read(run, "run")
-    del header["files"]
+    del header["kind"]
     container.write(run, "run", header, tensors)
     with pytest.raises(ModelFileError, match=r"of an older asset-svm.*; remove the folder"):
         Checkpoint(tmp_path / "run", resume=True).read_run()
@@ -341,7 +388,7 @@ def test_a_checkpoint_of_an_older_version_is_told(tmp_path):
 
 def test_a_full_disk_costs_a_checkpoint_and_nothing_that_was_saved(tmp_path, monkeypatch, caplog):
     source, folder = ArrayRows(X, Y), tmp_path / "run"
-    whole = fit_rows(AssetClassifier(**COMMON), source, checkpoint=Checkpoint(tmp_path / "w"))
+    whole = fit_rows(AssetClassifier(**STREAMED), source, checkpoint=Checkpoint(tmp_path / "w"))
     saved, failures = [], []
     sync = atomic.os.fsync
 
@@ -357,13 +404,15 @@ def test_a_full_disk_costs_a_checkpoint_and_nothing_that_was_saved(tmp_path, mon
 
     monkeypatch.setattr(atomic.os, "fsync", full)
     with caplog.at_level(logging.WARNING, "asset_svm"):
-        fit_rows(AssetClassifier(**COMMON), source, checkpoint=Checkpoint(folder, every=0), watch=stop)
+        fit_rows(
+            AssetClassifier(**STREAMED), source, checkpoint=Checkpoint(folder, every=0), watch=stop
+        )
     assert "No space left on device" in caplog.text
     assert sorted(path.name for path in folder.iterdir()) == ["run.asset", "state.asset"]
     monkeypatch.undo()
     monkeypatch.setattr(windows, "WINDOW_ROWS", 700)
     monkeypatch.setattr(files, "SAMPLE_ROWS", 500)
-    resumed = fit_rows(AssetClassifier(**COMMON), source, checkpoint=Checkpoint(folder, resume=True))
+    resumed = fit_rows(AssetClassifier(**STREAMED), source, checkpoint=Checkpoint(folder, resume=True))
     assert np.array_equal(resumed.map_coef_, whole.map_coef_)
 
 
@@ -371,13 +420,13 @@ def test_a_state_of_another_run_does_not_count(tmp_path):
     source = ArrayRows(X, Y)
     first, second = tmp_path / "first", tmp_path / "second"
     for folder, seed in ((first, 0), (second, 1)):
-        options = {**COMMON, "random_state": seed}
+        options = {**STREAMED, "random_state": seed}
         fit_rows(
             AssetClassifier(**options), source, checkpoint=Checkpoint(folder), watch=lambda r: True
         )
     (first / "state.asset").write_bytes((second / "state.asset").read_bytes())
-    resumed = fit_rows(AssetClassifier(**COMMON), source, checkpoint=Checkpoint(first, resume=True))
-    whole = fit_rows(AssetClassifier(**COMMON), source, checkpoint=Checkpoint(tmp_path / "w"))
+    resumed = fit_rows(AssetClassifier(**STREAMED), source, checkpoint=Checkpoint(first, resume=True))
+    whole = fit_rows(AssetClassifier(**STREAMED), source, checkpoint=Checkpoint(tmp_path / "w"))
     assert np.array_equal(resumed.map_coef_, whole.map_coef_)
 
 

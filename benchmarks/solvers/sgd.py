@@ -44,7 +44,7 @@ class FeaturesSGD:
         model = make_pipeline(features, last)
         seconds, _ = timed(lambda: model.fit(problem.X, problem.y))
         decide = model.predict if problem.regression else model.decision_function
-        return Fitted(seconds, decide, problem.s, squared_norm=float((last.map_coef_**2).sum()))
+        return Fitted(seconds, decide, problem.s, squared_norm=float((last.coef_**2).sum()))
 
 
 SOLVERS = (

@@ -41,7 +41,7 @@ class SnapML:
             rows = np.ascontiguousarray(rows, dtype=np.float32)
             return np.ravel(model.decision_function(rows)).astype(np.float64)
 
-        return Fitted(seconds, decide, problem.s, squared_norm=float((model.map_coef_**2).sum()))
+        return Fitted(seconds, decide, problem.s, squared_norm=float((model.coef_**2).sum()))
 
 
 SOLVERS = (SnapML(),)

@@ -24,9 +24,9 @@ from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, CountWindow, Cut, Driver, FractionWindow, ModelAxis, SolverState
 from asset_svm.solvers.average import Window
 from asset_svm.steps import RobustStep, StepRule, StrongStep, estimate_gradient_bound
+from asset_svm.training.plan import sample_gradients
 from asset_svm.training.recipe import Recipe, StepKind
 from asset_svm.training.rows import TrainingRows
-from asset_svm.training.plan import sample_gradients
 from solvers.base import Problem
 
 WINDOW = 100

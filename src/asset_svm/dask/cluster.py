@@ -28,7 +28,7 @@ from asset_svm.dask.exceptions import ClusterError
 from asset_svm.dask.partitions import join
 from asset_svm.dask.work import Assignment, Past, Place, run_certificate, run_round
 from asset_svm.problem import CertificateSums
-from asset_svm.training.shards import Model, Plan, Report, Snapshot
+from asset_svm.training.shards import Model, Plan, Report, ShardSnapshot
 
 Array = npt.NDArray[Any]
 POLL = 0.5
@@ -218,7 +218,7 @@ class ShardedRun:
     ):
         self.watch, self.client = watch, watch.client
         self.parts, self.sizes, self.n_bytes, self.dtype = parts, sizes, n_bytes, dtype
-        self.assignment, self.snapshots = assignment, [Snapshot()] * len(parts)
+        self.assignment, self.snapshots = assignment, [ShardSnapshot()] * len(parts)
         self.snapshot_rounds = snapshot_rounds
         self.id = uuid4().hex[:8]
         self.means: list[Model | None] = []

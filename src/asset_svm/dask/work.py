@@ -24,7 +24,7 @@ from asset_svm.memory import available_memory
 from asset_svm.problem import CertificateSums
 from asset_svm.training.certificate import row_sums
 from asset_svm.training.rows import TrainingRows
-from asset_svm.training.shards import Model, Plan, Report, Shard, Snapshot
+from asset_svm.training.shards import Model, Plan, Report, Shard, ShardSnapshot
 
 Array = npt.NDArray[Any]
 SAFE = 0.6
@@ -109,7 +109,7 @@ class Assignment:
 class Past:
     """A shard after an earlier round, and the mean models of the rounds since."""
 
-    snapshot: Snapshot
+    snapshot: ShardSnapshot
     means: Sequence[Model | None]
 
 
@@ -190,7 +190,7 @@ def run_round(
     mean: Model | None,
     past: Past | None,
     keep: bool,
-) -> tuple[Report, Snapshot | None] | None:
+) -> tuple[Report, ShardSnapshot | None] | None:
     """Round r of a shard from the mean model before it; with a snapshot where asked for."""
     with place.lock:
         if not place.at(r, part, assignment, number, past):

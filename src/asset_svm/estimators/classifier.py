@@ -153,7 +153,7 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         -------
         decisions : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
-        return self._fitted_task.decisions(self._decide(X))
+        return self._fitted_task().decisions(self._decide(X))
 
     def predict(self, X):
         """The class with the largest decision.
@@ -166,11 +166,11 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._fitted_task.predict(self._decide(X))
+        return self._fitted_task().predict(self._decide(X))
 
     def _finisher(self, method):
         check.check_choice("method", method, ("predict", "decision_function"))
-        task = self._fitted_task
+        task = self._fitted_task()
         return task.predict if method == "predict" else task.decisions
 
     def _task(self, settings, classes=None, before=None):

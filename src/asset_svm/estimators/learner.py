@@ -216,7 +216,6 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
                 raise ValueError(NO_WEIGHT)
         return self
 
-    @property
     def _fitted_task(self) -> Any:
         """The task of the fitted model."""
         check_is_fitted(self)
@@ -237,7 +236,6 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
     @property
     def _decision_function(self) -> Any:
         """From checked rows to (rows, K) decisions."""
-        check_is_fitted(self)
         return self._fitted.decision
 
     def _checked(self, X: Any) -> Any:

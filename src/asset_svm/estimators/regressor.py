@@ -137,11 +137,11 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._fitted_task.predict(self._decide(X))
+        return self._fitted_task().predict(self._decide(X))
 
     def _finisher(self, method):
         check.check_choice("method", method, ("predict",))
-        return self._fitted_task.predict
+        return self._fitted_task().predict
 
     def _task(self, settings, classes=None, before=None):
         centred = settings.free_intercept or settings.n_cells is not None

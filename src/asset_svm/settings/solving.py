@@ -230,7 +230,8 @@ def resolve_cells(n_cells: Any, n_rows: int) -> int:
 
 def is_map(approximation: Any) -> bool:
     """Whether this is a map of the user's own: NystroemMap, FourierMap, or one of them frozen."""
-    return bool(getattr(own_map(approximation), "draws_features", False))
+    given = own_map(approximation)
+    return not isinstance(given, type) and bool(getattr(given, "draws_features", False))
 
 
 def own_map(approximation: Any) -> Any:

@@ -10,8 +10,8 @@ local run on its rows alone would: it has m_i times ``epochs`` steps, which deca
 averages its own iterates. With one shard nothing is exchanged, and the run is the local backend's.
 
 A round is a pure function of the shard's rows, the plan, what the shard was after an earlier round
-(its ``Snapshot``) and the mean models since: whoever has these can repeat it elsewhere, bit for bit.
-Two things serve this. Blocks end where rounds do, so that no block has seen two models. And the
+(its ``ShardSnapshot``) and the mean models since: whoever has these can repeat it elsewhere, bit for
+bit. Two things serve this. Blocks end where rounds do, so that no block has seen two models. And the
 shrink that is due in a metric need not be done before averaging, being linear.
 """
 
@@ -98,7 +98,7 @@ class RoundCut(Cut):
 
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class ShardSnapshot:
     """All that a shard keeps from one round to the next, beside what can be computed anew.
 
     Parameters
@@ -131,10 +131,10 @@ class Shard:
     plan : Plan
     rows : TrainingRows
         In the map and metric of the plan.
-    past : Snapshot
+    past : ShardSnapshot
     """
 
-    def __init__(self, backend: CpuBackend, plan: Plan, rows: TrainingRows, past: Snapshot):
+    def __init__(self, backend: CpuBackend, plan: Plan, rows: TrainingRows, past: ShardSnapshot):
         self.backend, self.plan, self.rows = backend, plan, rows
         m, recipe = rows.order.n_rows, plan.recipe
         steps = m * plan.epochs
@@ -186,7 +186,7 @@ class Shard:
             model = state.coef, state.intercept.copy()
         return Report(model, driver.take_progress())
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> ShardSnapshot:
         """What a twin of this shard begins from, in a run of several shards.
 
         Their blocks end with rounds, and the next one begins from a mean model: the iterate need not
@@ -199,7 +199,7 @@ class Shard:
         first = window.start(self.rounds.steps)
         segments = [s for s in driver.average.segments if s.begin >= first]
         average = deepcopy(replace(driver.average, segments=segments))
-        return Snapshot(self.done, state, average)
+        return ShardSnapshot(self.done, state, average)
 
 
 def mean_model(models: Sequence[Model], shares: Array) -> Model:
