@@ -28,6 +28,7 @@ from asset_svm import (
     kernels,
 )
 from asset_svm.estimators.calibration import CalibratedClassifier
+from asset_svm.kernels import own
 
 # Extreme numbers and three epochs: a model far from its optimum is told of, and is not the point.
 pytestmark = pytest.mark.filterwarnings(
@@ -702,7 +703,7 @@ def test_a_bad_later_batch_leaves_the_stream_as_it_was(rows, y, classes):
 def unchecked(monkeypatch):
     """Kernels of one's own whose values nobody looks at, as nobody does at those of ours."""
     monkeypatch.setattr(
-        kernels, "_Callable", lambda function, Z, dtype: lambda X: function(X, Z).astype(dtype)
+        own, "OwnValues", lambda function, Z, dtype: lambda X: function(X, Z).astype(dtype)
     )
 
 

@@ -294,6 +294,7 @@ def test_partitions_are_averaged():
     np.testing.assert_allclose(model.decision_function(X), np.mean(each, axis=0), atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:.* changed nothing")  # what serves large cells
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_large_cells_get_a_map_of_their_own(monkeypatch, n_classes):
     """Above the size whose kernel matrix is solved whole, the cells' (PL) is approximated."""
@@ -308,6 +309,7 @@ def test_large_cells_get_a_map_of_their_own(monkeypatch, n_classes):
     assert nested.objective_ == pytest.approx(exact.objective_, rel=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:.* changed nothing")  # what serves large cells
 def test_regression_in_large_cells_has_the_same_offset(monkeypatch):
     X, _, _, y = rows(1000)
     common = dict(gamma=2.0, C=3.0, epsilon=0.05, n_cells=3, n_components=150, random_state=0)
@@ -442,6 +444,7 @@ def test_a_large_cell_with_one_class_needs_no_kernel_matrix():
     assert model.decision_function(X[:1]).tolist() == [[1.0, -1.0, -1.0]]
 
 
+@pytest.mark.filterwarnings("ignore:.* changed nothing")  # what serves large cells
 def test_memory_limit_decides_what_is_solved_whole():
     X, _, y, _ = rows(900)
     common = dict(gamma=2.0, n_cells=1, n_components=50, random_state=0)
@@ -673,3 +676,26 @@ def test_decisions_are_the_same_bits_whatever_blas_may_take_and_whoever_calls(wi
         predictions = list(pool.map(lambda _: model.predict(X), range(4)))
     assert all(np.array_equal(found, expected) for found in [alone, *decisions])
     assert all(np.array_equal(found, classes) for found in predictions)
+
+
+def test_parameters_that_cells_do_not_use_are_told_in_one_warning():
+    X, y = make_moons(200, noise=0.1, random_state=0)
+    model = AssetClassifier(n_cells=2, max_iter=5, landmarks="kmeans", random_state=0)
+    with pytest.warns(UserWarning, match=r"^landmarks, max_iter changed nothing: .* 2 cells") as told:
+        model.fit(X, y)
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n_partitions": 2}, "n_partitions=2 is not used by this model: .*; set n_cells"),
+        ({"approximation": "fourier", "landmarks": "kmeans"}, "landmarks='kmeans' is not used"),
+        ({"approximation": "fourier", "rank": 3}, "rank=3 is not used"),
+        ({"fourier": "qmc"}, "fourier='qmc' is not used by this model: .*approximation=\"fourier\""),
+    ],
+)
+def test_parameters_of_another_kind_of_model_are_refused_by_name(options, said):
+    X, y = make_moons(40, random_state=0)
+    with pytest.raises(ValueError, match=said):
+        AssetClassifier(**options).fit(X, y)

@@ -364,6 +364,7 @@ def test_refit_is_the_estimator_itself():
         bare.predict(X_MOONS)
 
 
+@pytest.mark.filterwarnings("ignore:.* changed nothing")  # what serves large cells
 @pytest.mark.parametrize(
     "options",
     [
@@ -600,6 +601,7 @@ def test_one_cell_scores_like_its_fit_by_itself(task):
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected, atol=0.035)
 
 
+@pytest.mark.filterwarnings("ignore:.* changed nothing")  # what serves large cells
 def test_cells_search_gamma_and_epsilon():
     search = quick(n_cells=4, gammas=[0.01, 1.0], cv=0.3).fit(X_MOONS, Y_MOONS)
     assert search.best_params_["gamma"] == 1.0 and search.best_score_ > 0.9
@@ -683,6 +685,7 @@ def test_the_rounds_of_a_race():
     assert [r.count for r in rounds(2, 100_000)] == [2]
 
 
+@pytest.mark.filterwarnings("ignore:.* changed nothing")  # what serves large cells
 @pytest.mark.parametrize("cells", [None, 8])
 def test_hopeless_gammas_drop_out_of_the_race(cells, monkeypatch):
     monkeypatch.setattr("asset_svm.search.race.FEWEST_ROWS", 100)

@@ -70,6 +70,7 @@ def expected_failures(estimator):
     return dict.fromkeys(ON_WEIGHTS, reason)
 
 
+@pytest.mark.filterwarnings("ignore:.* changed nothing")  # checks set max_iter, whatever it is
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks_pass(estimator, check, monkeypatch):
     # Without it the array-API check skips itself; it uses numpy's namespace, for which scipy need
@@ -78,6 +79,7 @@ def test_scikit_learn_checks_pass(estimator, check, monkeypatch):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore:.* changed nothing")  # checks set max_iter, whatever it is
 @pytest.mark.slow
 @parametrize_with_checks(OTHERS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks_pass_with_other_parameters(estimator, check, monkeypatch):

@@ -17,6 +17,7 @@ from asset_svm.exceptions import warn_caller
 from asset_svm.families.base import Trained
 from asset_svm.families.cells.decision import CellDecision, CellModels
 from asset_svm.families.cells.fitted import FittedCells
+from asset_svm.families.cells.nested import Nested
 from asset_svm.families.cells.partitions import grow_partition, partition_seed, shares
 from asset_svm.families.cells.progress import CellProgress
 from asset_svm.families.cells.trainer import CellTrainer, FittedCell
@@ -95,8 +96,6 @@ def _fit_partition(
         threads = 1
     # Several cells at a time, as memory allows, or, where there are few, several threads in each.
     memory, largest = (card or host).memory(), problem.largest(settings.memory_limit)
-    if number == 0 and max(map(len, groups)) <= largest:
-        _tell_of_unused(settings, len(groups))
     if card is None:
         problem.check_memory(map(len, groups), largest, available_memory())
     matrix = problem.entry_bytes * min(max(map(len, groups)), largest) ** 2
@@ -125,18 +124,15 @@ def _fit_partition(
     return CellModels(partition, decisions, shares(rows.weight, groups), mean, m), fitted
 
 
-def _tell_of_unused(settings: Settings, n_cells: int) -> None:
-    """Raise, or warn where the number of cells was left to us, of parameters that change nothing."""
-    for name, value in settings.asked(*OF_STEPS).items():
-        shown = repr(value) if isinstance(value, str | int | float) else "an array"
-        message = (
-            f"{name}={shown} is not used by this model: each of its {n_cells} cells is small enough "
-            f"to be solved exactly, without map and steps; leave {name} out, or set n_cells=None."
+def _warn_of_unused(settings: Settings, n_cells: int) -> None:
+    """Warn of parameters that change nothing: they serve cells that are too large, and streams."""
+    asked = list(settings.asked(*OF_STEPS))
+    if asked:
+        warn_caller(
+            f"{', '.join(asked)} changed nothing: each of the {n_cells} cells is small enough to be "
+            "solved exactly, without map and steps; leave such parameters out, or set n_cells=None.",
+            UserWarning,
         )
-        if settings.n_cells != "auto":
-            raise ValueError(message)
-        warn_caller(message, UserWarning)
-        break
 
 
 def _solved_by(
@@ -196,8 +192,10 @@ def joined_decision(
 
 
 def warn_of_cells(settings: Settings, fitted: FittedCells) -> None:
-    """Warn where cells were not solved to their tolerance, or are no SVMs."""
+    """Warn where cells were not solved to their tolerance, or are no SVMs; of parameters not used."""
     history = fitted.history
+    if all(not isinstance(d, Nested) for part in fitted.decision.parts for d in part.decisions):
+        _warn_of_unused(settings, fitted.decision.parts[0].partition.n_cells)
     if not all(record["definite"] for record in history):
         warn_that_indefinite(
             "Some cells end above the objective of coef = 0, or have negative eigenvalues (dual_gap_ "
