@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics.pairwise import rbf_kernel
