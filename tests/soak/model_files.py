@@ -122,8 +122,7 @@ class Resealed(ModelFiles):
             return refusal(error)
         try:
             assert len(model.predict(self.X)) == len(self.X)
-        except NonFiniteError as error:  # of a number that is too large, and could have been trained
-            assert "is not finite" in str(error)
+        except NonFiniteError:  # a number is too large, as one could be that was trained
             return "a model without finite decisions"
         return "a model"
 
