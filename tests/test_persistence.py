@@ -534,10 +534,14 @@ def test_an_edited_old_file_is_refused_at_load(tmp_path, part):
         asset_svm.load(tmp_path / "m.asset")
 
 
-def test_an_old_file_goes_on_learning():
-    model = asset_svm.load(GOLDEN / "0.1.0-sparse-online.asset")
-    rows = np.load(GOLDEN / "0.1.0-sparse-online.npz")["X"]
-    assert model.partial_fit(sp.csr_matrix(rows), np.arange(len(rows)) % 3).n_iter_ == 2
+@pytest.mark.parametrize(
+    "name", ["0.1.0-sparse-online", "format2-sparse-online", "format2-cells-online"]
+)
+def test_a_file_of_an_earlier_version_goes_on_learning(name):
+    model = asset_svm.load(GOLDEN / f"{name}.asset")
+    rows = np.load(GOLDEN / f"{name}.npz")["X"]
+    rows = sp.csr_matrix(rows) if "sparse" in name else rows
+    assert model.partial_fit(rows, np.arange(rows.shape[0]) % 3).n_iter_ == 2
 
 
 def test_a_full_disk_keeps_the_old_file(tmp_path, content, monkeypatch):
@@ -600,4 +604,5 @@ def test_files_of_earlier_versions_load_and_predict_as_then(path):
 
 
 def test_there_are_golden_files():
-    assert len(list(GOLDEN.glob("*.asset"))) >= 4
+    for version in ("0.1.0", f"format{container.VERSIONS['model']}"):
+        assert len(list(GOLDEN.glob(f"{version}-*.asset"))) >= 4
