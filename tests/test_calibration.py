@@ -13,6 +13,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 import asset_svm
 from asset_svm import AssetClassifier
@@ -159,22 +160,30 @@ def test_a_frozen_model_with_probabilities_is_saved_as_the_model(tmp_path):
     assert np.abs(loaded.predict_proba(X) - model.predict_proba(X)).max() < 1e-12
 
 
-def test_a_scaler_inside_the_calibration_cannot_be_saved_and_is_told_where_to_go(tmp_path):
-    X, y = rows(2, 300)
-    inside = CalibratedClassifierCV(make_pipeline(StandardScaler(), MODEL), ensemble=False).fit(X, y)
-    with pytest.raises(ValueError, match="put a scaler before the CalibratedClassifierCV"):
-        asset_svm.save(inside, tmp_path / "m.asset")
+@pytest.mark.parametrize("inner", [MODEL, make_pipeline(StandardScaler(), MODEL)], ids=["", "scaled"])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("ensemble", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scikit_learns_calibration_is_saved_with_all_that_it_holds(
+    tmp_path, inner, method, ensemble, n_classes
+):
+    pytest.importorskip("safetensors")
+    X, y = rows(n_classes, 300)
+    model = CalibratedClassifierCV(inner, method=method, ensemble=ensemble, cv=3).fit(X, y)
+    asset_svm.save(model, tmp_path / "m.asset")
+    loaded = asset_svm.load(tmp_path / "m.asset")
+    if isinstance(loaded, CalibratedClassifier):  # ours, of one AssetClassifier with sigmoids
+        assert np.abs(loaded.predict_proba(X) - model.predict_proba(X)).max() < 1e-12
+    else:
+        assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert np.array_equal(loaded.predict(X), model.predict(X))
 
 
 def test_what_cannot_be_saved_is_told(tmp_path):
     X, y = rows(2)
-    isotonic = CalibratedClassifierCV(MODEL, ensemble=False, method="isotonic").fit(X, y)
-    several = CalibratedClassifierCV(MODEL, ensemble=True, cv=3).fit(X, y)
-    for model in (isotonic, several):
-        with pytest.raises(
-            ValueError, match=r"cannot be saved; set method=.sigmoid. and ensemble=False"
-        ):
-            asset_svm.save(model, tmp_path / "m.asset")
+    other = CalibratedClassifierCV(LinearSVC(), ensemble=False).fit(X, y)
+    with pytest.raises(ValueError, match="A LinearSVC cannot be saved; save an AssetClassifier"):
+        asset_svm.save(other, tmp_path / "m.asset")
 
 
 def test_a_class_of_one_row_is_told():

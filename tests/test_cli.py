@@ -15,8 +15,11 @@ import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
+from sklearn.impute import SimpleImputer
 from sklearn.metrics import confusion_matrix, log_loss, r2_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -460,7 +463,34 @@ def test_standard_input_that_fits_in_memory_trains_as_a_file_does(capsys, monkey
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path("train.svm").read_bytes())))
     assert main(["train", "-", "-o", "a.asset", *SMALL]) == 0
     assert main(["train", "train.svm", "-o", "b.asset", *SMALL]) == 0
-    assert np.array_equal(asset_svm.load("a.asset").map_coef_, asset_svm.load("b.asset").map_coef_)
+    assert np.array_equal(asset_svm.load("a.asset").dual_coef_, asset_svm.load("b.asset").dual_coef_)
+
+
+@pytest.mark.parametrize("command", ["train", "tune"])
+@pytest.mark.parametrize("scale", ["none", "standard"])
+def test_a_model_goes_on_learning_where_it_was_asked_to_be_resumable(command, scale):
+    options = [*SMALL, "--scale", scale, *(["--Cs", "0.1,1"] if command == "tune" else [])]
+    assert main([command, "train.svm", "-o", "small.asset", *options]) == 0
+    assert main([command, "train.svm", "-o", "whole.asset", *options, "--resumable"]) == 0
+    small, whole = (asset_svm.load(f"{name}.asset") for name in ("small", "whole"))
+    assert 2 * os.path.getsize("small.asset") < os.path.getsize("whole.asset")
+    rows = np.random.default_rng(0).normal(size=(30, 5))
+    np.testing.assert_array_equal(small.predict(rows), whole.predict(rows))
+    small, whole = (model[-1] if scale == "standard" else model for model in (small, whole))
+    with pytest.raises(ValueError, match="asset train --resumable"):
+        small.partial_fit(rows, np.arange(30) % 2)
+    assert whole.partial_fit(rows, np.arange(30) % 2).t_ == small.t_ + 30
+
+
+def test_a_model_of_other_steps_is_told_where_it_can_predict(capsys):
+    rows = np.random.default_rng(0).normal(size=(30, 5))
+    model = make_pipeline(SimpleImputer(), StandardScaler(), AssetClassifier(n_components=10))
+    asset_svm.save(model.fit(rows, np.arange(30) % 2), "m.asset")
+    for command in (["predict", "m.asset", "test.svm"], ["evaluate", "m.asset", "test.svm"]):
+        assert main(command) == 2
+        assert "predict with this one in Python" in capsys.readouterr().err
+    assert main(["info", "m.asset"]) == 0
+    assert "model\tSimpleImputer, StandardScaler, AssetClassifier" in capsys.readouterr().out
 
 
 def test_a_broken_pipe_is_no_traceback():
@@ -480,7 +510,7 @@ def test_a_checkpoint_changes_no_bit_of_the_model():
     plain, kept = (asset_svm.load(f"{name}.asset") for name in ("plain", "kept"))
     assert plain.n_iter_ == kept.n_iter_
     np.testing.assert_array_equal(kept.components_.toarray(), plain.components_.toarray())
-    np.testing.assert_array_equal(kept.map_coef_, plain.map_coef_)
+    np.testing.assert_array_equal(kept.dual_coef_, plain.dual_coef_)
     np.testing.assert_array_equal(kept.intercept_, plain.intercept_)
 
 

@@ -1340,7 +1340,7 @@ def test_a_model_saved_at_the_beginning_of_a_stream_goes_on_as_if_it_was_not(n_c
     X, y = datasets.make_moons(300, noise=0.25, random_state=0)
     model = AssetClassifier(n_cells=n_cells, random_state=0)
     model.partial_fit(X[:40], y[:40], classes=[0, 1])
-    asset_svm.save(model, tmp_path / "model.asset")
+    asset_svm.save(model, tmp_path / "model.asset", resumable=True)
     other = asset_svm.load(tmp_path / "model.asset")
     for each in (model, other):
         by_batches(each, X[40:], y[40:], 40)

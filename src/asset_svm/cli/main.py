@@ -62,6 +62,9 @@ Scale = Annotated[
 Probability = Annotated[
     bool, typer.Option("--probability", help="Learn probabilities of classes too, on 5 folds.")
 ]
+Resumable = Annotated[
+    bool, typer.Option("--resumable", help="Keep in the model what learning can go on from.")
+]
 Memory = Annotated[
     str | None, typer.Option("--memory", metavar="SIZE", help="For rows and features, as 2GB.")
 ]
@@ -140,6 +143,7 @@ def train(
     dtype: Dtype = "float32",
     scale: Scale = "none",
     probability: Probability = False,
+    resumable: Resumable = False,
     online: Annotated[bool, typer.Option("--online", help="Learn in one pass, row by row.")] = False,
     classes: Annotated[
         str | None,
@@ -185,6 +189,7 @@ def tune(
     dtype: Dtype = "float32",
     scale: Scale = "none",
     probability: Probability = False,
+    resumable: Resumable = False,
     memory: Memory = None,
     time_limit: TimeLimit = None,
     seed: Seed = 0,

@@ -46,6 +46,7 @@ class Run:
     dtype: str
     scale: str
     probability: bool
+    resumable: bool
     memory: str | None
     time_limit: str | None
     seed: int
@@ -197,7 +198,8 @@ class Run:
 
     def _save(self, model: Any, **told: Any) -> Path:
         rows = None if self.summary is None else self.summary.n_rows
-        save(model, self._path, provenance={**self.told, "rows": rows, **told})
+        told = {**self.told, "rows": rows, **told}
+        save(model, self._path, resumable=self.resumable, provenance=told)
         return self._path
 
     def _test_scores(self, model: Any) -> Scores | None:

@@ -21,11 +21,13 @@ from asset_svm.cli.outputs import check_output
 from asset_svm.cli.scores import ClassScores, RealScores, Scores
 from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.source import RowSource
+from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.files import predict_rows
 from asset_svm.exceptions import DataError
 from asset_svm.families.labels import whole_labels
 from asset_svm.persistence import load, read_provenance
+from asset_svm.persistence.transformers import SCALERS
 from asset_svm.storage.atomic import replacing
 
 TABLES = ("csv", "tsv", "parquet")
@@ -33,9 +35,30 @@ TABLES = ("csv", "tsv", "parquet")
 
 def split_model(model: Any) -> tuple[Any, Any]:
     """(scaler or None, estimator, which may be a CalibratedClassifier)."""
-    if isinstance(model, Pipeline):
-        return model.steps[0][1], model.steps[-1][1]
-    return None, model
+    *before, estimator = steps_of(model)
+    if not is_plain(model):
+        raise UsageError(
+            f"The model is made of {', '.join(names_of(model))}; asset takes one of numeric columns, "
+            "alone or behind a scaler: predict with this one in Python (asset_svm.load)."
+        )
+    return (before[0] if before else None), estimator
+
+
+def steps_of(model: Any) -> list[Any]:
+    """Those of a pipeline; a model alone is one."""
+    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+
+
+def names_of(model: Any) -> list[str]:
+    """The kinds of its steps."""
+    return [type(step).__name__ for step in steps_of(model)]
+
+
+def is_plain(model: Any) -> bool:
+    """Whether it is a model of ours, alone or behind a scaler."""
+    *before, estimator = steps_of(model)
+    ours = isinstance(estimator, AssetClassifier | AssetRegressor | CalibratedClassifier)
+    return ours and len(before) <= 1 and all(type(step).__name__ in SCALERS for step in before)
 
 
 def core_of(estimator: Any) -> Any:
@@ -69,7 +92,9 @@ def rows_for(model: Any, data: str, **options: Any) -> RowSource:
     if scaler is None:
         return source
     # Columns that are centred are dense, as those of the training were.
-    dense = isinstance(scaler, MinMaxScaler) or getattr(scaler, "with_mean", False)
+    dense = isinstance(scaler, MinMaxScaler) or any(
+        getattr(scaler, name, False) for name in ("with_mean", "with_centering")
+    )
     return source.transformed(
         lambda X: scaler.transform(X.toarray() if dense and sp.issparse(X) else X)
     )

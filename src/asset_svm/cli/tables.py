@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asset_svm.cli.scores import ClassScores, Scores
-from asset_svm.cli.scoring import core_of, split_model
+from asset_svm.cli.scoring import core_of, is_plain, names_of, split_model
 
 MOST_CLASSES = 20
 """Of a confusion matrix that is shown."""
@@ -77,17 +77,22 @@ def show_model(path: str) -> None:
     """What a model file holds."""
     from asset_svm.persistence import load, read_provenance
 
-    model = load(path)
-    scaler, estimator = split_model(model)
-    show(path, ["", ""], model_lines(scaler, estimator, Path(path).stat().st_size))
-    changed = [[name, str(value)] for name, value in changed_parameters(estimator).items()]
-    if changed:
-        show("parameters", ["", ""], changed)
+    model, size = load(path), Path(path).stat().st_size
+    if is_plain(model):
+        scaler, estimator = split_model(model)
+        resumable = "yes" if core_of(estimator)._fitted.fixed is None else "no"
+        lines = model_lines(scaler, estimator)
+        show(path, ["", ""], [*lines, ["resumable", resumable], ["bytes", str(size)]])
+        changed = [[name, str(value)] for name, value in changed_parameters(estimator).items()]
+        if changed:
+            show("parameters", ["", ""], changed)
+    else:
+        show(path, ["", ""], [["model", ", ".join(names_of(model))], ["bytes", str(size)]])
     told = read_provenance(path)
     show("provenance", ["", ""], [[name, str(value)] for name, value in told.items()])
 
 
-def model_lines(scaler: Any, estimator: Any, size: int | None = None) -> list[list[str]]:
+def model_lines(scaler: Any, estimator: Any) -> list[list[str]]:
     """A model in a few lines."""
     head, estimator = estimator, core_of(estimator)
     lines = [["model", type(estimator).__name__], ["features", str(estimator.n_features_in_)]]
@@ -116,8 +121,6 @@ def model_lines(scaler: Any, estimator: Any, size: int | None = None) -> list[li
         ["objective", f"{estimator.objective_:.6g}"],
         ["duality gap", f"{estimator.dual_gap_:.3g}"],
     ]
-    if size is not None:
-        lines.append(["bytes", str(size)])
     return lines
 
 

@@ -25,7 +25,7 @@ from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, learn_online
 from asset_svm.families.labels import target_type
-from asset_svm.persistence import scaler_of, scaler_parts
+from asset_svm.persistence import model_of, parts_of
 from asset_svm.storage.checkpoint import Checkpoint
 
 
@@ -144,7 +144,9 @@ class Training(Run):
             for name in (name for name in now if now[name] != before[name]):
                 raise UsageError(f"--{name} {now[name]}: the run to resume has {before[name]}.")
             scaler = self.store.notes["scaler"]
-            self.scaler = None if scaler is None else scaler_of(scaler)
+            if scaler is not None:
+                record, arrays = scaler
+                self.scaler = model_of(record, arrays, self.store.run_path)
             scanned = self._scanned_again(source, saved.summary)
             print(f"asset: going on with the run in {self.store.folder}.", file=sys.stderr)
         else:
@@ -202,7 +204,7 @@ class Training(Run):
     def _notes(self) -> dict[str, Any]:
         """What a resumed run must find as it was, and the scaler."""
         names = ("scale", "task", "target", "format", "zero_based", "n_features", "dtype")
-        scaler = None if self.scaler is None else scaler_parts(self.scaler)
+        scaler = None if self.scaler is None else parts_of(self.scaler)
         return {"options": {name: getattr(self, name) for name in names}, "scaler": scaler}
 
     def _learn_online(self, source: RowSource) -> Any:

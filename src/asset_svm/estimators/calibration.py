@@ -57,24 +57,14 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
         self.estimator = estimator
 
     @classmethod
-    def of(cls, model: Any) -> CalibratedClassifier:
-        """From scikit-learn's CalibratedClassifierCV, with ensemble=False and sigmoids."""
-        check_is_fitted(model)
+    def of(cls, model: CalibratedClassifierCV) -> CalibratedClassifier | None:
+        """From scikit-learn's, where that is one AssetClassifier with sigmoids; else None."""
         if len(model.calibrated_classifiers_) != 1 or model.method != "sigmoid":
-            raise ValueError(
-                f"A CalibratedClassifierCV with method={model.method!r} and "
-                f"{len(model.calibrated_classifiers_)} models cannot be saved; set "
-                'method="sigmoid" and ensemble=False.'
-            )
+            return None
         inner = model.calibrated_classifiers_[0].estimator
         if isinstance(inner, FrozenEstimator):
             inner = inner.estimator
-        if not isinstance(inner, AssetClassifier):
-            raise ValueError(
-                f"A CalibratedClassifierCV of a {type(inner).__name__} cannot be saved; calibrate an "
-                "AssetClassifier, and put a scaler before the CalibratedClassifierCV, in a Pipeline."
-            )
-        return cls(inner)._with(*_sigmoids_of(model))
+        return cls(inner)._with(*_sigmoids_of(model)) if isinstance(inner, AssetClassifier) else None
 
     def _with(self, slope: np.ndarray, offset: np.ndarray) -> CalibratedClassifier:
         self.classes_, self.slope_, self.offset_ = self.estimator.classes_, slope, offset
@@ -261,10 +251,3 @@ def _sigmoids_of(model: CalibratedClassifierCV) -> tuple[np.ndarray, np.ndarray]
     """(slope, offset) of the sigmoid of each decision; scikit-learn's are expit(-(a decision + b))."""
     found = model.calibrated_classifiers_[0].calibrators
     return np.array([-each.a_ for each in found]), np.array([-each.b_ for each in found])
-
-
-def calibrated(model: Any) -> Any:
-    """A CalibratedClassifierCV of scikit-learn's as ours; any other model as it is."""
-    from sklearn.calibration import CalibratedClassifierCV
-
-    return CalibratedClassifier.of(model) if isinstance(model, CalibratedClassifierCV) else model

@@ -170,8 +170,10 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
             An upper bound of objective minus optimum.
         """
         fitted = self._on_one_map("certify")
-        if fitted.session is None or fitted.phi is None:
-            raise ValueError("A compacted model has no feature map; certify the one it came from.")
+        if fitted.session is None or fitted.phi is None or fitted.coef is None:
+            raise ValueError(
+                f"certify needs the feature map of a model, and this has none: {fitted.fixed}."
+            )
         settings = self._settings()
         task = self._task(settings, before=fitted.task)
         found = self._rows(task, X, y, sample_weight, first=False)
@@ -291,6 +293,11 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
                 f"coef_ has the weights of columns, of which kernel={self.kernel!r} has none where "
                 f"n_cells={self.n_cells!r}; the coefficients of the features of one map are map_coef_."
             )
+        fixed = getattr(self.__dict__.get("_fitted"), "fixed", None)
+        if name in ("feature_map_", "map_coef_") and fixed is not None:
+            raise AttributeError(
+                f"{name} is not there, since this model cannot go on learning: {fixed}."
+            )
         return super().__getattr__(name)
 
     def _on_one_map(self, method: str) -> FittedMap:
@@ -316,7 +323,9 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
         """
         fitted = self._on_one_map("compact")
         if fitted.phi is None:
-            raise ValueError("This model is compact already; it predicts from d kernel values.")
+            raise ValueError(
+                f"compact needs the feature map of a model, and this has none: {fitted.fixed}."
+            )
         if not isinstance(fitted.phi, NystroemFeatures):
             raise ValueError(
                 'approximation="fourier" has no landmarks to choose from; its prediction already '

@@ -111,17 +111,14 @@ class Partition:
         found = HostClusters(X) if clusters is None else clusters
         out = np.zeros(X.shape[0], dtype=np.intp)
 
-        def descend(node: Any, index: Array) -> None:
-            if len(index) == 0:
-                return
+        below = [(self.root, np.arange(X.shape[0]))]
+        while below:
+            node, index = below.pop()
             if not isinstance(node, Node):
                 out[index] = node
-                return
-            of = found.nearest(index, node.centres)
-            for child in np.unique(of):
-                descend(node.children[child], index[of == child])
-
-        descend(self.root, np.arange(X.shape[0]))
+            elif len(index):
+                of = found.nearest(index, node.centres)
+                below += [(node.children[child], index[of == child]) for child in np.unique(of)]
         return out
 
 

@@ -2,12 +2,12 @@
 
     8 bytes, JSON, numbers        as safetensors has it; its metadata are
       format     "asset-svm"
-      version    an integer; files of a newer one are refused, older ones are read
+      version    of its kind, an integer; files of a newer one are refused, older ones are read
       kind       "model", "run", "state"
-      header     JSON, see ``encoding``
+      header     JSON, see ``persistence``, and ``encoding`` for the others
       digest     SHA-256 of kind, header and all numbers: a changed bit is found
 
-Loading builds arrays and the classes named in ``encoding``, and runs nothing of the file.
+Reading runs nothing of the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from asset_svm.exceptions import ModelFileError
 from asset_svm.storage.atomic import replacing
 
 Array = npt.NDArray[Any]
-FORMAT, VERSION = "asset-svm", 1
+FORMAT = "asset-svm"
+VERSIONS = {"model": 2, "run": 1, "state": 1}
+"""The newest of each kind, which is written."""
 
 
 def _safetensors() -> Any:
@@ -38,12 +40,14 @@ def _safetensors() -> Any:
     return safetensors
 
 
-def write(path: str | Path, kind: str, header: Any, tensors: dict[str, Array]) -> None:
-    """Write a file that is whole or absent."""
+def write(
+    path: str | Path, kind: str, header: Any, tensors: dict[str, Array], *, version: int | None = None
+) -> None:
+    """Write a file that is whole or absent, of the newest version unless another is named."""
     text = json.dumps(header, allow_nan=False, separators=(",", ":"))
     metadata = {
         "format": FORMAT,
-        "version": str(VERSION),
+        "version": str(VERSIONS[kind] if version is None else version),
         "kind": kind,
         "header": text,
         "digest": _digest(kind, text, tensors),
@@ -55,6 +59,11 @@ def write(path: str | Path, kind: str, header: Any, tensors: dict[str, Array]) -
 
 def read(path: str | Path, kind: str) -> tuple[Any, dict[str, Array]]:
     """The header and the tensors of a file; ``ModelFileError`` says what is wrong with it."""
+    return read_any(path, kind)[1:]
+
+
+def read_any(path: str | Path, kind: str) -> tuple[int, Any, dict[str, Array]]:
+    """The version of a file too."""
     library, path = _safetensors(), Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist.")
@@ -66,7 +75,8 @@ def read(path: str | Path, kind: str) -> tuple[Any, dict[str, Array]]:
             _check_metadata(path, metadata, kind)
             # Copies: arrays of our own lie in memory as those of a run do.
             tensors = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
-    except (library.SafetensorError, UnicodeDecodeError) as error:
+    except (library.SafetensorError, UnicodeDecodeError, AttributeError, TypeError) as error:
+        # The last two are of types that safetensors knows and numpy does not: BF16, F8_E4M3.
         raise ModelFileError(
             f"{path} is not a whole asset-svm file ({str(error).strip()}); it was cut, damaged, or "
             "is something else."
@@ -75,7 +85,7 @@ def read(path: str | Path, kind: str) -> tuple[Any, dict[str, Array]]:
     if _digest(metadata["kind"], text, tensors) != metadata.get("digest"):
         raise ModelFileError(f"{path} is damaged: its contents do not match its digest.")
     try:
-        return json.loads(text), tensors
+        return int(metadata["version"]), json.loads(text), tensors
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{path} is damaged: its header is no JSON ({error}).") from None
 
@@ -84,15 +94,15 @@ def _check_metadata(path: Path, metadata: dict[str, str], kind: str) -> None:
     if metadata.get("format") != FORMAT:
         raise ModelFileError(f"{path} is a safetensors file, but not one of asset-svm.")
     version = metadata.get("version", "")
-    if not version.isdecimal() or int(version) < 1:
-        raise ModelFileError(f"{path} is damaged: its version is {version!r}.")
-    if int(version) > VERSION:
-        raise ModelFileError(
-            f"{path} has format version {version}, and this asset-svm reads up to {VERSION}; install "
-            "a newer asset-svm."
-        )
+    if not (version.isascii() and version.isdecimal() and len(version) < 10 and int(version) >= 1):
+        raise ModelFileError(f"{path} is damaged: its version is {version[:20]!r}.")
     if metadata.get("kind") != kind:
         raise ModelFileError(f"{path} is an asset-svm {metadata.get('kind')} file, not a {kind}.")
+    if int(version) > VERSIONS[kind]:
+        raise ModelFileError(
+            f"{path} has format version {version}, and this asset-svm reads up to {VERSIONS[kind]}; "
+            "install a newer asset-svm."
+        )
 
 
 def _digest(kind: str, header: str, tensors: dict[str, Array]) -> str:

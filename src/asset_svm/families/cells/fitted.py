@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from asset_svm.families.beginning import Beginning
 from asset_svm.families.cells.decision import CellDecision, Constant
-from asset_svm.families.one_map.fitted import HISTORY
+from asset_svm.families.cells.nested import Nested
+from asset_svm.families.one_map.fitted import BARE, HISTORY
 from asset_svm.kernels import Kernel
 from asset_svm.tasks import Task
 
@@ -40,6 +41,8 @@ class FittedCells:
         The first rows of a stream, as long as the model may begin anew.
     extra : dict
         Attributes that some kinds of fits have besides.
+    fixed : str or None
+        Why the model cannot go on learning, and what to do; None where it can.
     """
 
     task: Task
@@ -56,6 +59,7 @@ class FittedCells:
     n_support: Array | None = None
     beginning: Beginning | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    fixed: str | None = None
 
     @classmethod
     def of(
@@ -124,4 +128,17 @@ class FittedCells:
 
     def bare(self) -> FittedCells:
         """The model with no more than prediction needs."""
-        return replace(self, beginning=None)
+        parts = [
+            replace(part, decisions=[_bare(d) for d in part.decisions]) for part in self.decision.parts
+        ]
+        decision = CellDecision(parts, self.decision.n_models, self.decision.dtype, self.decision.alone)
+        return replace(self, decision=decision, beginning=None, fixed=self.fixed or BARE)
+
+
+def _bare(decision: Any) -> Any:
+    """The decision function of a cell, without what ``partial_fit`` goes on from."""
+    if isinstance(decision, Nested):
+        return replace(decision, model=replace(decision.model.bare(), history=[]))
+    if isinstance(decision, Constant) and decision.X is not None:
+        return Constant(decision.values, decision.X[:0])
+    return decision

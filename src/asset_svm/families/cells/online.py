@@ -48,6 +48,8 @@ def go_on(settings: Settings, fitted: FittedCells, rows: Rows) -> FittedCells:
 
     A cell that ``fit`` solved exactly goes on from there, with its support vectors as landmarks.
     """
+    if fitted.fixed is not None:
+        raise ValueError(f"This model cannot go on learning: {fitted.fixed}.")
     return _after(settings, fitted, _on_host(settings, rows))
 
 
@@ -132,7 +134,7 @@ def _model_of(
         coef, intercept = decision.weights @ gram @ phi.projection, decision.intercept
     elif isinstance(decision, Nested):
         model, columns = decision.model, decision.columns
-        assert model.phi is not None and columns is not None
+        assert model.phi is not None and model.coef is not None and columns is not None
         phi = model.phi
         coef, intercept = np.zeros((K, phi.dimension)), np.full(K, -1.0)
         both = np.array([[-1.0], [1.0]]) if len(columns) == 2 else np.ones((1, 1))

@@ -25,6 +25,9 @@ from asset_svm.training.stream import OnlineSession
 Array = npt.NDArray[Any]
 HISTORY = 32
 """Batches that the history of a stream reaches back."""
+COMPACTED = "it was compacted; take the model that it was made from"
+BARE = "it holds no more than prediction needs; take the model that it was made from"
+"""Why a model is fixed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +37,10 @@ class FittedMap:
     Parameters
     ----------
     task : Task
-    coef : array of shape (K, d)
-        Of the features.
+    coef : array of shape (K, d) or None
+        Of the features; None where there is no map that they belong to.
     phi : FeatureMap or None
-        None where the model was compacted.
+        None where the model is fixed.
     decision : Decision
     indices : array, optional
         The rows that are landmarks, numbered as the user passed them.
@@ -56,10 +59,12 @@ class FittedMap:
         The first rows of a stream, as long as the model may begin anew.
     extra : dict
         Attributes that some kinds of fits have besides.
+    fixed : str or None
+        Why the model cannot go on learning, and what to do; None where it can.
     """
 
     task: Task
-    coef: Array
+    coef: Array | None
     phi: FeatureMap | None
     decision: Decision
     indices: Array | None
@@ -75,6 +80,7 @@ class FittedMap:
     component_search: list[dict[str, Any]] | None = None
     beginning: Beginning | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    fixed: str | None = None
 
     @classmethod
     def of(
@@ -129,7 +135,7 @@ class FittedMap:
         )
         return cls(
             task, coef, phi, decision, indices, None, None,
-            unknown, 0, 0, None, unknown, unknown, [],
+            unknown, 0, 0, None, unknown, unknown, [], fixed=BARE,
         )  # fmt: skip
 
     @property
@@ -140,11 +146,8 @@ class FittedMap:
     def attributes(self) -> dict[str, Any]:
         """What users see of it."""
         source = self.decision.source
-        found = {
-            "map_coef_": self.coef,
+        found: dict[str, Any] = {
             "intercept_": self.decision.intercept,
-            "feature_map_": self.phi,
-            "n_components_": self.coef.shape[1],
             "n_iter_": self.n_iter,
             "t_": self.steps,
             "lam_": self.lam,
@@ -153,6 +156,10 @@ class FittedMap:
             "objective_": self.objective,
             "dual_gap_": self.dual_gap,
         }
+        if self.coef is not None:
+            found |= {"map_coef_": self.coef, "n_components_": self.coef.shape[1]}
+        if self.phi is not None:
+            found["feature_map_"] = self.phi
         if hasattr(source, "components"):
             found["dual_coef_"] = self.decision.weights
             found["components_"] = source.components
@@ -166,6 +173,7 @@ class FittedMap:
 
     def intercept_of(self, phi: FeatureMap) -> Array:
         """The intercepts as training sees them: beside phi(x).coef, for targets less the offset."""
+        assert self.coef is not None
         return np.asarray(self.decision.intercept - self.task.offset + phi.drift(self.coef))
 
     def counted_after(self, before: FittedMap) -> FittedMap:
@@ -179,7 +187,7 @@ class FittedMap:
     def compacted(self) -> FittedMap:
         """A model that predicts from d kernel values instead of s."""
         phi = self.phi
-        assert isinstance(phi, NystroemFeatures)
+        assert isinstance(phi, NystroemFeatures) and self.coef is not None
         chosen, weights = phi.compact(self.coef)
         basis = KernelBasis(phi.kernel, phi.components[chosen], wide=phi.wide)
         decision = Decision(basis, weights, self.decision.intercept)
@@ -192,15 +200,32 @@ class FittedMap:
             indices=None if self.indices is None else self.indices[chosen],
             decision=decision,
             extra={**self.extra, "compact_error_": float(np.abs(change).max())},
+            fixed=COMPACTED,
         )
 
     def bare(self) -> FittedMap:
-        """The model with no more than prediction needs."""
-        phi, decision = self.phi, self.decision
+        """The model with no more than prediction needs, and what is known of it in numbers.
+
+        The coefficients of features stay where these are what decisions are sums of.
+        """
+        phi, decision, coef, extra = self.phi, self.decision, self.coef, dict(self.extra)
+        if coef is not None:
+            extra["n_components_"] = coef.shape[1]
         if isinstance(phi, NystroemFeatures):
             basis = KernelBasis(phi.kernel, phi.components, wide=phi.wide)
             decision = Decision(basis, decision.weights, decision.intercept)
-        return replace(self, phi=None, session=None, beginning=None, decision=decision)
+            extra["approximation_error_"] = phi.trace_error
+        return replace(
+            self,
+            coef=decision.weights if self.landmarks is None else None,
+            phi=None,
+            session=None,
+            map_key=None,
+            beginning=None,
+            decision=decision,
+            extra=extra,
+            fixed=self.fixed or BARE,
+        )
 
 
 def session_of(
@@ -263,7 +288,14 @@ class WarmStart:
 
 def warm_start(settings: Settings, before: Any, task: Task, X: Any) -> WarmStart | None:
     """What a fit goes on from, where ``warm_start`` asks for it and the earlier fit serves."""
-    if not settings.warm_start or not isinstance(before, FittedMap) or before.session is None:
+    if not settings.warm_start or not isinstance(before, FittedMap):
+        return None
+    if before.fixed is not None:
+        raise ValueError(
+            f"warm_start=True goes on from the steps of an earlier fit, and this model has none: "
+            f"{before.fixed}, or set warm_start=False."
+        )
+    if before.session is None or before.coef is None:
         return None
     session, phi = before.session, before.session.phi
     if before.map_key != settings.map_key or not same_classes(before.task, task):

@@ -41,10 +41,7 @@ def begin_stream(settings: Settings, task: Task, rows: Rows) -> FittedMap:
 def go_on(settings: Settings, fitted: FittedMap, rows: Rows) -> FittedMap:
     """The model after one batch more."""
     if fitted.session is None:
-        raise ValueError(
-            "This model has no feature map to go on learning with (it was compacted); call "
-            "partial_fit on the model that it was made from."
-        )
+        raise ValueError(f"This model cannot go on learning: {fitted.fixed}.")
     encoded = fitted.task.encode(rows.y)
     found = _after(
         settings, fitted.task, fitted.session.copy(), rows, encoded, fitted.lam, fitted.history

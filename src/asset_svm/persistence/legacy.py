@@ -1,0 +1,178 @@
+"""Files of format 1, those of 0.1.0: read-only, and for ever.
+
+They name classes of that version and hold the attributes of an estimator (``storage.encoding``):
+
+    model        the class
+    params       those of ``get_params``
+    fitted       the attributes of the fit; the models of cells may be estimators themselves
+    scaling      the scaler's class, parameters and attributes, or null
+    provenance   the versions, the time, and what the caller added
+
+What is read is written in the format of today, in memory: reading that checks every part of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
+from asset_svm.estimators.calibration import CalibratedClassifier
+from asset_svm.estimators.validation import FROM_VALIDATION
+from asset_svm.exceptions import ModelFileError
+from asset_svm.families.beginning import Beginning
+from asset_svm.families.cells import CellDecision, CellModels, Constant, FittedCells, Nested
+from asset_svm.families.decision import Decision
+from asset_svm.families.one_map import FittedMap
+from asset_svm.families.one_map.fitted import COMPACTED
+from asset_svm.families.rows import Rows
+from asset_svm.persistence.reading import Array
+from asset_svm.persistence.transformers import SCALERS, write_model
+from asset_svm.persistence.writing import Writer
+from asset_svm.storage import encoding
+from asset_svm.storage.encoding import Decoder
+
+MODELS: dict[str, Any] = {
+    cls.__name__: cls for cls in (AssetClassifier, AssetRegressor, CalibratedClassifier)
+}
+MAPS: dict[str, Any] = {"NystroemMap": NystroemMap, "FourierMap": FourierMap}
+EXTRA = ("compact_error_", "n_shards_", "n_rounds_")
+"""Attributes that some kinds of fits had besides."""
+
+
+def upgraded(header: Any, tensors: dict[str, Array], path: str | Path) -> tuple[Any, dict[str, Array]]:
+    """The header and the tensors of the same model in the format of today."""
+    decode = OldDecoder(tensors, path)
+    model = estimator = decode.model(header)
+    if header["scaling"] is not None:
+        model = Pipeline([("scale", scaler_of(decode(header["scaling"]))), ("svm", estimator)])
+    inner = getattr(estimator, "estimator", estimator)
+    write = Writer(resumable=inner._fitted.fixed is None)
+    written = write_model(write, model, "model")
+    return {"model": written, "provenance": {}}, write.tensors
+
+
+def provenance(header: Any, tensors: dict[str, Array], path: str | Path) -> dict[str, Any]:
+    """What the file tells of its origin."""
+    told = Decoder(tensors, path)(header["provenance"])
+    if not isinstance(told, dict):
+        raise ModelFileError(f"{path} has no provenance.")
+    return told
+
+
+CLASSES = {
+    **encoding.CLASSES,
+    **{
+        cls.__name__: cls
+        for cls in (Beginning, CellDecision, CellModels, Constant, Decision, Nested, Rows)
+    },
+}
+
+
+class OldDecoder(Decoder):
+    """Makes estimators too."""
+
+    classes = CLASSES
+    kinds = (*Decoder.kinds, "model")
+
+    def _class(self, value: dict[str, Any]) -> Any:
+        made = super()._class(value)
+        if not isinstance(made, Nested):
+            return made
+        inner: Any = made.model  # an estimator, in these files
+        return replace(made, model=inner._fitted)
+
+    def _model(self, value: dict[str, Any]) -> Any:
+        return OldDecoder(self.tensors, self.path).model(value["$model"])
+
+    def model(self, saved: dict[str, Any]) -> Any:
+        """The estimator of its JSON."""
+        if saved["model"] not in MODELS:
+            raise ModelFileError(f"{self.path} holds a {saved['model']!r}, which is not known.")
+        estimator = MODELS[saved["model"]]()
+        self._set_params(estimator, saved["params"])
+        fitted = {name: self(value) for name, value in saved["fitted"].items()}
+        current = fitted.pop("_map_is_current", False)
+        if isinstance(estimator, CalibratedClassifier):
+            estimator.__dict__.update(fitted)
+            return estimator
+        model = fitted_of(estimator, fitted)
+        if current and isinstance(model, FittedMap):
+            model = replace(model, map_key=estimator._settings().map_key)
+        estimator.__dict__.update({n: v for n, v in fitted.items() if n in FROM_VALIDATION})
+        estimator._keep(model)
+        return estimator
+
+    def _set_params(self, estimator: Any, params: dict[str, Any]) -> None:
+        known = estimator.get_params(deep=False)
+        unknown = [name for name in params if name not in known]
+        if unknown:
+            raise ModelFileError(
+                f"{self.path} has the parameter {unknown[0]!r}, which this asset-svm does not know."
+            )
+        given = params.get("approximation")
+        plain = {name: self(value) for name, value in params.items() if name != "approximation"}
+        if isinstance(given, dict):
+            made = MAPS[given["map"]]()
+            self._set_params(made, given["params"])
+            features = self(given["features"])
+            if features is not None:
+                made.features_, made.n_features_in_ = features, features.n_features_in
+            plain["approximation"] = FrozenEstimator(made) if given["frozen"] else made
+        elif given is not None:
+            plain["approximation"] = given
+        estimator.set_params(**plain)
+
+
+def fitted_of(estimator: Any, old: dict[str, Any]) -> Any:
+    """The model of a file of 0.1.0, which has the attributes of an estimator."""
+    settings = estimator._settings()
+    task = estimator._task(settings, old.get("classes_"))
+    if task.numeric:
+        task = replace(task, offset=old["_offset"])
+    shared = {
+        "task": task,
+        "decision": old["_decision"],
+        "lam": old["lam_"],
+        "n_iter": old["n_iter_"],
+        "steps": old["t_"],
+        "objective": old["objective_"],
+        "dual_gap": old["dual_gap_"],
+        "history": old["history_"],
+        "beginning": old.get("_beginning"),
+        "extra": {name: old[name] for name in EXTRA if name in old},
+    }
+    if "cells_" in old:
+        return FittedCells(
+            kernel=old["_cell_kernel"],
+            seed=old["_stream_seed"],
+            support=old.get("support_"),
+            n_support=old.get("n_support_"),
+            **shared,
+        )
+    return FittedMap(
+        coef=old["coef_"],
+        phi=old["feature_map_"],
+        indices=old.get("component_indices_"),
+        session=old["_session"],
+        map_key=None,
+        step_scale=old.get("step_scale_"),
+        component_search=old.get("component_search_"),
+        fixed=COMPACTED if old["_session"] is None else None,
+        **shared,
+    )
+
+
+def scaler_of(parts: dict[str, Any]) -> Any:
+    """The scaler that is made of these parts."""
+    from sklearn import preprocessing
+
+    if parts["class"] not in SCALERS:
+        raise LookupError(parts["class"])
+    scaler = getattr(preprocessing, parts["class"])(**parts["params"])
+    vars(scaler).update(parts["fitted"])
+    return scaler
