@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import inspect
 import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -257,18 +255,6 @@ def demo(
     from asset_svm.cli.demo import main as run
 
     run(epochs)
-
-
-@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-def bench(context: typer.Context) -> None:
-    """Run the paper's experiments, as make paper does; takes its options (try --full)."""
-    script = Path(asset_svm.__file__).parents[2] / "benchmarks" / "paper.py"
-    if not script.exists():
-        raise UsageError(
-            "asset bench runs benchmarks/paper.py of a checkout of asset-svm, and this is an "
-            "installation without it; clone the repository and install it with pip install -e."
-        )
-    raise typer.Exit(subprocess.call([sys.executable, str(script), *context.args]))
 
 
 def main(arguments: list[str] | None = None) -> int:
