@@ -601,9 +601,8 @@ def test_a_model_of_cells_is_trained_saved_told_and_reported(capsys):
     assert "Confusion" in Path("r.html").read_text()
 
 
-def test_demo_and_bench_are_there(capsys):
+def test_the_demo_is_there(capsys):
     assert main(["demo", "--help"]) == 0
-    assert main(["bench", "--help"]) == 0
 
 
 def test_sizes_and_times_as_people_write_them():

@@ -91,9 +91,11 @@ def trace(
     watched = TestRows(phi, *test)
     found = []
     clock = time.process_time()
-    for steps, coef, _ in driver.checkpoints(m // checks, m * epochs):
+    while driver.position < m * epochs:
+        driver.advance(min(m // checks, m * epochs - driver.position))
+        coef, _ = driver.model()
         spent += time.process_time() - clock
-        found.append(Checkpoint(steps, spent, watched.error(coef)))
+        found.append(Checkpoint(driver.position, spent, watched.error(coef)))
         clock = time.process_time()
     return found
 

@@ -13,7 +13,6 @@ do not notice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -225,12 +224,6 @@ class Driver:
         state.unscale()
         state.direction[:] = metric.shrink(state.direction, self.axis.lam * state.shrink_due)
         state.shrink_due[:] = 0.0
-
-    def checkpoints(self, every: int, until: int) -> Iterator[tuple[int, Array, Array]]:
-        """Yield (steps, coef, intercept) of the averaged model every ``every`` steps."""
-        while self.position < until:
-            self.advance(min(every, until - self.position))
-            yield self.position, *self.model()
 
     def model(self) -> tuple[Array, Array]:
         """The averaged (K, d) coef and (K,) intercept so far."""
