@@ -146,6 +146,8 @@ def test_what_cannot_be_saved_is_told(tmp_path):
         asset_svm.save(AssetClassifier(approximation=mapped, max_iter=1).fit(X, Y), path)
     with pytest.raises(ValueError, match="A PCA cannot be saved"):
         asset_svm.save(make_pipeline(PCA(3), AssetClassifier(**COMMON)).fit(X, Y), path)
+    with pytest.raises(ValueError, match="A StandardScaler predicts nothing"):
+        asset_svm.save(make_pipeline(MinMaxScaler(), StandardScaler()).fit(X), path)
     with pytest.raises(ValueError, match=r"AssetClassifierCV cannot be saved.*best_estimator_"):
         asset_svm.save(AssetClassifierCV(Cs=[0.1, 1.0], **COMMON).fit(X, Y), path)
     with pytest.raises(ValueError, match="not fitted"):

@@ -25,9 +25,9 @@ INTEGERS = ("i4", "i8")
 LABELS = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 MOST = 1e300
-"""Of a number that is finite; an integer may be beyond every float."""
+"""Of a number that is finite."""
 LARGEST = 2**62
-"""Of an integer that may be anything."""
+"""Of an integer."""
 Shape = tuple[int | None, ...]
 
 
@@ -142,7 +142,8 @@ class Record:
             found = WORDS[found]
         if isinstance(found, bool) or not isinstance(found, int | float):
             self.refuse(f"is {shown(found)} instead of a number", name)
-        if (finite and abs(found) > MOST) or found < low:
+        whole = isinstance(found, int) and abs(found) > LARGEST  # numpy would make an object of it
+        if whole or (finite and abs(found) > MOST) or found < low:
             self.refuse(f"is {shown(found)}, out of its range", name)
         return found
 
