@@ -135,6 +135,10 @@ class Record:
             self.refuse(f"is {shown(found)} instead of an integer from {low} to {high}", name)
         return found
 
+    def maybe_integer(self, name: str, low: int = 0, high: int = LARGEST) -> int | None:
+        """An integer, or None."""
+        return None if self._get(name) is None else self.integer(name, low, high)
+
     def number(self, name: str, low: float = -math.inf, *, finite: bool = True) -> Any:
         """A number of at least ``low``; one that is not ``finite`` may be anything."""
         found = self._get(name)
