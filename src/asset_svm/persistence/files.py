@@ -16,7 +16,7 @@ import sklearn
 import asset_svm
 from asset_svm.exceptions import ModelFileError
 from asset_svm.persistence.reading import Array, Record
-from asset_svm.persistence.transformers import read_model, write_model
+from asset_svm.persistence.transformers import read_any, read_model, write_any, write_model
 from asset_svm.persistence.writing import Writer
 from asset_svm.storage import container
 
@@ -104,13 +104,13 @@ def read_provenance(path: str | Path) -> dict[str, Any]:
 def parts_of(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     """The JSON and the arrays of a model, or of a transformer, for prediction."""
     write = Writer(resumable=False)
-    return write_model(write, model, "model"), write.tensors
+    return write_any(write, model, "model"), write.tensors
 
 
 def model_of(record: dict[str, Any], tensors: dict[str, Array], path: str | Path) -> Any:
     """The model of such parts; ``path`` is for errors."""
     with _told(path):
-        return read_model(Record(record, tensors, path, "model"))
+        return read_any(Record(record, tensors, path, "model"))[0]
 
 
 def machine() -> dict[str, str]:

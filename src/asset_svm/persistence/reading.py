@@ -25,9 +25,9 @@ INTEGERS = ("i4", "i8")
 LABELS = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 MOST = 1e300
-"""Of a number that is finite; an integer may be beyond every float."""
+"""Of a number that is finite."""
 LARGEST = 2**62
-"""Of an integer that may be anything."""
+"""Of an integer."""
 Shape = tuple[int | None, ...]
 
 
@@ -135,6 +135,10 @@ class Record:
             self.refuse(f"is {shown(found)} instead of an integer from {low} to {high}", name)
         return found
 
+    def maybe_integer(self, name: str, low: int = 0, high: int = LARGEST) -> int | None:
+        """An integer, or None."""
+        return None if self._get(name) is None else self.integer(name, low, high)
+
     def number(self, name: str, low: float = -math.inf, *, finite: bool = True) -> Any:
         """A number of at least ``low``; one that is not ``finite`` may be anything."""
         found = self._get(name)
@@ -142,7 +146,8 @@ class Record:
             found = WORDS[found]
         if isinstance(found, bool) or not isinstance(found, int | float):
             self.refuse(f"is {shown(found)} instead of a number", name)
-        if (finite and abs(found) > MOST) or found < low:
+        whole = isinstance(found, int) and abs(found) > LARGEST  # numpy would make an object of it
+        if whole or (finite and abs(found) > MOST) or found < low:
             self.refuse(f"is {shown(found)}, out of its range", name)
         return found
 

@@ -302,6 +302,8 @@ def _read_state(record: Record, n_models: int, dimension: int) -> SolverState:
         each: record.array(each, tuple(sizes[axis] for axis in shape), types.get(each, ("f8",)))
         for each, shape in STATE.items()
     }
+    if (arrays["steps"] < 0).any():
+        record.refuse("has a number below 0", "steps")
     return SolverState(**arrays)
 
 
@@ -336,12 +338,12 @@ def _read_average(record: Record, n_models: int, dimension: int) -> Average:
     kind = window.text("kind", ("none", "fraction", "final", "count"))
     found: Any = NoWindow()
     if kind == "fraction":
-        found = FractionWindow(window.number("fraction", 0.0), window.maybe_number("total", 0))
+        found = FractionWindow(window.number("fraction", 0.0), window.maybe_integer("total"))
     elif kind == "final":
         found = FinalWindow(window.number("fraction", 0.0), window.integer("total"))
     elif kind == "count":
         every = window.flag("every_step")
-        found = CountWindow(window.integer("count", 1), window.maybe_number("total", 0), every)
+        found = CountWindow(window.integer("count", 1), window.maybe_integer("total"), every)
     segments = [
         Segment(
             each.integer("begin"),

@@ -16,6 +16,8 @@ refused by its name when it is saved. Each is written with its parameters that a
     Pipeline             steps: each with its name
     CalibratedClassifierCV    classes, method, models: each with its estimator and calibrators, which
                               have a, b (sigmoid) or x, y (isotonic)
+
+They are imported where they are met: a model of ours alone needs none of them.
 """
 
 from __future__ import annotations
@@ -27,7 +29,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators.calibration import CalibratedClassifier
@@ -41,7 +42,7 @@ from asset_svm.persistence.estimators import (
     write_columns,
     write_estimator,
 )
-from asset_svm.persistence.reading import FLOATS, LABELS, Array, Record, shown
+from asset_svm.persistence.reading import FLOATS, INTEGERS, LABELS, Array, Record, shown
 from asset_svm.persistence.writing import Writer
 
 SCALERS = {
@@ -58,6 +59,8 @@ OPTIONAL = {
     ("RobustScaler", "with_scaling"): ("scale_",),
 }
 """Those that are needed only where a parameter is True."""
+DIVISORS = (("StandardScaler", "scale_"), ("MaxAbsScaler", "scale_"), ("RobustScaler", "scale_"))
+"""Those that are divided by."""
 ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
 KINDS = (*SCALERS, *ENCODERS, "SimpleImputer", "FunctionTransformer", "ColumnTransformer")
 AROUND = ("Pipeline", "CalibratedClassifierCV")
@@ -83,8 +86,30 @@ def _named(step: Any) -> str | None:
 
 
 def write_model(write: Writer, model: Any, name: str) -> dict[str, Any]:
+    """Something that predicts."""
+    last = model
+    while hasattr(last, "steps"):
+        last = last.steps[-1][1]
+    if _is_passed(last) or _named(last) is not None:
+        what = "passthrough" if _is_passed(last) else type(last).__name__
+        raise ValueError(
+            f"A {what} predicts nothing; save an AssetClassifier or AssetRegressor with it."
+        )
+    return write_any(write, model, name)
+
+
+def read_model(record: Record) -> Any:
+    """Something that predicts."""
+    model, width = read_any(record)
+    if width is not None:
+        record.refuse("is no model that predicts")
+    return model
+
+
+def write_any(write: Writer, model: Any, name: str) -> dict[str, Any]:
     """Anything that a file may hold."""
     from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.pipeline import Pipeline
 
     from asset_svm.search.base import SearchEstimator
 
@@ -115,12 +140,7 @@ def write_model(write: Writer, model: Any, name: str) -> dict[str, Any]:
     )
 
 
-def read_model(record: Record) -> Any:
-    """Anything that a file may hold."""
-    return _read_any(record)[0]
-
-
-def _read_any(record: Record) -> tuple[Any, int | None]:
+def read_any(record: Record) -> tuple[Any, int | None]:
     """(the object, the columns that come out of it; None where these are predictions)."""
     kind = record.text("kind", (*MODELS, *KINDS))
     if kind in ESTIMATORS:
@@ -136,7 +156,7 @@ def _read_any(record: Record) -> tuple[Any, int | None]:
 
 def columns_of(model: Any) -> int:
     """The columns of the rows that a model takes."""
-    if isinstance(model, Pipeline):
+    if hasattr(model, "steps"):  # a pipeline
         return columns_of(next(step for _, step in model.steps if not _is_passed(step)))
     return int(model.n_features_in_)
 
@@ -148,20 +168,22 @@ def _is_passed(step: Any) -> bool:
 # Pipelines ----------------------------------------------------------------------------------------
 
 
-def _write_pipeline(write: Writer, model: Pipeline, name: str) -> dict[str, Any]:
+def _write_pipeline(write: Writer, model: Any, name: str) -> dict[str, Any]:
     steps = [
         {
             "name": each,
             "step": {"kind": "passthrough"}
             if _is_passed(step)
-            else write_model(write, step, f"{name}.{each}"),
+            else write_any(write, step, f"{name}.{each}"),
         }
         for each, step in model.steps
     ]
     return {"kind": "Pipeline", "steps": steps}
 
 
-def _read_pipeline(record: Record) -> tuple[Pipeline, int | None]:
+def _read_pipeline(record: Record) -> tuple[Any, int | None]:
+    from sklearn.pipeline import Pipeline
+
     steps: list[tuple[str, Any]] = []
     width: int | None = None
     for number, each in enumerate(record.records("steps")):
@@ -170,7 +192,7 @@ def _read_pipeline(record: Record) -> tuple[Pipeline, int | None]:
         if inner.fields.get("kind") == "passthrough":
             steps.append((each.text("name"), "passthrough"))
             continue
-        step, out = _read_any(inner)
+        step, out = read_any(inner)
         if out is None and not last:
             each.refuse("is a model that something comes after", "step")
         if width is not None and columns_of(step) != width:
@@ -269,10 +291,16 @@ def _read_scaler(record: Record, step: Any) -> int:
     }
     for each in SCALERS[kind]:
         read = record.maybe_array if optional.get(each) else record.array
-        setattr(step, each, read(each.rstrip("_"), (n,), FLOATS))
-    if "n_samples_seen" in record.fields:
-        seen = record.value("n_samples_seen")
-        step.n_samples_seen_ = np.int64(seen) if type(seen) is int else seen
+        found = read(each.rstrip("_"), (n,), FLOATS)
+        if (kind, each) in DIVISORS and found is not None and (found == 0.0).any():
+            record.refuse("has a 0, by which a column is divided", each.rstrip("_"))
+        setattr(step, each, found)
+    if "n_samples_seen" not in record.fields:
+        return n
+    if isinstance(record.fields["n_samples_seen"], dict):
+        step.n_samples_seen_ = record.array("n_samples_seen", (n,), (*INTEGERS, *FLOATS))
+    else:
+        step.n_samples_seen_ = record.number("n_samples_seen", 0)
     return n
 
 
@@ -407,7 +435,7 @@ def _write_part(write: Writer, asked: Any, fitted: Any, columns: Any, name: str)
         return {"kind": asked if isinstance(asked, str) else "drop"}
     if np.size(columns) == 0 and not isinstance(columns, slice):
         return {"kind": "drop"}
-    return write_model(write, fitted, name)
+    return write_any(write, fitted, name)
 
 
 def _read_by_columns(record: Record, step: Any) -> int:
@@ -457,7 +485,7 @@ def _read_part(record: Record, name: str, count: int) -> tuple[Any, Any, int]:
         )
         through.n_features_in_ = count
         return "passthrough", through, count
-    step, width = _read_any(part)
+    step, width = read_any(part)
     if width is None:
         record.refuse("is a model, not a transformer", name)
     if columns_of(step) != count:
@@ -477,13 +505,14 @@ def _indices(record: Record, columns: Any, step: Any) -> list[int]:
                 last = n if ends[1] is None else listed.index(ends[1]) + 1
                 return list(range(n))[first : last : columns.step]
             return list(range(n))[columns]
-        each = np.atleast_1d(np.asarray(columns)).tolist()
-        if each and all(isinstance(one, bool) for one in each):
-            if len(each) == n:
-                return np.flatnonzero(each).tolist()
-        elif each and all(isinstance(one, str) for one in each) and listed is not None:
+        each = columns.tolist() if isinstance(columns, np.ndarray) else columns
+        each = each if isinstance(each, list | tuple) else [each]
+        kinds = {type(one) for one in each}
+        if kinds == {bool} and len(each) == n:
+            return np.flatnonzero(each).tolist()
+        if kinds == {str} and listed is not None:
             return [listed.index(one) for one in each]
-        elif all(isinstance(one, int) and -n <= one < n for one in each):
+        if kinds <= {int} and all(-n <= one < n for one in each):
             return [one % n for one in each]
     except (ValueError, TypeError):
         pass
@@ -517,7 +546,7 @@ def _write_folds(write: Writer, model: Any, name: str) -> dict[str, Any]:
         "models": [
             {
                 "frozen": isinstance(each.estimator, FrozenEstimator),
-                "estimator": write_model(write, _thawed(each.estimator), f"{name}.{i}"),
+                "estimator": write_any(write, _thawed(each.estimator), f"{name}.{i}"),
                 "calibrators": [
                     _write_calibrator(write, one, f"{name}.{i}.calibrators.{k}")
                     for k, one in enumerate(each.calibrators)
@@ -551,7 +580,7 @@ def _read_folds(record: Record) -> Any:
     classes = record.labels("classes")
     models = []
     for each in record.records("models"):
-        estimator, width = _read_any(each.record("estimator"))
+        estimator, width = read_any(each.record("estimator"))
         own = getattr(estimator, "classes_", None)
         if width is not None or own is None:
             each.refuse("is no classifier", "estimator")
