@@ -91,7 +91,7 @@ def test_one_file_gives_the_model_of_one_machine(scheduler, capsys, here):
     one, other = asset_svm.load("plain.asset"), asset_svm.load("dask.asset")
     assert type(other) is AssetClassifier and one.get_params() == other.get_params()
     # A run that is looked at after every epoch sums its average up in other parts.
-    np.testing.assert_allclose(one.map_coef_, other.map_coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(one.dual_coef_, other.dual_coef_, rtol=1e-4, atol=1e-5)
     assert other.feature_names_in_.tolist() == ["a", "b", "c"]
     assert other.classes_.dtype == one.classes_.dtype
 
@@ -172,7 +172,7 @@ def test_a_worker_killed_on_the_way_changes_nothing(scheduler, capsys):
         client.wait_for_workers(2, timeout=HUNG)
         assert victim not in client.run(os.getpid).values()
     one, other = asset_svm.load("well.asset"), asset_svm.load("hurt.asset")
-    np.testing.assert_array_equal(one.map_coef_, other.map_coef_)
+    np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
 
 
 def test_ctrl_c_of_a_terminal_leaves_the_model_so_far(tmp_path):

@@ -196,6 +196,7 @@ def test_a_file_for_prediction_has_every_attribute_that_needs_no_map(tmp_path, n
     assert attributes(round_trip(model, tmp_path, resumable=True)) == attributes(model)
 
 
+@pytest.mark.filterwarnings("ignore:.* changed nothing")  # what serves large cells
 @pytest.mark.parametrize("name", ["plain", "cells", "cells online", "online"])
 def test_what_a_file_for_prediction_cannot_do_is_told(tmp_path, name):
     loaded = round_trip(MODELS[name](), tmp_path)

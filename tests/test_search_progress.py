@@ -11,6 +11,7 @@ from asset_svm.solvers.cells import CellProblem
 X, Y = make_moons(300, noise=0.2, random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore:.* changed nothing")  # what serves large cells
 @pytest.mark.parametrize("n_cells", [None, 1, 3])
 def test_what_is_ahead_is_told_before_the_first_map_and_what_is_left_after_each(n_cells):
     told = []

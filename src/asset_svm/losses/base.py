@@ -29,6 +29,8 @@ Array = npt.NDArray[Any]
 class Loss(Protocol):
     """What the solvers, the feasible set and the certificate need of a loss."""
 
+    kind: ClassVar[str]
+    """Its name in model files."""
     code: ClassVar[int]
     """The place in ``table.LOSSES``, by which compiled loops know the loss."""
     cuda: ClassVar[str]

@@ -32,6 +32,7 @@ class EpsilonInsensitive:
     """max(|y - f| - epsilon, 0); slope -1 where y > f + epsilon, 1 where y < f - epsilon, else 0."""
 
     epsilon: float
+    kind: ClassVar[str] = "epsilon insensitive"
     code: ClassVar[int] = 1
     suits_pairs: ClassVar[bool] = False
     cuda: ClassVar[str] = """\

@@ -29,6 +29,7 @@ def hinge_excess(y: float, f: float) -> float:
 class Hinge:
     """max(1 - y f, 0) for y in {-1, 1}; slope -y where y f < 1, else 0."""
 
+    kind: ClassVar[str] = "hinge"
     code: ClassVar[int] = 0
     parameter: ClassVar[float] = 0.0
     tube: ClassVar[float] = 0.0

@@ -30,7 +30,7 @@ from asset_svm.persistence.writing import Writer
 
 def write_kernel(kernel: Kernel) -> dict[str, Any]:
     """A kernel that has a name."""
-    if callable(kernel.name):
+    if not isinstance(kernel.name, str):
         raise ValueError(
             f"kernel={kernel.name!r} is a function, and a model file holds no code; a model with "
             "a callable kernel cannot be saved."

@@ -237,10 +237,8 @@ def _read_session(record: Record, phi: Any, n_models: int) -> OnlineSession:
 
 
 def _write_recipe(write: Writer, recipe: Recipe) -> dict[str, Any]:
-    loss: Any = recipe.loss
-    told = {"kind": "hinge"}
-    if isinstance(loss, EpsilonInsensitive):
-        told = {"kind": "epsilon insensitive", "epsilon": write.number(loss.epsilon)}
+    loss = recipe.loss
+    told = {"kind": loss.kind, "epsilon": write.number(loss.parameter)}
     numbers = ("gradient_sample", "seed", "tight_within")
     return {
         "loss": told,
