@@ -92,9 +92,9 @@ class Training(Run):
         if self.time_limit is not None:
             limit = parse_seconds(self.time_limit, "--time-limit")
             self.params["time_limit"] = limit / (1 + FOLDS) if self.probability else limit
-        settings = self._model("classification")._settings()
+        self.settings = self._model("classification")._settings()
         if self.checkpoint is not None:
-            check_kept(settings)
+            check_kept(self.settings)
 
     def _check_cluster(self) -> None:
         """Options that do not go with ``--dask``."""
@@ -111,7 +111,7 @@ class Training(Run):
                 raise UsageError(f"{option} does not go with --dask; leave one of them out.")
 
     def _check_stream(self) -> None:
-        check_streamed(self._model("classification")._settings())
+        check_streamed(self.settings)
         if self.probability:
             raise UsageError(
                 "--probability trains on folds of rows in memory, and these are too many for it; raise "
@@ -160,7 +160,7 @@ class Training(Run):
         model = self._model(task)
         self.display = self._display(model)
         with self.display.shown() as watch:
-            fit_rows(model, scanned, checkpoint=self.store, watch=watch)
+            fit_rows(model, scanned, checkpoint=self.store, watch=watch, settings=self.settings)
         if scanned.held is None:
             return model
         return self._calibrated(model, scanned.held, self.display.interrupt)

@@ -49,6 +49,7 @@ def fit_rows(
     *,
     checkpoint: Checkpoint | None = None,
     watch: Watch | None = None,
+    settings: Settings | None = None,
 ) -> Any:
     """Fit an estimator to the rows of a source.
 
@@ -63,6 +64,8 @@ def fit_rows(
     watch : callable, optional
         Called with a record of the progress after every epoch, or window of a stream; returning
         True ends the run, which leaves the model of that moment.
+    settings : Settings, optional
+        Those of the model, where its parameters are checked already.
 
     Returns
     -------
@@ -70,7 +73,7 @@ def fit_rows(
     """
     if y is not None or sample_weight is not None:
         raise ValueError("A row source brings its own targets; leave y and sample_weight out.")
-    settings = model._settings()
+    settings = model._settings() if settings is None else settings
     if checkpoint is not None:
         check_kept(settings)
     resumed = None if checkpoint is None else checkpoint.read_run()
@@ -96,7 +99,10 @@ def fit_rows(
         keeper = None
         if checkpoint is not None:
             keeper = _keeper(model, scanned, str(held.X.dtype), checkpoint, resumed)
-        warn = partial(model._warn, *model._train(held.X, held.y, None, watch=watch, keeper=keeper))
+        warn = partial(
+            model._warn,
+            *model._train(held.X, held.y, None, watch=watch, keeper=keeper, settings=settings),
+        )
     else:
         check_streamed(settings)
         warn = _fit_windows(model, settings, scanned, checkpoint, resumed, watch)

@@ -116,14 +116,16 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
         watch: Watch | None = None,
         drawn: DrawnMap | None = None,
         keeper: Keeper | None = None,
+        settings: Settings | None = None,
     ) -> tuple[Settings, Trained]:
         """Train on all rows.
 
-        ``drawn`` is the map that this fit would draw, where it is known; ``keeper`` saves the run.
+        ``drawn`` is the map that this fit would draw, where it is known; ``keeper`` saves the run;
+        ``settings`` are those of this estimator, where they are known.
         """
         begun = clock.now()
         with all_or_nothing(self), shown(self.verbose):
-            settings = self._settings()
+            settings = self._settings() if settings is None else settings
             family = family_of(settings)
             family.check(settings)
             found = self._rows(self._task(settings), X, y, sample_weight, first=True)
