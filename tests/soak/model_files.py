@@ -33,6 +33,8 @@ MODELS = Path(__file__).parent / "models"
 COMMON = {"n_components": 16, "max_iter": 2, "random_state": 0}
 
 
+OTHER_ROWS = ("features as input", "Found unknown categories")
+"""What scikit-learn says of rows that a model is not for."""
 ROWS = np.random.default_rng(0).normal(size=(50, 5)).astype(np.float32)
 
 
@@ -124,6 +126,10 @@ class Resealed(ModelFiles):
             assert len(model.predict(self.X)) == len(self.X)
         except NonFiniteError:  # a number is too large, as one could be that was trained
             return "a model without finite decisions"
+        except ValueError as error:  # a whole one still: of a pipeline's last step, or other categories
+            if any(words in str(error) for words in OTHER_ROWS):
+                return "a model of other rows"
+            raise
         return "a model"
 
 

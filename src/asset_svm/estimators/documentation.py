@@ -148,7 +148,7 @@ approximation_error_ : float
 component_search_ : list of dict
     n_components="auto" only: the trials, with their validation scores and seconds.
 feature_map_ : object
-    phi.
+    phi. It, and map_coef_ of the Nystroem map, are not there after ``load`` of a file for prediction.
 n_components_ : int
     d.
 lam_ : float

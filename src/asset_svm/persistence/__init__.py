@@ -10,9 +10,10 @@ field by field, by functions made for it, and depends on no class of this packag
     writing, reading    JSON and tensors; every field is checked as it is read
     maps                kernels, landmarks, feature maps
     models              what predicts, and what is known of it
-    resume              what learning goes on from: a section of its own, with a version of its own
+    resume, session     what learning goes on from: a section of its own, with a version of its own
     estimators          parameters, columns, probabilities
     transformers        scikit-learn's, from a fixed list
+    composed, folds     what scikit-learn puts together: pipelines, columns, calibration
     legacy              files of format 1 (0.1.0)
 
 Predictions of a loaded model are bitwise those of the saved one; those of a ``resumable`` file go on

@@ -15,8 +15,8 @@ import sklearn
 
 import asset_svm
 from asset_svm.exceptions import ModelFileError
+from asset_svm.persistence.composed import read_any, read_model, write_any, write_model
 from asset_svm.persistence.reading import Array, Record
-from asset_svm.persistence.transformers import read_any, read_model, write_any, write_model
 from asset_svm.persistence.writing import Writer
 from asset_svm.storage import container
 
@@ -39,8 +39,8 @@ def save(
     model : AssetClassifier, AssetRegressor, CalibratedClassifierCV, or Pipeline
         Of scikit-learn, a ``Pipeline`` whose last step is one of the others, and a
         ``CalibratedClassifierCV`` of a classifier or of such a pipeline; before them transformers of
-        the kinds that ``transformers`` lists. Those of ``asset_svm.dask`` are saved as the plain ones
-        that they become by ``to_local``.
+        the kinds that ``persistence.transformers`` lists. Those of ``asset_svm.dask`` are saved as the
+        plain ones that they become by ``to_local``.
     path : path
         By convention ``*.asset``. Written whole or not at all; an old file stays until then.
     resumable : bool, default=False

@@ -30,8 +30,9 @@ from asset_svm.families.decision import Decision
 from asset_svm.families.one_map import FittedMap
 from asset_svm.families.one_map.fitted import COMPACTED
 from asset_svm.families.rows import Rows
+from asset_svm.persistence.composed import write_model
 from asset_svm.persistence.reading import Array
-from asset_svm.persistence.transformers import SCALERS, write_model
+from asset_svm.persistence.transformers import SCALERS
 from asset_svm.persistence.writing import Writer
 from asset_svm.storage import encoding
 from asset_svm.storage.encoding import Decoder
