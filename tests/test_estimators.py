@@ -1354,3 +1354,14 @@ def test_more_landmarks_than_the_first_batch_come_from_later_ones():
     assert model.components_.shape[0] == 400
     assert model.component_indices_.max() < 400
     assert model._fitted.beginning is None
+
+
+@pytest.mark.parametrize("kinds", [(sp.csr_matrix, np.asarray), (np.asarray, sp.csr_matrix)])
+def test_batches_of_a_stream_may_be_sparse_or_dense(kinds):
+    mixed, dense = (AssetClassifier(n_components=40, lam=1e-3, random_state=0) for _ in "ab")
+    with mock.patch.object(beginning, "ENOUGH", 40):
+        for number, start in enumerate(range(0, 240, 60)):
+            part = slice(start, start + 60)
+            mixed.partial_fit(kinds[number // 2](X[part]), BINARY[part], np.unique(BINARY))
+            dense.partial_fit(X[part], BINARY[part], np.unique(BINARY))
+    np.testing.assert_allclose(mixed.decision_function(X), dense.decision_function(X), atol=1e-6)

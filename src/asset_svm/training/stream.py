@@ -88,7 +88,10 @@ class Recent:
             last = last.cpu().numpy()
         if X.shape[0] >= RECENT or self.X is None:
             return Recent(last.copy(), y[:, -RECENT:], weight[-RECENT:])
-        stacked = sp.vstack([self.X, last], "csr") if sp.issparse(last) else np.vstack([self.X, last])
+        if sp.issparse(self.X) or sp.issparse(last):  # batches may be of either kind
+            stacked = sp.vstack([sp.csr_matrix(self.X), sp.csr_matrix(last)], "csr")
+        else:
+            stacked = np.vstack([self.X, last])
         return Recent(
             stacked[-RECENT:],
             np.hstack([self.y, y])[:, -RECENT:],
