@@ -307,7 +307,7 @@ def test_transformers_of_the_common_kinds_are_saved_without_pickle(tmp_path, mon
 @pytest.mark.parametrize("output", ["default", "pandas"])
 def test_columns_named_in_any_way_are_those_of_the_saved_model(tmp_path, transformers, options, output):
     pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    frame = pd.DataFrame(X[:, :2].copy(), columns=["a", "b"])
     frame["c"], frame["d"] = NAMES, np.array(["u", None], dtype=object)[Y % 2]
     frame.loc[3, "a"] = np.nan
     by_columns = ColumnTransformer(transformers, sparse_threshold=0.0, **options)

@@ -12,6 +12,7 @@ model of ours alone needs none of them.
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -250,7 +251,7 @@ def _write_part(write: Writer, asked: Any, fitted: Any, columns: Any, name: str)
     """What is done to some of the columns; of none of them, nothing is."""
     if isinstance(asked, str) or isinstance(fitted, str):
         return {"kind": asked if isinstance(asked, str) else "drop"}
-    if np.size(columns) == 0 and not isinstance(columns, slice):
+    if isinstance(columns, Sized) and len(columns) == 0:
         return {"kind": "drop"}
     return write_any(write, fitted, name)
 

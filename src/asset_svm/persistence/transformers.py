@@ -146,7 +146,7 @@ def _write_imputer(write: Writer, step: Any, name: str) -> dict[str, Any]:
     return {
         "statistics": write.array(statistics, f"{name}.statistics"),
         "fit_type": step._fit_dtype.str,
-        "fill_type": step._fill_dtype.str,
+        "fill_type": getattr(step, "_fill_dtype", step._fit_dtype).str,  # scikit-learn before 1.7
     }
 
 
