@@ -291,10 +291,7 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
     def __getattr__(self, name: str) -> Any:
         """Say what to use instead of an attribute that is not there."""
         if name == "coef_" and "_fitted" in self.__dict__:
-            raise AttributeError(
-                f"coef_ has the weights of columns, of which kernel={self.kernel!r} has none where "
-                f"n_cells={self.n_cells!r}; the coefficients of the features of one map are map_coef_."
-            )
+            raise AttributeError(_without_weights(self._fitted, self.kernel))
         fixed = getattr(self.__dict__.get("_fitted"), "fixed", None)
         if name in ("feature_map_", "map_coef_") and fixed is not None:
             raise AttributeError(
@@ -355,6 +352,16 @@ def _landmarks_of(fitted: Fitted) -> tuple[Any, Any]:
         decision = parts[0].decisions[0] if fitted.support is not None else None
     source = getattr(decision, "source", None)
     return (source, decision.weights) if hasattr(source, "components") else (None, None)
+
+
+def _without_weights(fitted: Fitted, kernel: Any) -> str:
+    """Why a model has no weights of columns, and what it has instead."""
+    what = "coef_ has the weights of columns, which a linear kernel has on one map or in one exact cell"
+    if isinstance(fitted, FittedCells):
+        return f"{what}, and this model has other cells (kernel={fitted.kernel.name!r}); see cells_."
+    named = getattr(getattr(fitted.decision, "source", None), "kernel", None)
+    shown = kernel if named is None else named.name
+    return f"{what}, and this model has kernel={shown!r}; the coefficients of features are map_coef_."
 
 
 def _check_stream(settings: Settings) -> None:

@@ -32,10 +32,10 @@ class OneMap:
         """Raise where a parameter is that of cells, or of the other approximation."""
         instead = {"n_partitions": "partitions are of cells; set n_cells"}
         if settings.approximation == "fourier":
-            ours = 'is for landmarks; leave it out, or set approximation="nystroem"'
+            ours = 'it is for landmarks; leave it out, or set approximation="nystroem"'
             instead |= dict.fromkeys(("landmarks", "rank", "rank_threshold", "rank_rule"), ours)
         elif settings.is_nystroem:
-            instead["fourier"] = 'is for frequencies; leave it out, or set approximation="fourier"'
+            instead["fourier"] = 'it is for frequencies; leave it out, or set approximation="fourier"'
         for name, value in settings.asked(*instead).items():
             shown = repr(value) if isinstance(value, str | int | float) else "an array"
             raise ValueError(f"{name}={shown} is not used by this model: {instead[name]}.")
