@@ -436,7 +436,7 @@ def test_a_model_of_the_card_is_saved_as_one_of_the_host(card_estimators, landma
     options = dict(gamma=1.0, n_components=600, random_state=0, landmarks=landmarks, step="robust")
     model = AssetClassifier(device="cuda", **options).fit(X, y)
     assert isinstance(model.feature_map_, CardNystroem)
-    save(model, tmp_path / "card.asset")
+    save(model, tmp_path / "card.asset", resumable=True)
     copy = load(tmp_path / "card.asset")
     assert copy.device == "cpu" and model.device == "cuda"
     assert type(copy.feature_map_) is NystroemFeatures
