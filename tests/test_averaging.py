@@ -82,7 +82,7 @@ def solve(plan, shards):
     return run_rounds(plan, sizes / sizes.sum(), lambda r, mean: [s.advance(mean) for s in shards])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [pytest.param(np.float32, marks=pytest.mark.slow), np.float64])
 @pytest.mark.parametrize(
     ("step", "fourier"), [("metric", False), ("metric", True), ("robust", False), ("strong", False)]
 )

@@ -144,7 +144,7 @@ def test_any_slopes_give_a_lower_bound(seed, intercept, regression):
 def test_the_best_factors_are_the_best_of_a_fine_grid():
     rng = np.random.default_rng(0)
     grid = np.linspace(0, 1, 101)
-    for _ in range(50):
+    for _ in range(20):
         parts, linear = rng.normal(size=(2, 5)), rng.uniform(0, 2, size=2)
         sums = rng.uniform(0.1, 1, size=2)
         values = [
@@ -213,7 +213,7 @@ def test_tol_stops_by_the_tight_bound(blobs):
 def test_with_an_intercept_the_factors_balance_the_slopes():
     """Only points with s sums_0 = t sums_1 are points of the dual; the best of them, and no other."""
     rng = np.random.default_rng(1)
-    for _ in range(50):
+    for _ in range(20):
         parts, linear = rng.normal(size=(2, 5)), rng.uniform(0, 2, size=2)
         sums = rng.uniform(0.1, 1, size=2)
         line = [r * sums.min() / sums for r in np.linspace(0, 1, 2001)]

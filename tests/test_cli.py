@@ -514,7 +514,7 @@ def test_a_checkpoint_changes_no_bit_of_the_model():
     np.testing.assert_array_equal(kept.intercept_, plain.intercept_)
 
 
-@pytest.mark.parametrize("checkpoint", [False, True])
+@pytest.mark.parametrize("checkpoint", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_ctrl_c_leaves_a_usable_model_and_says_where(checkpoint):
     options = ["--max-iter", "100000", "--n-components", "100", "-o", "m.asset"]
     options += ["--checkpoint", "run"] if checkpoint else []

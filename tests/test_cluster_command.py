@@ -69,7 +69,7 @@ def refused(capsys, *arguments):
     return sentence
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("ending", ["parquet", pytest.param("csv", marks=pytest.mark.slow)])
 def test_files_are_learnt_from_on_a_cluster(scheduler, capsys, ending):
     command = ["train", f"part-*.{ending}", "--dask", scheduler, "--test", "test.parquet", *SMALL]
     assert main([*command, "--scale", "standard", "--report", "page.html"]) == 0
@@ -175,6 +175,7 @@ def test_a_worker_killed_on_the_way_changes_nothing(scheduler, capsys):
     np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
 
 
+@pytest.mark.slow
 def test_ctrl_c_of_a_terminal_leaves_the_model_so_far(tmp_path):
     """The signal reaches the workers too, which are of the same terminal."""
     command = [sys.executable, "-m", "asset_svm.cli.main", "train", "part-*.parquet", *SMALL]
@@ -194,7 +195,7 @@ def test_ctrl_c_of_a_terminal_leaves_the_model_so_far(tmp_path):
 
 
 def test_rows_of_files_as_collections(scheduler, here, monkeypatch):
-    monkeypatch.setattr(files, "PIECE_BYTES", 10_000)
+    monkeypatch.setattr(files, "PIECE_BYTES", 20_000)
     X, frame = here
     with Client(scheduler, set_as_default=False) as client:
         rows, labels = read_rows("part-*.parquet", client=client)

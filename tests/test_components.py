@@ -104,6 +104,7 @@ def test_partial_fit_searches_on_its_first_batch(rings, monkeypatch):
     assert len(model.components_) in first
 
 
+@pytest.mark.slow
 def test_early_stopping_weights_and_several_classes_go_with_a_search(rings, monkeypatch):
     monkeypatch.setattr(components, "FIRST", 16)
     X, y = rings

@@ -214,6 +214,7 @@ def test_partitions_of_one_class_and_of_very_different_size(client, blobs):
     assert model.objective_ < 1.02 * plain.objective_
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 def test_models_of_shards_that_differ_are_averaged_more_often(client, slow_problem, caplog):
     """Partitions of sorted rows need it; for shuffled ones a round an epoch, ten in all, will do."""
@@ -363,6 +364,7 @@ def test_cells_of_a_sample_hold_all_rows(client, blobs, monkeypatch):
     np.testing.assert_allclose(model.decision_function(X[cell]), f, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_cells_too_large_to_be_solved_whole_are_approximated(client, blobs):
     X, y = blobs
     settings = CELLS | dict(memory_limit=1e6, max_iter=5, n_components=100)
@@ -534,6 +536,7 @@ def test_a_worker_killed_in_a_round_changes_nothing(client, slow_problem):
     refill(client)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_while_it_solves_cells_changes_nothing(client, slow_problem):
     settings = dict(n_cells=16, C=10.0, random_state=0)
     X, y = slow_problem
@@ -550,7 +553,14 @@ def test_a_worker_killed_while_it_solves_cells_changes_nothing(client, slow_prob
     refill(client)
 
 
-@pytest.mark.parametrize("when", ["summarise", "asset_round", "solve_cells"])
+@pytest.mark.parametrize(
+    "when",
+    [
+        "summarise",
+        pytest.param("asset_round", marks=pytest.mark.slow),
+        pytest.param("solve_cells", marks=pytest.mark.slow),
+    ],
+)
 def test_a_restart_of_the_cluster_is_told(slow_problem, when):
     """``client.restart()`` cancels every future and ends every worker."""
     settings = dict(n_cells=16, C=10.0, random_state=0) if when == "solve_cells" else SLOW
@@ -641,7 +651,13 @@ def own_scheduler(tmp_path):
             yield scheduler, connected
 
 
-@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "stands still"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(signal.SIGKILL, id="dies"),
+        pytest.param(signal.SIGSTOP, id="stands still", marks=pytest.mark.slow),
+    ],
+)
 def test_a_scheduler_that_goes_away_is_told_within_a_minute(own_scheduler, blobs, monkeypatch, fault):
     assert cluster.GRACE + cluster.ANSWER < 30
     scheduler, connected = own_scheduler

@@ -158,7 +158,14 @@ def test_sobol_sequences_end_somewhere():
         FourierFeatures.sample(Kernel("rbf"), 30_000, 2, np.random.default_rng(0), "qmc")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "iid",
+        "hadamard",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("orthogonal", "qmc")),
+    ],
+)
 def test_estimators_learn_with_every_kind(kind, blobs, waves):
     settings = {"approximation": "fourier", "fourier": kind, "gamma": 0.5, "n_components": 201}
     X, y = blobs

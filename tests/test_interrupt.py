@@ -63,9 +63,14 @@ MANY = {**HARD, "n_cells": 8, "n_jobs": 2}
     ("solver", "options"),
     [
         pytest.param("exact_form", {**HARD, "rows": 6000, "n_cells": 1}, id="one cell"),
-        pytest.param("exact_form", {**MANY, "rows": 40_000}, id="cells side by side"),
         pytest.param(
-            "interior_form", {**MANY, "rows": 12_000, "fit_intercept": True}, id="interior points"
+            "exact_form", {**MANY, "rows": 40_000}, id="cells side by side", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "interior_form",
+            {**MANY, "rows": 12_000, "fit_intercept": True},
+            id="interior points",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             "driver",

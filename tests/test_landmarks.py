@@ -153,7 +153,7 @@ def test_more_pivots_never_leave_more_of_the_trace():
 def test_rejection_keeps_the_distribution_of_the_pivots():
     """The second pivot follows the residual diagonal left by the first, for blocks of any size.
 
-    4000 draws of two pivots from 6 rows; each of the 30 pairs within five standard errors of its
+    1500 draws of two pivots from 6 rows; each of the 30 pairs within five standard errors of its
     probability d_i / tr K times R_jj / tr R.
     """
     X, kernel = rng(5).normal(size=(6, 2)), Kernel("poly", 1.0, 2, 0.5)
@@ -162,7 +162,7 @@ def test_rejection_keeps_the_distribution_of_the_pivots():
     for i in range(6):
         left = np.maximum(residual(K, [i]).diagonal(), 0.0)
         expected[i] = K[i, i] / np.trace(K) * left / left.sum()
-    draws = 4000
+    draws = 1500
     for candidates in (1, 8):
         counts = np.zeros((6, 6))
         for seed in range(draws):

@@ -293,6 +293,7 @@ def test_an_interrupted_run_leaves_a_page_and_goes_on(toy, tmp_path, monkeypatch
     assert toy.calls == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_two_processes_find_what_one_does(tmp_path, monkeypatch):
     monkeypatch.setattr("experiments.rates.SEEDS", 1)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))

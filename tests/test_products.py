@@ -76,7 +76,7 @@ def test_a_row_is_rounded_in_one_way_whatever_stands_beside_it(dtype, n, s):
     [("nystroem", name) for name in ("rbf", "laplacian", "poly", "linear")]
     + [("fourier", name) for name in ("rbf", "laplacian")],
 )
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
 def test_rows_of_mixed_density_give_one_model_kept_or_recomputed(approximation, kernel, dtype):
     rng = np.random.default_rng(0)
     density = np.where(rng.uniform(size=2500) < 0.06, 1.0, 0.1)

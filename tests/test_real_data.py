@@ -11,7 +11,10 @@ ADULT = dict(gamma=0.001, lam=3.07e-8, n_components=512, fit_intercept=False, ra
 
 
 @pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
-@pytest.mark.parametrize(("step", "epochs"), [("robust", 20), ("strong", 20), ("metric", 3)])
+@pytest.mark.parametrize(
+    ("step", "epochs"),
+    [pytest.param("robust", 20, marks=pytest.mark.slow), ("strong", 20), ("metric", 3)],
+)
 def test_adult_is_learnt_to_the_papers_error(step, epochs, approximation):
     """The paper: 15.1 %. One split of 8141 test rows has a standard error of 0.4 %."""
     X, y, _ = load_adult()
@@ -24,7 +27,10 @@ def test_adult_is_learnt_to_the_papers_error(step, epochs, approximation):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(("step", "epochs"), [("robust", 20), ("strong", 20), ("metric", 5)])
+@pytest.mark.parametrize(
+    ("step", "epochs"),
+    [pytest.param("robust", 20, marks=pytest.mark.slow), ("strong", 20), ("metric", 5)],
+)
 def test_ijcnn_is_learnt_to_the_papers_error(step, epochs):
     """The paper: 1.1 % at s = 512. One split has a standard error of 0.09 %."""
     import datasets as data

@@ -41,6 +41,7 @@ def exceptions(tmp_path):
     return written
 
 
+@pytest.mark.slow
 def test_the_tree_beside_itself_is_equal(capsys):
     source = str(recorded.SOURCE)
     assert recorded.main(["compare", "--old", source, "--new", source, *QUICK]) == 0

@@ -381,7 +381,7 @@ def test_refit_is_the_estimator_itself():
     ],
     ids=str,
 )
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [pytest.param(np.float32, marks=pytest.mark.slow), np.float64])
 def test_the_refit_is_bitwise_a_fit_with_its_parameters(options, dtype):
     X, y = make_classification(
         900 if "n_cells" in options else 4200, 6, n_informative=4, n_redundant=0, n_classes=3,

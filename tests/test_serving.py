@@ -53,7 +53,7 @@ def _score(model, rows, y):
     return model.fit(rows, y).score(rows, y)
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", [pytest.param("loky", marks=pytest.mark.slow), "threading"])
 def test_models_fit_side_by_side_as_alone(backend):
     models = [AssetClassifier(n_components=30, max_iter=5, random_state=i, n_jobs=2) for i in range(4)]
     alone = [_score(model, X, THREE) for model in models]

@@ -146,6 +146,7 @@ def test_every_attack_but_that_on_clusters_has_a_short_soak():
     assert without == [] and "clusters" in soak.ATTACKS
 
 
+@pytest.mark.slow
 def test_files_of_a_short_soak_are_the_same_bytes_at_any_time(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = [*sorted(GOLDEN.glob("*.asset")), *sorted(MODELS.glob("*.asset"))]

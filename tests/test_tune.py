@@ -79,16 +79,19 @@ def test_a_regression_searches_epsilons_too(capsys):
     assert asset_svm.load("m.asset")[-1].epsilon == 0.1
 
 
-def test_gammas_are_searched_unless_one_is_given(capsys):
-    for options, candidates in (
+@pytest.mark.parametrize(
+    ("options", "candidates"),
+    [
         ([], str(3 * len(AUTO_FACTORS))),
         (["--gamma", "0.3"], "3"),
-        (["--gammas", "none"], "3"),
-        (["--kernel", "linear"], "3"),
-    ):
-        few = ["--n-components", "20", "--Cs", "0.1,1,10", "--cv", "0.3", "-o", "m.asset"]
-        assert main(["tune", "rows.npz", *few, *options]) == 0
-        assert lines(capsys)["candidates"] == candidates
+        pytest.param(["--gammas", "none"], "3", marks=pytest.mark.slow),
+        pytest.param(["--kernel", "linear"], "3", marks=pytest.mark.slow),
+    ],
+)
+def test_gammas_are_searched_unless_one_is_given(capsys, options, candidates):
+    few = ["--n-components", "20", "--Cs", "0.1,1,10", "--cv", "0.3", "-o", "m.asset"]
+    assert main(["tune", "rows.npz", *few, *options]) == 0
+    assert lines(capsys)["candidates"] == candidates
 
 
 def test_probabilities_come_with_the_best_model(capsys):
