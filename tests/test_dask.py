@@ -600,6 +600,7 @@ def test_a_cluster_without_workers_is_told(blobs, monkeypatch):
             model.fit(*chunked(*blobs, 2000))
 
 
+@pytest.mark.slow
 def test_rows_that_no_worker_can_hold_are_told_before_it_is_stopped(client, monkeypatch):
     assert cluster.PAUSE == 0.8, "where Dask stops a worker of its own accord"
     monkeypatch.setattr(cluster, "PAUSE", 0.4)
@@ -651,13 +652,8 @@ def own_scheduler(tmp_path):
             yield scheduler, connected
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param(signal.SIGKILL, id="dies"),
-        pytest.param(signal.SIGSTOP, id="stands still", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "stands still"])
 def test_a_scheduler_that_goes_away_is_told_within_a_minute(own_scheduler, blobs, monkeypatch, fault):
     assert cluster.GRACE + cluster.ANSWER < 30
     scheduler, connected = own_scheduler

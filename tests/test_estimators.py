@@ -1162,7 +1162,12 @@ def test_threads_may_fit_at_once():
 
 
 @pytest.mark.parametrize(
-    "name", ["iris", "wine", "breast_cancer", pytest.param("digits", marks=pytest.mark.slow)]
+    "name",
+    [
+        "iris",
+        "wine",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("breast_cancer", "digits")),
+    ],
 )
 def test_defaults_come_within_a_hundredth_of_svc(name):
     """5-fold accuracy, columns standardised; at most 0.01 and one row of the data below SVC."""

@@ -129,6 +129,7 @@ def elsewhere(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_cached_predictions_are_compiled_anew_and_that_is_said_once(elsewhere):
     said = elsewhere(READ_ONLY)
     assert said.count("Compiled code cannot be cached") == 1

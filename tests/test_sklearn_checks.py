@@ -33,7 +33,6 @@ ESTIMATORS = [
     AssetClassifier(max_iter=30),
     AssetRegressor(max_iter=30, approximation="fourier", n_components=50),
     AssetClassifier(n_cells=3),
-    AssetRegressor(n_cells="auto"),
     AssetClassifierCV(Cs=[0.1, 1.0, 10.0], cv=3, search_iter=5, max_iter=30, gammas=None),
     AssetRegressorCV(
         Cs=[0.1, 1.0, 10.0], cv=3, search_iter=5, max_iter=30, gammas=None, epsilons=[0.01, 0.1]
@@ -44,6 +43,7 @@ ESTIMATORS = [
 """Every public estimator, and every way that rows take through one."""
 
 OTHERS = [
+    AssetRegressor(n_cells="auto"),
     AssetClassifier(max_iter=30, step="robust"),
     AssetClassifier(max_iter=30, step="strong"),
     AssetClassifier(max_iter=30, approximation="fourier", n_components=50),

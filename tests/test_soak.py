@@ -166,6 +166,7 @@ def test_files_of_a_short_soak_are_the_same_bytes_at_any_time(tmp_path, monkeypa
     assert digests[0] == digests[1]
 
 
+@pytest.mark.slow
 def test_the_files_of_a_short_soak_are_of_the_kinds_of_a_long_one(tmp_path):
     write_models(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in MODELS.iterdir()}

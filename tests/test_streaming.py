@@ -220,7 +220,10 @@ IN_MEMORY = {
 
 
 @pytest.mark.filterwarnings("ignore:The duality gap")
-@pytest.mark.parametrize("case", IN_MEMORY)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.slow if "found" in case else []) for case in IN_MEMORY],
+)
 def test_a_run_in_memory_that_was_cut_resumes_bitwise_as_if_there_was_no_checkpoint(tmp_path, case):
     cls, options, y = IN_MEMORY[case]
     options = {**COMMON, "max_iter": 6, **options}

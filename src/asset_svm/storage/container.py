@@ -75,6 +75,7 @@ def read_any(path: str | Path, kind: str) -> tuple[int, Any, dict[str, Array]]:
             _check_metadata(path, metadata, kind)
             # Copies: arrays of our own lie in memory as those of a run do.
             tensors = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
+        _check_types(tensors)
     except (library.SafetensorError, UnicodeDecodeError, AttributeError, TypeError) as error:
         # The last two are of types that safetensors knows and numpy does not: BF16, F8_E4M3.
         raise ModelFileError(
@@ -103,6 +104,13 @@ def _check_metadata(path: Path, metadata: dict[str, str], kind: str) -> None:
             f"{path} has format version {version}, and this asset-svm reads up to {VERSIONS[kind]}; "
             "install a newer asset-svm."
         )
+
+
+def _check_types(tensors: dict[str, Array]) -> None:
+    """Types that another package adds to numpy (ml_dtypes: bfloat16) are none of ours."""
+    for name, array in tensors.items():
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"{name} has the type {array.dtype}")
 
 
 def _digest(kind: str, header: str, tensors: dict[str, Array]) -> str:
