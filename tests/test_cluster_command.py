@@ -163,13 +163,12 @@ def test_without_dask_the_pip_line_is_told(capsys, monkeypatch):
 
 
 def test_a_worker_killed_on_the_way_changes_nothing(scheduler, capsys):
-    command = ["train", "part-*.parquet", *SMALL, "--dask", scheduler]
-    assert main([*command, "-o", "well.asset"]) == 0
-    with Client(scheduler, set_as_default=False) as client:
+    command = ["train", "part-*.parquet", *SMALL, "--dask"]
+    assert main([*command, scheduler, "-o", "well.asset"]) == 0
+    with two_workers() as mortals, Client(mortals, set_as_default=False) as client:
         victim = sorted(client.run(os.getpid).values())[0]
         with when_round(2, lambda: os.kill(victim, signal.SIGKILL)):
-            assert main([*command, "-o", "hurt.asset"]) == 0
-        client.wait_for_workers(2, timeout=HUNG)
+            assert main([*command, mortals.scheduler_address, "-o", "hurt.asset"]) == 0
         assert victim not in client.run(os.getpid).values()
     one, other = asset_svm.load("well.asset"), asset_svm.load("hurt.asset")
     np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)

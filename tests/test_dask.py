@@ -55,10 +55,11 @@ def client():
         yield connected
 
 
-def refill(client):
-    """Two workers again. Dask's nanny may give up a process that dies as it starts another."""
-    client.cluster.scale(2)
-    client.wait_for_workers(2, timeout=HUNG)
+@pytest.fixture
+def mortals():
+    """A cluster whose workers are killed: Dask's nanny does not always start another."""
+    with two_workers() as workers, Client(workers, set_as_default=False) as connected:
+        yield connected
 
 
 @pytest.fixture(scope="module")
@@ -524,33 +525,31 @@ def slow_problem():
 SLOW = dict(n_components=100, max_iter=4, random_state=0, rounds_per_epoch=5)
 
 
-def test_a_worker_killed_in_a_round_changes_nothing(client, slow_problem):
-    expected = DaskAssetClassifier(**SLOW).fit(*chunked(*slow_problem, 6000))
-    pids = client.run(os.getpid)
+def test_a_worker_killed_in_a_round_changes_nothing(mortals, slow_problem):
+    expected = DaskAssetClassifier(**SLOW, client=mortals).fit(*chunked(*slow_problem, 6000))
+    pids = mortals.run(os.getpid)
     victim = pids[sorted(pids)[0]]
     with when_round(7, lambda: os.kill(victim, signal.SIGKILL)):
-        model = DaskAssetClassifier(**SLOW).fit(*chunked(*slow_problem, 6000))
-    assert victim not in client.run(os.getpid).values()
+        model = DaskAssetClassifier(**SLOW, client=mortals).fit(*chunked(*slow_problem, 6000))
+    assert victim not in mortals.run(os.getpid).values()
     assert same_model(model, expected)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
-    refill(client)
 
 
 @pytest.mark.slow
-def test_a_worker_killed_while_it_solves_cells_changes_nothing(client, slow_problem):
-    settings = dict(n_cells=16, C=10.0, random_state=0)
+def test_a_worker_killed_while_it_solves_cells_changes_nothing(mortals, slow_problem):
+    settings = dict(n_cells=16, C=10.0, random_state=0, client=mortals)
     X, y = slow_problem
     expected = DaskAssetClassifier(**settings).fit(*chunked(X, y, 3000))
-    pids = client.run(os.getpid)
+    pids = mortals.run(os.getpid)
     victim = pids[sorted(pids)[0]]
     kill = lambda: os.kill(victim, signal.SIGKILL)  # noqa: E731
     with when_waiting(lambda key: key.startswith("solve_cells"), kill):
         model = DaskAssetClassifier(**settings).fit(*chunked(X, y, 3000))
-    assert victim not in client.run(os.getpid).values()
+    assert victim not in mortals.run(os.getpid).values()
     np.testing.assert_array_equal(
         model.decision_function(X[:1000]), expected.decision_function(X[:1000])
     )
-    refill(client)
 
 
 @pytest.mark.parametrize(
@@ -577,18 +576,17 @@ def test_a_restart_of_the_cluster_is_told(slow_problem, when):
         assert not hasattr(model, "map_coef_")
 
 
-def test_scattered_rows_cannot_be_computed_again_and_it_says_so(client, slow_problem):
+def test_scattered_rows_cannot_be_computed_again_and_it_says_so(mortals, slow_problem):
     X, y = slow_problem
-    pids = client.run(os.getpid)
+    pids = mortals.run(os.getpid)
     worker = sorted(pids)[0]
-    lost = client.scatter(X[:6000], workers=[worker], hash=False)
+    lost = mortals.scatter(X[:6000], workers=[worker], hash=False)
     rows = da.concatenate(
         [da.from_delayed(lost, (6000, 20), X.dtype), da.from_array(X[6000:], chunks=(6000, -1))]
     )
     told = pytest.raises(ClusterError, match=r"not by client.scatter|Rows that were scattered")
     with told, when_round(2, lambda: os.kill(pids[worker], signal.SIGKILL)):
-        DaskAssetClassifier(**SLOW).fit(rows, da.from_array(y, chunks=6000))
-    refill(client)
+        DaskAssetClassifier(**SLOW, client=mortals).fit(rows, da.from_array(y, chunks=6000))
 
 
 def test_a_cluster_without_workers_is_told(blobs, monkeypatch):
