@@ -80,7 +80,7 @@ def show_model(path: str) -> None:
     model, size = load(path), Path(path).stat().st_size
     if is_plain(model):
         scaler, estimator = split_model(model)
-        resumable = "yes" if core_of(estimator)._fitted.fixed is None else "no"
+        resumable = "yes" if core_of(estimator).fitted.fixed is None else "no"
         lines = model_lines(scaler, estimator)
         show(path, ["", ""], [*lines, ["resumable", resumable], ["bytes", str(size)]])
         changed = [[name, str(value)] for name, value in changed_parameters(estimator).items()]

@@ -92,7 +92,7 @@ class Training(Run):
         if self.time_limit is not None:
             limit = parse_seconds(self.time_limit, "--time-limit")
             self.params["time_limit"] = limit / (1 + FOLDS) if self.probability else limit
-        self.settings = self._model("classification")._settings()
+        self.settings = self._model("classification").settings()
         if self.checkpoint is not None:
             check_kept(self.settings)
 
@@ -192,7 +192,7 @@ class Training(Run):
             X, y = files.collections(self.summary, transform)
             self.display = self._display(model)
             with self.display.shown() as watch:
-                model._fit(X, y, None, watch=watch)
+                model.fit_watched(X, y, watch=watch)
             return files.source, model.to_local()
 
     def _display(self, model: Any) -> Display:

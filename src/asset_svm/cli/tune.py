@@ -35,7 +35,7 @@ class Tuning(Run):
         rows = labelled(held, self.summary, numeric=is_regressor(search))
         display = SearchDisplay()
         with display.shown() as watch:
-            search._fit(
+            search.fit_watched(
                 rows.X, rows.y, None, watch=watch, foreseen=display.foresee, refitting=display.refit
             )
         estimator = search.best_estimator_
@@ -75,7 +75,7 @@ class Tuning(Run):
                 continue
             if task == "regression" and "class_weight" in params and self.task == "auto":
                 continue
-            self._search(task)._check_parameters()
+            self._search(task).check_parameters()
 
     def _search(self, task: str) -> Any:
         params = dict(self.params)

@@ -4,7 +4,7 @@
       format     "asset-svm"
       version    of its kind, an integer; files of a newer one are refused, older ones are read
       kind       "model", "run", "state"
-      header     JSON, see ``persistence``, and ``encoding`` for the others
+      header     JSON, see ``writing`` and ``fields``
       digest     SHA-256 of kind, header and all numbers: a changed bit is found
 
 Reading runs nothing of the file.
@@ -25,7 +25,7 @@ from asset_svm.storage.atomic import replacing
 
 Array = npt.NDArray[Any]
 FORMAT = "asset-svm"
-VERSIONS = {"model": 2, "run": 1, "state": 1}
+VERSIONS = {"model": 2, "run": 2, "state": 2}
 """The newest of each kind, which is written."""
 
 

@@ -1,6 +1,6 @@
 """Writer: numbers, text and arrays of a model to JSON and tensors.
 
-What stands where is the business of the modules that write a kernel, a map, a model. In the JSON
+What stands where is said by records (``fields``). In the JSON
 
     numbers, text, null, lists      are themselves; "inf", "-inf" and "nan" stand for such numbers
     arrays                          {"array": NAME}; with "order": "F" NAME is its transpose
@@ -36,26 +36,21 @@ class Writer:
 
     Parameters
     ----------
-    resumable : bool
+    resumable : bool, default=False
         Whether what learning goes on from is written too.
     """
 
-    def __init__(self, *, resumable: bool) -> None:
+    def __init__(self, *, resumable: bool = False) -> None:
         self.resumable = resumable
         self.tensors: dict[str, Array] = {}
         self._written: dict[int, tuple[Any, dict[str, Any]]] = {}  # the object keeps its id its own
 
-    @staticmethod
-    def number(value: Any) -> Any:
-        """A number, which may be infinite or no number."""
+    def number(self, value: Any, name: str) -> Any:
+        """A number, which may be infinite or no number; text and truth values as they are."""
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, float) and not math.isfinite(value):
             return repr(value)
         return value
-
-    def maybe(self, value: Any) -> Any:
-        """A number, or null."""
-        return None if value is None else self.number(value)
 
     def array(self, value: Any, name: str) -> dict[str, Any] | None:
         """An array, or null."""
