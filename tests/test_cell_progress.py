@@ -172,7 +172,7 @@ def test_where_there_is_no_terminal_lines_come_at_the_end_and_every_few_seconds(
     def lines(seconds, **options):
         monkeypatch.setattr(cell_progress, "INTERVAL", 0.0)
         monkeypatch.setattr(cli_progress, "SECONDS", seconds)
-        display = Display(len(X), regression=False)
+        display = Display(regression=False)
         with display.shown() as watch:
             cells(**options).fit_watched(X, Y, None, watch=watch)
         assert display.records == []

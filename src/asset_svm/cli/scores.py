@@ -108,15 +108,6 @@ class ClassScores:
         negative, positive = self.roc()
         return float(np.trapezoid(positive, negative))
 
-    def histogram(self, label: int, bins: int = 60) -> tuple[Array, Array]:
-        """(edges, counts) of the decisions of a class, over the range of both."""
-        assert self.bins is not None
-        used = np.flatnonzero(self.bins.sum(axis=0))
-        centres = centre_of(used)
-        edges = np.linspace(centres.min(), centres.max(), bins + 1) if len(used) else np.zeros(2)
-        counts, _ = np.histogram(centres, edges, weights=self.bins[label, used])
-        return edges, counts
-
     def calibration(self, groups: int = 10) -> tuple[Array, Array]:
         """(mean decision, part of the second class) in groups of equally many rows."""
         assert self.bins is not None

@@ -101,7 +101,7 @@ class DaskLearner(Learner):
     def __getstate__(self):
         return {**super().__getstate__(), "client": None}
 
-    def to_local(self):
+    def to_local(self) -> Any:
         """The plain estimator: a copy with the same parameters and the same model."""
         names = self._local._get_param_names()
         local = self._local(**{name: getattr(self, name) for name in names})
