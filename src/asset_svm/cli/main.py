@@ -258,7 +258,7 @@ def demo(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; returns its exit code."""
+    """Run a command, and return its exit code."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
@@ -290,12 +290,12 @@ def _system_message(error: OSError) -> str:
 
 
 def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
-    """A warning is a sentence too; the line of code that it comes from helps no user."""
+    """Print a warning as a sentence; the line of code that it comes from helps no user."""
     print(f"asset: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _fail(code: int, message: str) -> int:
-    """One sentence on standard error."""
+    """Print one sentence on standard error, and return the exit code."""
     print(f"asset: {' '.join(message.split())}", file=sys.stderr)
     return code
 

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from asset_svm import clock
 
 SECONDS = 5.0
-"""Between two lines where there is no terminal."""
+"""Seconds between two lines where there is no terminal."""
 
 
 class Interrupt:
@@ -120,7 +120,7 @@ class Display(Watcher):
             yield
 
     def __call__(self, record: dict[str, Any]) -> bool:
-        """Show a record; True after Ctrl-C."""
+        """Show a record, and return True after Ctrl-C."""
         if "cells" in record:
             told, total = _told_of_cells(record), record["partitions"]
             done = record["partition"] - 1 + record["solved"] / record["cells"]

@@ -41,7 +41,7 @@ from asset_svm.persistence import machine
 Array = npt.NDArray[Any]
 MOST_POINTS = 200
 MOST_VALUES = 20_000
-"""Of a histogram; beyond, a sample of the rows is shown."""
+"""The most values of a histogram; beyond, a sample of the rows is shown."""
 
 
 def report_page(
@@ -102,7 +102,7 @@ def training_page(
 
 
 def model_section(model: ScaledModel) -> Section:
-    """The model, and parameters that are not at their defaults."""
+    """The section about the model, and its parameters that are not at their defaults."""
     parts: list[Part] = [Facts(dict(model_lines(model)))]
     changed = changed_parameters(model)
     if changed:
@@ -112,14 +112,14 @@ def model_section(model: ScaledModel) -> Section:
 
 
 def errors_section(scores: Scores, scored_on: str) -> Section:
-    """The errors on some rows."""
+    """The section about the errors on some rows."""
     facts = Facts(dict(score_lines(scores)))
     figures = _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
     return Section("Errors", [Paragraph(f"On the rows of {scored_on}."), facts, *figures])
 
 
 def machine_section() -> Section:
-    """Where it ran."""
+    """The section about the machine."""
     computer = {**machine(), "processor": platform.processor() or platform.machine()}
     return Section("Machine", [Facts({**computer, "cores": os.cpu_count()})])
 

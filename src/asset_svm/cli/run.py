@@ -37,7 +37,7 @@ TASKS = ("auto", "classification", "regression")
 
 @dataclass
 class Run:
-    """The options of a run, as written."""
+    """The options of a command that learns, as they are written."""
 
     parameters: dict[str, Any]
     data: str
@@ -151,7 +151,7 @@ class Run:
         raise NotImplementedError
 
     def _found_task(self) -> str:
-        """The task, by the targets where it is not given."""
+        """What is to be learnt, by the targets where it is not said."""
         assert self.summary is not None
         targets = self.summary.targets
         task = self.task
@@ -193,7 +193,7 @@ class Run:
 
     @property
     def _path(self) -> Path:
-        """Where the model goes."""
+        """The file that the model goes to."""
         stem = "" if self.data == STANDARD_INPUT else Path(self.data).resolve().name.split(".")[0]
         stem = re.sub(r"[*?\[\]!]", "", stem).rstrip("-_")  # of a pattern
         return Path(self.output or f"{stem or 'model'}.asset")

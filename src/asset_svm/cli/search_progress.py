@@ -38,7 +38,7 @@ class ScoreLine:
 
 
 def score_lines_of(params: list[dict[str, Any]], mean: Any, deviation: Any) -> list[ScoreLine]:
-    """The candidates of a search, line by line."""
+    """The scores of the candidates of a search, in lines over C."""
     places: dict[tuple[Any, Any], list[int]] = {}
     for i, candidate in enumerate(params):
         places.setdefault((candidate.get("gamma"), candidate.get("epsilon")), []).append(i)
@@ -56,13 +56,13 @@ def scored(search: SearchEstimator) -> list[dict[str, Any]]:
 
 
 def shown_count(search: SearchEstimator) -> str:
-    """Of candidates: 50, or 10 of 50."""
+    """How many candidates have a score, as text: 50, or 10 of 50."""
     count, total = len(scored(search)), len(search.cv_results_["params"])
     return str(total) if count == total else f"{count} of {total}"
 
 
 def shown_params(params: dict[str, Any]) -> str:
-    """C=10, gamma=0.5."""
+    """The parameters as text: C=10, gamma=0.5."""
     return ", ".join(f"{name}={value:.4g}" for name, value in params.items())
 
 
@@ -74,7 +74,7 @@ def sparks(values: np.ndarray, low: float, high: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """Seconds, as people say them: 40 s, 12 min, 3.5 h."""
+    """Seconds as people say them: 40 s, 12 min, 3.5 h."""
     if seconds < 90:
         return f"{max(seconds, 1.0):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
@@ -125,7 +125,7 @@ class SearchDisplay(Watcher):
         return Text(doing) if self.last is None else self._table(self.last, doing)
 
     def __call__(self, progress: SearchProgress) -> bool:
-        """Show the scores so far; True after Ctrl-C."""
+        """Show the scores so far, and return True after Ctrl-C."""
         self.last, self.doing = progress, "searching"
         if self.live is not None:
             self.live.refresh()

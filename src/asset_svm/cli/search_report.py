@@ -16,7 +16,7 @@ from asset_svm.pages import Facts, Line, Page, Part, Section, Table, Value, heat
 from asset_svm.search.base import SearchEstimator
 
 MOST_LISTED = 10
-"""Candidates in the table of the best."""
+"""The most candidates in the table of the best."""
 
 
 def search_page(

@@ -14,7 +14,7 @@ from asset_svm.cli.scores import ClassScores, Scores
 from asset_svm.cli.scoring import ScaledModel, names_of
 
 MOST_CLASSES = 20
-"""Of a confusion matrix that is shown."""
+"""The most classes of a confusion matrix that is shown."""
 
 
 def show(title: str, rows: list[list[str]], header: Sequence[str] = ("", "")) -> None:
@@ -34,7 +34,7 @@ def show(title: str, rows: list[list[str]], header: Sequence[str] = ("", "")) ->
 
 
 def score_lines(scores: Scores) -> list[list[str]]:
-    """The scores as names and values."""
+    """The scores, as lines of a name and a value."""
     if isinstance(scores, ClassScores):
         lines = [["rows", str(scores.n_rows)], ["error", f"{100 * scores.error:.3f} %"]]
         if scores.auc is not None:
@@ -51,7 +51,7 @@ def score_lines(scores: Scores) -> list[list[str]]:
 
 
 def show_scores(title: str, scores: Scores) -> None:
-    """All that is known of a model on some rows."""
+    """Show all that is known of a model on some rows."""
     show(title, score_lines(scores))
     if not isinstance(scores, ClassScores):
         return
@@ -91,7 +91,7 @@ def show_model(path: str) -> None:
 
 
 def model_lines(model: ScaledModel) -> list[list[str]]:
-    """A model in a few lines."""
+    """What is told of a model, as lines of a name and a value."""
     estimator = model.core
     lines = [["model", type(estimator).__name__], ["features", str(estimator.n_features_in_)]]
     classes = getattr(estimator, "classes_", None)

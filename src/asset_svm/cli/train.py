@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Training(Run):
-    """The options of a run, as written."""
+    """The options of ``asset train``, as they are written."""
 
     online: bool
     classes: str | None
@@ -100,7 +100,7 @@ class Training(Run):
             check_kept(self.settings)
 
     def _check_cluster(self) -> None:
-        """Options that do not go with ``--dask``."""
+        """Refuse options that do not go with ``--dask``."""
         check_dask()
         if self.data == STANDARD_INPUT:
             raise UsageError("--dask: workers cannot read standard input; save it to a file.")
@@ -166,7 +166,7 @@ class Training(Run):
         return self._calibrated(model, scanned.held)
 
     def _scanned_again(self, source: RowSource, summary: Summary | None) -> Scanned:
-        """The rows of a run to go on with: read again where they are held in memory."""
+        """The rows of a run to go on with, read again where they are held in memory."""
         if summary is None:
             return self._scan(source, fingerprint=True)
         scanned = Scanned(source.narrowed(summary.n_features), summary)

@@ -22,7 +22,7 @@ from asset_svm.search.base import SearchEstimator
 
 @dataclass
 class Tuning(Run):
-    """The options of a search, as written."""
+    """The options of ``asset tune``, as they are written."""
 
     def run(self) -> None:
         """Search, train the best, save, tell."""

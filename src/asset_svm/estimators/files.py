@@ -122,7 +122,7 @@ def _plain_parameters(model: Learner) -> dict[str, Any]:
 def _keeper(
     model: Learner, scanned: Scanned, dtype: str, checkpoint: Checkpoint, resumed: SavedRun | None
 ) -> Keeper:
-    """Who saves a run in memory."""
+    """The keeper that saves a run in memory."""
     identity = {**_plain_parameters(model), "dtype": dtype}
     if resumed is not None:
         resumed.check(identity, scanned.source.files)

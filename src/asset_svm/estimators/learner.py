@@ -132,7 +132,9 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         watch: Watch | None = None,
         searched: bool = False,
         columns: Sequence[str] | None = None,
-        **known: Any,
+        drawn: DrawnMap | None = None,
+        keeper: Keeper | None = None,
+        settings: Settings | None = None,
     ) -> Self:
         """Train on all rows, as ``fit`` does, while somebody looks on.
 
@@ -147,14 +149,16 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             Whether the parameters are the best of many, so that a poor model is no surprise.
         columns : sequence of str, optional
             The names of the columns, where X has none.
-        **known
-            What is known already of this fit (see ``_train``).
+        drawn, keeper, settings
+            As for ``_train``.
 
         Returns
         -------
         self
         """
-        settings, trained = self._train(X, y, sample_weight, watch, **known)
+        settings, trained = self._train(
+            X, y, sample_weight, watch, drawn=drawn, keeper=keeper, settings=settings
+        )
         if columns is not None:
             self.feature_names_in_ = np.array(columns, dtype=object)
         self._warn(settings, trained, searched=searched)

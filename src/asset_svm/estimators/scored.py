@@ -30,6 +30,6 @@ class ScoresTargets:
 
 
 def check_scored(y: Any, sample_weight: Any, *, numeric: bool) -> None:
-    """Raise where targets or weights are none."""
+    """Raise where targets or weights are of a kind that cannot be scored."""
     check_targets(y, numeric=numeric)
     check_kind(sample_weight, "sample_weight")

@@ -78,7 +78,7 @@ def write_model(write: Writer, model: BaseEstimator, name: str) -> dict[str, Any
 
 
 def read_model(f: Fields) -> BaseEstimator:
-    """What predicts, of its f."""
+    """The model of its record, which predicts."""
     model, width = read_any(f)
     if width is not None:
         f.refuse("is no model that predicts")

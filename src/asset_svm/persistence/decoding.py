@@ -62,7 +62,7 @@ RETIRED = {
     ("SolverState", "drift"),
     *(("Metric", name) for name in ("beyond", "steepest", "length", "uneven")),
 }
-"""Fields that older files have."""
+"""Fields of these files that no class has any more."""
 
 
 class Decoder:
@@ -75,7 +75,7 @@ class Decoder:
         self._met: dict[int, Any] = {}
 
     def __call__(self, value: Any) -> Any:
-        """The object of a JSON value."""
+        """The object that a JSON value stands for."""
         if isinstance(value, list):
             return [self(each) for each in value]
         if not isinstance(value, dict):

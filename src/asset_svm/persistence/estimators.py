@@ -8,6 +8,7 @@ parameters                    by their names; "approximation" may be a map of th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.families.cells import FittedCells
+from asset_svm.families.one_map import FittedMap
 from asset_svm.persistence.models import (
     cells,
     fields_of_cells,
@@ -47,7 +49,8 @@ def kind_of(estimator: BaseEstimator, kinds: dict[str, Any] = ESTIMATORS) -> str
 
 def write_estimator(write: Writer, estimator: Estimator, name: str) -> dict[str, Any]:
     """The record of a fitted estimator."""
-    fitted: Any = estimator.fitted
+    fitted = estimator.fitted
+    assert isinstance(fitted, FittedMap | FittedCells)
     map_key = estimator.settings().map_key  # what cannot be read is not written
     n, section = int(estimator.n_features_in_), None
     if isinstance(fitted, FittedCells):
@@ -81,7 +84,8 @@ def read_estimator(f: Fields) -> Estimator:
         f.check(len(learnt.known) >= 2, "has fewer than two classes", "task")
         learnt = Classification(getattr(estimator, "class_weight", None), learnt.classes)
     family = f.object("model").text("family", ("one map", "cells"))
-    fitted: Any = f.record("model", cells if family == "cells" else one_map, learnt, n)
+    model: Callable[..., FittedMap | FittedCells] = cells if family == "cells" else one_map
+    fitted = f.record("model", model, learnt, n)
     if f.get("resume") is not None:
         fitted = f.record("resume", resume, fitted, map_key, n)
     estimator.adopt(fitted)
@@ -101,7 +105,7 @@ def write_columns(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def read_columns(f: Fields, estimator: BaseEstimator) -> None:
-    """Note it on an estimator again."""
+    """Note on an estimator what its record says of the columns."""
     count, names = f.integer("n_columns", 1), f.maybe(f.each, "column_names", "text")
     estimator.n_features_in_ = count
     if names is not None:

@@ -42,7 +42,7 @@ MODELS: dict[str, type[Estimator | CalibratedClassifier]] = {
 }
 MAPS: dict[str, type[GivenMap]] = {"NystroemMap": NystroemMap, "FourierMap": FourierMap}
 EXTRA = ("compact_error_", "n_shards_", "n_rounds_")
-"""Attributes that some kinds of fits had besides."""
+"""The attributes that some kinds of fits had besides."""
 
 
 def upgraded(header: Any, tensors: dict[str, Array], path: str | Path) -> tuple[Any, dict[str, Array]]:
@@ -65,7 +65,7 @@ def provenance(header: Any, tensors: dict[str, Array], path: str | Path) -> dict
 
 
 class OldDecoder(Decoder):
-    """Makes estimators too."""
+    """Turns JSON into objects, estimators among them."""
 
     kinds = (*Decoder.kinds, "model")
 
@@ -80,7 +80,7 @@ class OldDecoder(Decoder):
         return OldDecoder(self.tensors, self.path).model(value["$model"])
 
     def model(self, saved: dict[str, Any]) -> Estimator | CalibratedClassifier:
-        """The estimator of its JSON."""
+        """The estimator that its JSON stands for."""
         if saved["model"] not in MODELS:
             raise ModelFileError(f"{self.path} holds a {saved['model']!r}, which is not known.")
         estimator = MODELS[saved["model"]]()

@@ -67,7 +67,7 @@ def _facts_of(fitted: FittedMap | FittedCells) -> dict[str, Any]:
 
 
 def _expansion(f: Fields, n: int, K: int) -> Decision:
-    """A decision function."""
+    """The decision function of so many outputs."""
     basis = f.record("source", source, n, inline=True)
     size = basis.components.shape[0] if isinstance(basis, KernelBasis) else len(basis.phases)
     return Decision(basis, f.array("weights", (K, size)), f.array("intercept", (K,)))
@@ -96,7 +96,7 @@ def one_map(f: Fields, task: Task, n: int) -> FittedMap:
 
 
 def fields_of_one_map(fitted: FittedMap) -> dict[str, Any]:
-    """What ``one_map`` writes."""
+    """The fields that ``one_map`` writes."""
     bare = fitted.bare()
     return {
         "family": "one map",
@@ -139,7 +139,7 @@ def cells(f: Fields, task: Task, n: int) -> FittedCells:
 
 
 def fields_of_cells(fitted: FittedCells) -> dict[str, Any]:
-    """What ``cells`` writes."""
+    """The fields that ``cells`` writes."""
     parts = fitted.bare().decision.parts
     return {
         **vars(fitted),

@@ -43,7 +43,7 @@ SWITCHES = {
 }
 """Arrays that are None where a parameter is False."""
 DIVISORS = ("StandardScaler", "MaxAbsScaler", "RobustScaler")
-"""Those that divide by their scale."""
+"""The scalers that divide by their scale."""
 
 
 def _scaler(f: Fields, step: BaseEstimator) -> dict[str, Any]:

@@ -200,7 +200,7 @@ class Checkpoint:
         return Fields(header, tensors, path, what=kind)
 
     def write_run(self, run: SavedRun) -> None:
-        """Begin a run."""
+        """Save a run that begins."""
         run.name, run.notes, self._run = uuid.uuid4().hex, self.notes, run
         write = Writer()
         container.write(self.run_path, "run", Writing.of(write, _run, "run", run), write.tensors)
@@ -225,6 +225,6 @@ class Checkpoint:
         return True
 
     def remove(self) -> None:
-        """The run has ended and its model is safe."""
+        """Remove the files of a run that has ended, and whose model is safe."""
         for path in (self.state_path, self.run_path):
             path.unlink(missing_ok=True)

@@ -24,7 +24,7 @@ COSINES: dict[str, type[Any]] = {"fourier": FourierFeatures, "hadamard": Hadamar
 
 
 def kernel(f: Fields) -> Kernel:
-    """A kernel that has a name."""
+    """The record of a kernel, which must have a name."""
     name = f.text("name", NAMES)
     if not isinstance(name, str):
         raise ValueError(
