@@ -123,7 +123,7 @@ class ClassScores:
 
 @dataclass(eq=False)
 class RealScores:
-    """The scores of a regressor; ``sample`` has a uniform sample of (y, prediction), at most ``most`` rows."""
+    """The scores of a regressor; ``sample`` has (y, prediction) of ``most`` rows, drawn uniformly."""
 
     most: int = 5000
     n_rows: int = 0

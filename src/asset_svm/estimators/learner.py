@@ -16,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from asset_svm import clock
 from asset_svm.backends.device import as_type, on_card, on_host
 from asset_svm.data import GivenOrder
+from asset_svm.data.source import RowSource
 from asset_svm.estimators.callbacks import FitObserver, SeenByCallbacks, with_callbacks
+from asset_svm.estimators.files import fit_rows
 from asset_svm.estimators.validation import (
     FROM_VALIDATION,
     all_or_nothing,
@@ -122,6 +124,26 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         return task, rows
 
     # All rows at once -------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Train on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or RowSource
+            A source (``asset_svm.open_rows``) brings its targets, and may be larger than memory.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        if isinstance(X, RowSource):
+            return fit_rows(self, X, y, sample_weight)
+        self._warn(*self._train(X, y, sample_weight))
+        return self
 
     def fit_watched(
         self,

@@ -10,10 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from asset_svm.data.source import RowSource
-from asset_svm.estimators.callbacks import with_callbacks
 from asset_svm.estimators.documentation import document
-from asset_svm.estimators.files import fit_rows
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.settings import Settings
@@ -90,26 +87,6 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         verbose: int = 0,
     ) -> None:
         check.keep_parameters(self, locals())
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Train on all rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), or RowSource
-            A source (``asset_svm.open_rows``) brings its targets, and may be larger than memory.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        if isinstance(X, RowSource):
-            return fit_rows(self, X, y, sample_weight)
-        self._warn(*self._train(X, y, sample_weight))
-        return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from one batch, in constant memory.
