@@ -16,7 +16,6 @@ from asset_svm.cli.scores import ClassScores, RealScores, Scores, centre_of
 from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.tables import (
     MOST_CLASSES,
-    changed_parameters,
     class_lines,
     model_lines,
     score_lines,
@@ -37,6 +36,7 @@ from asset_svm.pages import (
     line_chart,
 )
 from asset_svm.persistence import machine
+from asset_svm.persistence.composed import changed_parameters
 
 Array = npt.NDArray[Any]
 MOST_POINTS = 200
@@ -104,9 +104,9 @@ def training_page(
 def model_section(model: ScaledModel) -> Section:
     """The section about the model, and its parameters that are not at their defaults."""
     parts: list[Part] = [Facts(dict(model_lines(model)))]
-    changed = changed_parameters(model)
+    changed = changed_parameters(model.core)
     if changed:
-        rows: list[list[Value]] = [[name, value] for name, value in changed.items()]
+        rows: list[list[Value]] = [[name, str(value)] for name, value in changed.items()]
         parts.append(Table(["parameter", "value"], rows, "Parameters that are not at their defaults"))
     return Section("Model and settings", parts)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -12,6 +13,8 @@ from rich.text import Text
 from asset_svm.cli.options import UsageError
 from asset_svm.cli.scores import ClassScores, Scores
 from asset_svm.cli.scoring import ScaledModel, names_of
+from asset_svm.persistence import load, read_provenance
+from asset_svm.persistence.composed import changed_parameters
 
 MOST_CLASSES = 20
 """The most classes of a confusion matrix that is shown."""
@@ -72,20 +75,18 @@ def class_lines(scores: ClassScores) -> list[list[str]]:
 
 def show_model(path: str) -> None:
     """Show what a model file holds."""
-    from asset_svm.persistence import load, read_provenance
-
     loaded, size = load(path), Path(path).stat().st_size
-    changed: dict[str, str] = {}
+    changed: dict[str, Any] = {}
     try:
         model = ScaledModel.of(loaded)
     except UsageError:  # of other steps
         lines = [["model", names_of(loaded)]]
     else:
         resumable = "yes" if model.core.fitted.fixed is None else "no"
-        lines, changed = [*model_lines(model), ["resumable", resumable]], changed_parameters(model)
+        lines, changed = [*model_lines(model), ["resumable", resumable]], changed_parameters(model.core)
     show(path, [*lines, ["bytes", str(size)]])
     if changed:
-        show("parameters", [list(each) for each in changed.items()])
+        show("parameters", [[name, str(value)] for name, value in changed.items()])
     told = read_provenance(path)
     show("provenance", [[name, str(value)] for name, value in told.items()])
 
@@ -120,14 +121,3 @@ def model_lines(model: ScaledModel) -> list[list[str]]:
         ["objective", f"{estimator.objective_:.6g}"],
         ["duality gap", f"{estimator.dual_gap_:.3g}"],
     ]
-
-
-def changed_parameters(model: ScaledModel) -> dict[str, str]:
-    """The parameters that are not at their defaults."""
-    estimator = model.core
-    defaults = type(estimator)().get_params(deep=False)
-    return {
-        name: str(value)
-        for name, value in estimator.get_params(deep=False).items()
-        if repr(value) != repr(defaults[name])
-    }

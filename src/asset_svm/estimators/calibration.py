@@ -139,8 +139,7 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        decisions = self.decision_function(X)
-        return self.probabilities(decisions[:, None] if decisions.ndim == 1 else decisions)
+        return self.probabilities(self._decide(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The class with the largest probability.
@@ -153,7 +152,12 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return self.predictions(self._decide(X))
+
+    def _decide(self, X: Any) -> np.ndarray:
+        """The (rows, K) decisions of the estimator."""
+        decisions = self.decision_function(X)
+        return decisions[:, None] if decisions.ndim == 1 else decisions
 
     def probabilities(self, decisions: np.ndarray) -> np.ndarray:
         """(rows, classes) from the (rows, K) decisions."""

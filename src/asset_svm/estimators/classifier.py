@@ -46,6 +46,8 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
     True
     """
 
+    _methods = ("predict", "decision_function")
+
     def __init__(
         self,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
@@ -149,11 +151,6 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         y : ndarray of shape (n_samples,)
         """
         return self.predictions(self._decide(X))
-
-    def _finisher(self, method: str) -> Callable[[np.ndarray], np.ndarray]:
-        check.check_choice("method", method, ("predict", "decision_function"))
-        task = self.fitted.task
-        return task.predict if method == "predict" else task.decisions
 
     def task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """Learning classes: those of ``before``, where a model has begun."""

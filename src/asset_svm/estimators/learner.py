@@ -42,6 +42,7 @@ from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.rows import Rows
 from asset_svm.features import Metric, NystroemFeatures
 from asset_svm.settings import Settings
+from asset_svm.settings import checks as check
 from asset_svm.tasks import Task
 from asset_svm.training.certificate import certify_rows
 from asset_svm.training.rows import TrainingRows
@@ -54,6 +55,8 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     """An estimator that learns; not for use by itself. Subclasses say what they learn."""
 
     _fitted: Fitted
+    _methods: tuple[str, ...] = ("predict",)
+    """The methods that ``compiled`` knows."""
 
     # scikit-learn's own protocol --------------------------------------------------------------
 
@@ -343,8 +346,10 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         return function
 
     def _finisher(self, method: str) -> Callable[[np.ndarray], np.ndarray]:
-        """From decisions to what ``method`` returns."""
-        raise NotImplementedError
+        """The function from decisions to what ``method`` returns."""
+        check.check_choice("method", method, self._methods)
+        task = self.fitted.task
+        return task.predict if method == "predict" else task.decisions
 
     @property
     def coef_(self) -> np.ndarray:

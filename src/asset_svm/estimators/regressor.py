@@ -121,10 +121,6 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         """
         return self.predictions(self._decide(X))
 
-    def _finisher(self, method: str) -> Callable[[np.ndarray], np.ndarray]:
-        check.check_choice("method", method, ("predict",))
-        return self.fitted.task.predict
-
     def task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """Learning numbers, less the offset of ``before``, where a model has begun."""
         centred = settings.free_intercept or settings.n_cells is not None

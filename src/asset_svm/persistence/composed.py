@@ -194,15 +194,10 @@ def _read_pipeline(f: Fields) -> tuple[Pipeline, int | None]:
 # Transformers ---------------------------------------------------------------------------------------
 
 
-def _plain(kind: str) -> BaseEstimator:
-    """A transformer of a kind with parameters that are the defaults."""
-    return _class_of(kind)([]) if kind == BY_COLUMNS else _class_of(kind)()
-
-
 def _write_transformer(write: Writer, step: BaseEstimator, name: str) -> dict[str, Any]:
     check_is_fitted(step)
     kind = type(step).__name__
-    params = _changed_parameters(step)
+    params = changed_parameters(step)  # versions differ in what there are
     if kind == BY_COLUMNS:
         fitted = _write_by_columns(write, step, name)
         params = {n: v for n, v in params.items() if n not in ("transformers", "remainder")}
@@ -217,14 +212,20 @@ def _write_transformer(write: Writer, step: BaseEstimator, name: str) -> dict[st
     }
 
 
-def _changed_parameters(step: BaseEstimator) -> dict[str, Any]:
-    """The parameters that are not the defaults, since versions differ in what there are."""
-    known = _plain(type(step).__name__).get_params(deep=False)
-    return {n: v for n, v in step.get_params(deep=False).items() if repr(v) != repr(known[n])}
+def changed_parameters(estimator: BaseEstimator) -> dict[str, Any]:
+    """The parameters that are not at their defaults."""
+    known = _plain(type(estimator)).get_params(deep=False)
+    given = estimator.get_params(deep=False)
+    return {name: value for name, value in given.items() if repr(value) != repr(known[name])}
+
+
+def _plain(cls: Any) -> BaseEstimator:
+    """An estimator of a class with the default parameters."""
+    return cls([]) if cls.__name__ == BY_COLUMNS else cls()
 
 
 def _read_transformer(f: Fields, kind: str) -> tuple[BaseEstimator, int]:
-    params, step = f.mapping("parameters"), _plain(kind)
+    params, step = f.mapping("parameters"), _plain(_class_of(kind))
     unknown = [name for name in params if name not in step.get_params(deep=False)]
     if unknown:
         f.refuse("is no parameter that this scikit-learn knows", f"parameters.{unknown[0]}")

@@ -118,11 +118,6 @@ def read_columns(f: Fields, estimator: BaseEstimator) -> None:
 
 def _write_parameters(write: Writer, estimator: Estimator | GivenMap, name: str) -> dict[str, Any]:
     params = estimator.get_params(deep=False)
-    if callable(params["kernel"]):
-        raise ValueError(
-            f"kernel={params['kernel']!r} is a function, and a model file holds no code; a model with "
-            "a callable kernel cannot be saved."
-        )
     if params.get("device") == "cuda":  # a card may not be where the file is read
         params["device"] = "cpu"
     given = params.pop("approximation", None)
