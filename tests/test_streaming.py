@@ -161,6 +161,7 @@ def test_names_of_columns_become_names_of_features(tmp_path):
         model = AssetClassifier(memory_limit=limit, **COMMON).fit(open_rows(path, target="y"))
         assert model.feature_names_in_.tolist() == ["left", "right"]
         assert model.classes_.tolist() == ["x", "y"]
+        assert not hasattr(model.fit(ArrayRows(X, Y)), "feature_names_in_")
 
 
 def test_the_watcher_sees_progress_and_can_end_the_run():

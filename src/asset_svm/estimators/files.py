@@ -153,7 +153,7 @@ def _fit_windows(
         model.n_features_in_ = scanned.summary.n_features
         trained = run.run()
         model.adopt(trained.fitted)
-        vars(model).pop("feature_names_in_", None)  # those of an earlier fit
+        model.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if columns is not None:
             model.feature_names_in_ = np.array(columns, dtype=object)
     run.warn(trained)
