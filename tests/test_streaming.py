@@ -161,6 +161,7 @@ def test_names_of_columns_become_names_of_features(tmp_path):
         model = AssetClassifier(memory_limit=limit, **COMMON).fit(open_rows(path, target="y"))
         assert model.feature_names_in_.tolist() == ["left", "right"]
         assert model.classes_.tolist() == ["x", "y"]
+        assert not hasattr(model.fit(ArrayRows(X, Y)), "feature_names_in_")
 
 
 def test_the_watcher_sees_progress_and_can_end_the_run():
@@ -245,7 +246,7 @@ def test_a_run_in_memory_that_was_cut_resumes_bitwise_as_if_there_was_no_checkpo
         )
         same = {} if options["random_state"] is not None else {"random_state": Drawn(seed)}
         plain = cls(**{**options, **same})
-        plain._fit(X[:900], y[:900], None, watch=lambda record: False)
+        plain.fit_watched(X[:900], y[:900], None, watch=lambda record: False)
         for name in ("map_coef_", "intercept_", "objective_", "dual_gap_", "t_", "n_iter_"):
             np.testing.assert_array_equal(getattr(resumed, name), getattr(plain, name), err_msg=name)
         assert len(resumed.history_) == len(plain.history_) == 6
@@ -383,8 +384,7 @@ def test_a_checkpoint_of_an_older_version_is_told(tmp_path):
     started(path, tmp_path / "run")
     run = tmp_path / "run" / "run.asset"
     header, tensors = container.read(run, "run")
-    del header["kind"]
-    container.write(run, "run", header, tensors)
+    container.write(run, "run", header, tensors, version=1)
     with pytest.raises(ModelFileError, match=r"of an older asset-svm.*; remove the folder"):
         Checkpoint(tmp_path / "run", resume=True).read_run()
 

@@ -19,7 +19,7 @@ from rich.console import Console
 
 import asset_svm
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressorCV
-from asset_svm.cli import search_progress
+from asset_svm.cli import progress, search_progress
 from asset_svm.cli.main import main
 from asset_svm.cli.options import ELSEWHERE, SEARCH_PARAMETERS
 from asset_svm.cli.search_progress import SearchDisplay, score_lines_of, sparks
@@ -178,7 +178,7 @@ def test_ctrl_c_trains_the_best_so_far(capsys, monkeypatch):
 
 
 def test_lines_tell_of_the_search_where_there_is_no_terminal(capsys, monkeypatch):
-    monkeypatch.setattr(search_progress, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     assert main(["tune", "rows.npz", "-o", "m.asset", *SMALL]) == 0
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 4 and told[3] == "training the best model on all rows"

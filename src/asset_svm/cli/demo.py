@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from asset_svm import clock
 
@@ -44,24 +45,24 @@ class _Advance:
     def __init__(self, progress: Any, task: Any):
         self.progress, self.task = progress, task
 
-    def setup(self, estimator: Any, context: Any) -> None:
+    def setup(self, estimator: BaseEstimator, context: Any) -> None:
         """Nothing to prepare."""
 
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+    def on_fit_task_begin(self, estimator: BaseEstimator, context: Any) -> None:
         """Nothing to show yet."""
 
-    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
-        """One epoch more."""
+    def on_fit_task_end(self, estimator: BaseEstimator, context: Any) -> bool:
+        """Move the bar on, where the task was an epoch."""
         if context.task_name == "epoch":
             self.progress.advance(self.task)
         return False
 
-    def teardown(self, estimator: Any, context: Any) -> None:
+    def teardown(self, estimator: BaseEstimator, context: Any) -> None:
         """Nothing to clean up."""
 
 
 def main(epochs: int = EPOCHS) -> None:
-    """Train, score and print."""
+    """Train and score every algorithm, and print a table."""
     try:
         from rich.console import Console
         from rich.progress import (

@@ -77,22 +77,45 @@ Report = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log every epoch.")]
 
 
-def _with_parameters(parameters: tuple[Parameter, ...]) -> Callable[..., Any]:
-    """Give a command the options of these parameters, handed over in ``parameters``."""
+def _shared(
+    data: Data,
+    test: Test = None,
+    output: Output = None,
+    task: Task = "auto",
+    target: Target = None,
+    format: Format = None,
+    zero_based: ZeroBased = False,
+    n_features: Width = None,
+    dtype: Dtype = "float32",
+    scale: Scale = "none",
+    probability: Probability = False,
+    resumable: Resumable = False,
+    memory: Memory = None,
+    time_limit: TimeLimit = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    report: Report = None,
+    verbose: Verbose = False,
+) -> None:
+    """The options of every command that learns."""
+
+
+def _learns(parameters: tuple[Parameter, ...]) -> Callable[..., Any]:
+    """Give a command the shared options, and those of these parameters, handed over in a dict."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def wrapped(**options: Any) -> None:
             names = [parameter.name for parameter in parameters]
             command(parameters={name: options.pop(name) for name in names}, **options)
 
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        keyword = [
+        known = [
             each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for each in own
-            if each.name != "parameters"
+            for function in (_shared, command)
+            for each in inspect.signature(function, eval_str=True).parameters.values()
+            if each.kind is not inspect.Parameter.VAR_KEYWORD
         ]
         added = [_option_of(parameter) for parameter in parameters]
-        wrapped.__signature__ = inspect.Signature([*keyword, *added])  # type: ignore[attr-defined]
+        wrapped.__signature__ = inspect.Signature([*known, *added])  # type: ignore[attr-defined]
         wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
         return wrapped
 
@@ -127,28 +150,13 @@ def _asset(
 
 
 @app.command()
-@_with_parameters(PARAMETERS)
+@_learns(PARAMETERS)
 def train(
-    parameters: dict[str, Any],
-    data: Data,
-    test: Test = None,
-    output: Output = None,
-    task: Task = "auto",
-    target: Target = None,
-    format: Format = None,
-    zero_based: ZeroBased = False,
-    n_features: Width = None,
-    dtype: Dtype = "float32",
-    scale: Scale = "none",
-    probability: Probability = False,
-    resumable: Resumable = False,
     online: Annotated[bool, typer.Option("--online", help="Learn in one pass, row by row.")] = False,
     classes: Annotated[
         str | None,
         typer.Option("--classes", metavar="LABEL,...", help="All of them, with --online."),
     ] = None,
-    memory: Memory = None,
-    time_limit: TimeLimit = None,
     checkpoint: Annotated[
         str | None, typer.Option("--checkpoint", metavar="DIR", help="Save the run's state here.")
     ] = None,
@@ -156,50 +164,26 @@ def train(
         str, typer.Option("--every", metavar="TIME", help="Between two checkpoints.")
     ] = "60s",
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    report: Report = None,
     dask: Annotated[
         str | None,
         typer.Option("--dask", metavar="ADDRESS|local", help="Learn on a Dask cluster."),
     ] = None,
-    verbose: Verbose = False,
+    **shared: Any,
 ) -> None:
     """Train a model on the rows of a file, or of several: 'part-*.parquet'."""
-    options = dict(locals())
     from asset_svm.cli.train import Training
 
-    Training(**options).run()
+    shared |= dict(online=online, classes=classes, checkpoint=checkpoint, every=every, resume=resume)
+    Training(dask=dask, **shared).run()
 
 
 @app.command()
-@_with_parameters(SEARCH_PARAMETERS)
-def tune(
-    parameters: dict[str, Any],
-    data: Data,
-    test: Test = None,
-    output: Output = None,
-    task: Task = "auto",
-    target: Target = None,
-    format: Format = None,
-    zero_based: ZeroBased = False,
-    n_features: Width = None,
-    dtype: Dtype = "float32",
-    scale: Scale = "none",
-    probability: Probability = False,
-    resumable: Resumable = False,
-    memory: Memory = None,
-    time_limit: TimeLimit = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    report: Report = None,
-    verbose: Verbose = False,
-) -> None:
+@_learns(SEARCH_PARAMETERS)
+def tune(**shared: Any) -> None:
     """Search C, gamma and epsilon by cross-validation, and train the best model."""
-    options = dict(locals())
     from asset_svm.cli.tune import Tuning
 
-    Tuning(**options).run()
+    Tuning(**shared).run()
 
 
 @app.command()
@@ -258,7 +242,7 @@ def demo(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; returns its exit code."""
+    """Run a command, and return its exit code."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
@@ -290,12 +274,12 @@ def _system_message(error: OSError) -> str:
 
 
 def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
-    """A warning is a sentence too; the line of code that it comes from helps no user."""
+    """Print a warning as a sentence; the line of code that it comes from helps no user."""
     print(f"asset: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _fail(code: int, message: str) -> int:
-    """One sentence on standard error."""
+    """Print one sentence on standard error, and return the exit code."""
     print(f"asset: {' '.join(message.split())}", file=sys.stderr)
     return code
 

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class UsageError(ValueError):
-    """An option that cannot be; one sentence."""
+    """An option that cannot be, told in one sentence."""
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -29,7 +29,7 @@ class Parameter:
 
     @property
     def option(self) -> str:
-        """As it is written on the command line."""
+        """The option, as it is written on the command line."""
         return "--" + self.name.replace("_", "-")
 
 
@@ -97,7 +97,7 @@ _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def parse_value(text: str) -> Any:
-    """none, true, false, an integer, a number, or text."""
+    """The value that is written: none, true, false, an integer, a number, or text."""
     words = {"none": None, "true": True, "false": False}
     if text.lower() in words:
         return words[text.lower()]
@@ -126,7 +126,7 @@ def parse_params(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _list(text: str, parameter: Parameter) -> Any:
-    """A word or a count where it stands alone and may be one, else numbers."""
+    """The word or count that stands alone, where there may be one, else numbers."""
     words = parameter.values.split("|")[:-1]
     value = parse_value(text)
     if text.lower() in words or ("COUNT" in words and isinstance(value, int)):
@@ -145,12 +145,12 @@ def _weights(text: str) -> dict[Any, Any]:
 
 
 def parse_size(text: str) -> int:
-    """Bytes: 2GB, 500MiB, 1e9."""
+    """The bytes of a size: 2GB, 500MiB, 1e9."""
     return int(_with_unit(text, _SIZES, "a size such as 2GB or 500MB", "--memory"))
 
 
 def parse_seconds(text: str, option: str) -> float:
-    """Seconds: 60s, 10m, 2h, 90."""
+    """The seconds of a time: 60s, 10m, 2h, 90."""
     return _with_unit(text, _TIMES, "a time such as 60s, 10m or 2h", option)
 
 

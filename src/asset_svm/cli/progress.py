@@ -6,8 +6,8 @@ import math
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from asset_svm import clock
 
 SECONDS = 5.0
-"""Between two lines where there is no terminal."""
+"""Seconds between two lines where there is no terminal."""
 
 
 class Interrupt:
@@ -56,13 +56,38 @@ def running_error(record: dict[str, Any], *, regression: bool) -> tuple[float, s
     return float(record["sign_errors"]), "error"
 
 
-class Display:
-    """Called with the records of a run; returns whether to stop.
+class Watcher:
+    """Who is called with the progress of something, and returns whether to stop.
+
+    A terminal sees what ``_drawn`` draws; elsewhere there is a line now and then.
+    """
+
+    def __init__(self, *, at_once: bool = False) -> None:
+        self.console, self.interrupt = Console(stderr=True), Interrupt(at_once=at_once)
+        self.begun = self.shown_at = clock.now()
+
+    @contextmanager
+    def shown(self) -> Iterator[Self]:
+        """Show what goes on inside."""
+        with self.interrupt.watched(), self._drawn() if self.console.is_terminal else nullcontext():
+            yield self
+
+    def _drawn(self) -> AbstractContextManager[Any]:
+        """What a terminal sees."""
+        raise NotImplementedError
+
+    def _say(self, line: str, *, now: bool) -> None:
+        """Print a line where there is no terminal: ``now``, or if the last one is some time ago."""
+        if now or clock.now() - self.shown_at >= SECONDS:
+            self.shown_at = clock.now()
+            print(line, file=sys.stderr, flush=True)
+
+
+class Display(Watcher):
+    """Shows the records of a run.
 
     Parameters
     ----------
-    n_rows : int or None
-        Rows of an epoch, None where they are not known.
     regression : bool
     what : str
         What is done.
@@ -75,41 +100,27 @@ class Display:
         Those of epochs, windows or batches, of which curves are drawn.
     """
 
-    def __init__(
-        self,
-        n_rows: int | None,
-        *,
-        regression: bool,
-        what: str = "training",
-        at_once: bool = False,
-    ):
-        self.n_rows, self.regression, self.what = n_rows, regression, what
-        self.console = Console(stderr=True)
-        self.interrupt = Interrupt(at_once=at_once)
-        self.shown_at = clock.now()
+    def __init__(self, *, regression: bool, what: str = "training", at_once: bool = False):
+        super().__init__(at_once=at_once)
+        self.regression, self.what = regression, what
         self.records: list[dict[str, Any]] = []
         self.bar: Progress | None = None
         self.task: TaskID | None = None
 
     @contextmanager
-    def shown(self) -> Iterator[Display]:
-        """Show the run inside."""
-        with self.interrupt.watched():
-            if not self.console.is_terminal:
-                yield self
-                return
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.fields[told]}"),
-                TimeRemainingColumn(),
-            )
-            with Progress(*columns, console=self.console) as self.bar:
-                self.task = self.bar.add_task("setting up", total=None, told="")
-                yield self
+    def _drawn(self) -> Iterator[None]:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[told]}"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=self.console) as self.bar:
+            self.task = self.bar.add_task("setting up", total=None, told="")
+            yield
 
     def __call__(self, record: dict[str, Any]) -> bool:
-        """Show a record; True after Ctrl-C."""
+        """Show a record, and return True after Ctrl-C."""
         if "cells" in record:
             told, total = _told_of_cells(record), record["partitions"]
             done = record["partition"] - 1 + record["solved"] / record["cells"]
@@ -120,11 +131,8 @@ class Display:
             done, ended = record.get("epoch", record.get("batch")), record.get("epoch") == total
         if self.bar is not None and self.task is not None:
             self.bar.update(self.task, description=self.what, completed=done, total=total, told=told)
-        elif clock.now() - self.shown_at >= SECONDS or ended:
-            self.shown_at = clock.now()
-            print(
-                told if self.what == "training" else f"{self.what}: {told}", file=sys.stderr, flush=True
-            )
+        else:
+            self._say(told if self.what == "training" else f"{self.what}: {told}", now=ended)
         return self.interrupt.asked
 
     def _told(self, record: dict[str, Any]) -> str:

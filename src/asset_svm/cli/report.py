@@ -13,8 +13,13 @@ import numpy.typing as npt
 
 from asset_svm.cli.progress import running_error
 from asset_svm.cli.scores import ClassScores, RealScores, Scores, centre_of
-from asset_svm.cli.scoring import core_of, split_model
-from asset_svm.cli.tables import MOST_CLASSES, changed_parameters, model_lines, score_lines
+from asset_svm.cli.scoring import ScaledModel
+from asset_svm.cli.tables import (
+    MOST_CLASSES,
+    class_lines,
+    model_lines,
+    score_lines,
+)
 from asset_svm.data.scan import Summary
 from asset_svm.pages import (
     Facts,
@@ -31,87 +36,95 @@ from asset_svm.pages import (
     line_chart,
 )
 from asset_svm.persistence import machine
+from asset_svm.persistence.composed import changed_parameters
 
 Array = npt.NDArray[Any]
 MOST_POINTS = 200
 MOST_VALUES = 20_000
-"""Of a histogram; beyond, a sample of the rows is shown."""
+"""The most values of a histogram; beyond, a sample of the rows is shown."""
 
 
-def training_page(
-    model: Any,
+def report_page(
+    title: str,
+    subtitle: str,
+    model: ScaledModel,
     summary: Summary | None,
-    records: Sequence[dict[str, Any]],
     scores: Scores | None,
-    seconds: float,
-    path: Path,
     scored_on: str,
+    *,
+    before: Sequence[Section] = (),
+    after: Sequence[Section] = (),
 ) -> Page:
-    """The page.
+    """A page about a model and its rows.
 
     Parameters
     ----------
-    model : estimator or Pipeline
+    title, subtitle : str
+    model : ScaledModel
     summary : Summary or None
-        Of the rows; None after a single pass.
-    records : sequence of dict
-        What the run told on its way.
+        What is known of the rows; None after a single pass.
     scores : Scores or None
-        Of the rows of ``scored_on``.
+        Those of the rows of ``scored_on``.
+    before, after : sequences of Section
+        What comes before the model, and after the rows.
     """
-    estimator = core_of(split_model(model)[1])
-    page = page_of(
-        f"Training report: {path.name}", f"{type(estimator).__name__}, trained in {seconds:.1f} s"
-    )
-    page.add(model_section(model))
-    if summary is not None:
-        page.add(data_section(summary, model))
-    curves = _curves(records, regression=not hasattr(estimator, "classes_"))
-    if curves:
-        page.add(Section("Convergence", curves))
+    told = machine()
+    page = Page(title, subtitle, f"asset-svm {told['asset_svm']}, {told['saved']}")
+    data = [] if summary is None else [Section("Data", _data(summary, model.columns))]
+    for section in (*before, model_section(model), *data, *after):
+        page.add(section)
     if scores is not None and scores.n_rows:
         page.add(errors_section(scores, scored_on))
     page.add(machine_section())
     return page
 
 
-def page_of(title: str, subtitle: str) -> Page:
-    """An empty page."""
-    told = machine()
-    return Page(title, subtitle, f"asset-svm {told['asset_svm']}, {told['saved']}")
+def training_page(
+    model: ScaledModel,
+    summary: Summary | None,
+    records: Sequence[dict[str, Any]],
+    seconds: float,
+    scores: Scores | None,
+    path: Path,
+    scored_on: str,
+) -> Page:
+    """The page about a training run, which has told these records on its way."""
+    curves = _curves(records, regression=model.regression)
+    return report_page(
+        f"Training report: {path.name}",
+        f"{type(model.core).__name__}, trained in {seconds:.1f} s",
+        model,
+        summary,
+        scores,
+        scored_on,
+        after=[Section("Convergence", curves)] if curves else [],
+    )
 
 
-def model_section(model: Any) -> Section:
-    """The model, and parameters that are not at their defaults."""
-    scaler, estimator = split_model(model)
-    parts: list[Part] = [Facts(dict(model_lines(scaler, estimator)))]
-    changed = changed_parameters(estimator)
+def model_section(model: ScaledModel) -> Section:
+    """The section about the model, and its parameters that are not at their defaults."""
+    parts: list[Part] = [Facts(dict(model_lines(model)))]
+    changed = changed_parameters(model.core)
     if changed:
-        rows = [[name, str(value)] for name, value in changed.items()]
+        rows: list[list[Value]] = [[name, str(value)] for name, value in changed.items()]
         parts.append(Table(["parameter", "value"], rows, "Parameters that are not at their defaults"))
     return Section("Model and settings", parts)
 
 
-def data_section(summary: Summary, model: Any) -> Section:
-    """The rows and their targets."""
-    names = getattr(split_model(model)[1], "feature_names_in_", None)
-    return Section("Data", _data(summary, names))
-
-
 def errors_section(scores: Scores, scored_on: str) -> Section:
-    """The errors on some rows."""
+    """The section about the errors on some rows."""
     facts = Facts(dict(score_lines(scores)))
     figures = _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
     return Section("Errors", [Paragraph(f"On the rows of {scored_on}."), facts, *figures])
 
 
 def machine_section() -> Section:
-    """Where it ran."""
+    """The section about the machine."""
     computer = {**machine(), "processor": platform.processor() or platform.machine()}
     return Section("Machine", [Facts({**computer, "cores": os.cpu_count()})])
 
 
-def _data(summary: Summary, names: Any) -> list[Part]:
+def _data(summary: Summary, names: tuple[str, ...] | None) -> list[Part]:
     targets = summary.targets
     facts: dict[str, Value] = {
         "rows": summary.n_rows,
@@ -159,8 +172,7 @@ def _curves(records: Sequence[dict[str, Any]], *, regression: bool) -> list[Figu
 
 def _of_classes(scores: ClassScores) -> list[Part]:
     labels = [str(label) for label in scores.classes.tolist()]
-    rows = zip(labels, scores.confusion.sum(axis=1), scores.precision, scores.recall, strict=True)
-    cells: list[list[Value]] = [[label, int(n), f"{p:.4f}", f"{r:.4f}"] for label, n, p, r in rows]
+    cells: list[list[Value]] = [[*line] for line in class_lines(scores)]
     parts: list[Part] = [Table(["class", "rows", "precision", "recall"], cells)]
     parts.append(
         heat_map(scores.confusion, labels, labels, "predicted", "true", title="Confusion", by_row=True)

@@ -5,34 +5,39 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
+from sklearn.base import BaseEstimator
 
-from asset_svm.cli.options import UsageError, parse_params, parse_size
+from asset_svm.cli.options import Interrupted, UsageError, parse_params, parse_size
 from asset_svm.cli.outputs import check_output
 from asset_svm.cli.progress import Display, Interrupt
 from asset_svm.cli.scaling import KINDS, ColumnScaling
 from asset_svm.cli.scores import Scores
-from asset_svm.cli.scoring import rows_for, same_target, score_rows
+from asset_svm.cli.scoring import ScaledModel, rows_for, same_target, score_rows
+from asset_svm.cli.tables import score_lines, show
 from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.scan import MOST_CLASSES, Scanned, Summary
 from asset_svm.data.source import Block, RowSource
+from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.calibration import CalibratedClassifier, check_counts
 from asset_svm.estimators.files import scan_for
 from asset_svm.families.labels import labelled
+from asset_svm.pages import Page
 from asset_svm.persistence import save
 
+Estimator = AssetClassifier | AssetRegressor
 TASKS = ("auto", "classification", "regression")
 
 
 @dataclass
 class Run:
-    """The options of a run, as written."""
+    """The options of a command that learns, as they are written."""
 
     parameters: dict[str, Any]
     data: str
@@ -53,11 +58,12 @@ class Run:
     jobs: int | None
     report: str | None
     verbose: bool
+    interrupt: Interrupt = field(init=False)
 
     # Options ------------------------------------------------------------------------------------
 
     def _check_files(self) -> None:
-        """The options that are about rows and files, and ``params`` from those of the estimator."""
+        """Check the options about rows and files, and take ``params`` from those of the estimator."""
         if self.task not in TASKS:
             raise UsageError(f"--task {self.task}: choose one of {', '.join(TASKS)}.")
         if self.scale not in KINDS:
@@ -80,7 +86,7 @@ class Run:
                 f"--test {self.test}: its targets are not those of {self.target}; train without "
                 f"--test, then run: asset evaluate MODEL {self.test} --target FILE."
             )
-        self.scaler: Any = None
+        self.scaler: BaseEstimator | None = None
         self.summary: Summary | None = None
         self.params = parse_params(self.parameters)
         self.params |= {"random_state": self.seed, "n_jobs": self.jobs, "verbose": int(self.verbose)}
@@ -101,7 +107,7 @@ class Run:
     # Rows ---------------------------------------------------------------------------------------
 
     def _open(self) -> RowSource:
-        """The rows."""
+        """The rows of the file."""
         source = open_rows(self.data, target=self.target, n_features=self.n_features, **self._reading)
         self._note(source)
         if self.test is not None:  # what is wrong with its header is wrong before the training too
@@ -141,11 +147,11 @@ class Run:
         return scanned.transformed(self.scaler.transform)
 
     def _check_stream(self) -> None:
-        """The rows do not fit in memory; not every run can do with that."""
+        """Refuse what cannot be done with rows that do not fit in memory."""
         raise NotImplementedError
 
     def _found_task(self) -> str:
-        """The task, by the targets where it is not given."""
+        """What is to be learnt, by the targets where it is not said."""
         assert self.summary is not None
         targets = self.summary.targets
         task = self.task
@@ -165,50 +171,66 @@ class Run:
 
     # The model ----------------------------------------------------------------------------------
 
-    def _calibrated(self, estimator: Any, held: Block, interrupt: Interrupt) -> Any:
-        """With probabilities, if they are asked for and Ctrl-C does not come in between."""
-        if not self.probability or interrupt.asked:
-            return estimator
-        assert self.summary is not None
+    def _calibrated(self, estimator: Estimator, held: Block | None) -> ScaledModel:
+        """The model, with probabilities if they are asked for and Ctrl-C does not come in between."""
+        if not self.probability or self.interrupt.asked:
+            return ScaledModel(estimator, self.scaler)
+        assert self.summary is not None and held is not None
+        assert isinstance(estimator, AssetClassifier)
         rows = labelled(held, self.summary, numeric=False)
         whole = estimator.n_cells is not None  # there is no part of a fit of cells
-        second = Display(self.summary.n_rows, regression=False, what="calibrating", at_once=whole)
+        second = Display(regression=False, what="calibrating", at_once=whole)
+        calibrated = CalibratedClassifier(estimator)
         try:
             with second.shown() as watch:
-                model = CalibratedClassifier(estimator).fit(rows.X, rows.y, watch=watch)
+                calibrated.fit(rows.X, rows.y, watch=watch)
         except KeyboardInterrupt:
             if not whole:  # asked for a second time
                 raise
             second.interrupt.asked = True
-        interrupt.asked = second.interrupt.asked
-        return estimator if interrupt.asked else model
-
-    def _whole(self, estimator: Any) -> Any:
-        """With its scaler."""
-        if self.scaler is None:
-            return estimator
-        return Pipeline([("scale", self.scaler), ("svm", estimator)])
+        self.interrupt = second.interrupt
+        return ScaledModel(estimator if self.interrupt.asked else calibrated, self.scaler)
 
     @property
     def _path(self) -> Path:
-        """Where the model goes."""
+        """The file that the model goes to."""
         stem = "" if self.data == STANDARD_INPUT else Path(self.data).resolve().name.split(".")[0]
         stem = re.sub(r"[*?\[\]!]", "", stem).rstrip("-_")  # of a pattern
         return Path(self.output or f"{stem or 'model'}.asset")
 
-    def _save(self, model: Any, **told: Any) -> Path:
+    def _scores(self, model: ScaledModel, data: str, target: str | None) -> Scores:
+        """The scores of a model on the rows of a file."""
+        return score_rows(model, rows_for(model, data, target=target, **self._reading))
+
+    def _end(
+        self,
+        done: str,
+        source: RowSource,
+        model: ScaledModel,
+        lines: list[list[str]],
+        page: Callable[..., Page],
+        so_far: str,
+        where: str = "",
+        **found: Any,
+    ) -> None:
+        """Save the model, tell what was done, and write the report; raise after Ctrl-C.
+
+        ``lines`` tell of the model, ``page`` makes the report of scores, the path and the rows scored,
+        ``so_far`` and ``where`` say what a run that was cut leaves, ``found`` goes into the provenance.
+        """
         rows = None if self.summary is None else self.summary.n_rows
-        told = {**self.told, "rows": rows, **told}
-        save(model, self._path, resumable=self.resumable, provenance=told)
-        return self._path
-
-    def _test_scores(self, model: Any) -> Scores | None:
-        if self.test is None:
-            return None
-        return score_rows(model, rows_for(model, self.test, target=self._test_target, **self._reading))
-
-    def _training_scores(self, model: Any, source: RowSource) -> Scores | None:
-        """Of the rows themselves, where they can be read again."""
-        if not source.rereadable:
-            return None
-        return score_rows(model, rows_for(model, self.data, target=self.target, **self._reading))
+        told = {**self.told, "rows": rows, **found}
+        save(model.whole, self._path, resumable=self.resumable, provenance=told)
+        scores = None if self.test is None else self._scores(model, self.test, self._test_target)
+        lines = [*lines, ["saved in", str(self._path)]]
+        if scores is not None:
+            lines += [[f"test {name}", value] for name, value in score_lines(scores)]
+        show(done, lines)
+        if self.report is not None:
+            if scores is None and source.rereadable:
+                scores = self._scores(model, self.data, self.target)
+            page(scores, self._path, self.test or self.data).write(self.report)
+            print(f"report: {self.report}")
+        if self.interrupt.asked:
+            what = f"{so_far}, without probabilities," if self.probability else so_far
+            raise Interrupted(f"interrupted; {what} is in {self._path}{where}.")

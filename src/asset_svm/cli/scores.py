@@ -34,7 +34,7 @@ def centre_of(bins: Array) -> Array:
 
 @dataclass(eq=False)
 class ClassScores:
-    """Of a classifier.
+    """The scores of a classifier.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ClassScores:
     confusion: Array = field(init=False)
     bins: Array | None = field(init=False)
     surprise: float | None = None
-    """Sum of -log(probability of the true class), where there are probabilities."""
+    """The sum of -log(probability of the true class), where there are probabilities."""
 
     def __post_init__(self) -> None:
         K = len(self.classes)
@@ -69,27 +69,27 @@ class ClassScores:
 
     @property
     def log_loss(self) -> float | None:
-        """Mean of -log(probability of the true class)."""
+        """The mean of -log(probability of the true class)."""
         return None if self.surprise is None else self.surprise / max(self.n_rows, 1)
 
     @property
     def n_rows(self) -> int:
-        """Rows counted."""
+        """The number of rows."""
         return int(self.confusion.sum())
 
     @property
     def error(self) -> float:
-        """The part misclassified."""
+        """The part of the rows that is misclassified."""
         return 1.0 - float(np.trace(self.confusion)) / max(self.n_rows, 1)
 
     @property
     def precision(self) -> Array:
-        """Of each class; NaN where it was never predicted."""
+        """The precision of each class; NaN where it was never predicted."""
         return _ratio(np.diag(self.confusion), self.confusion.sum(axis=0))
 
     @property
     def recall(self) -> Array:
-        """Of each class; NaN where there is no row of it."""
+        """The recall of each class; NaN where there is no row of it."""
         return _ratio(np.diag(self.confusion), self.confusion.sum(axis=1))
 
     def roc(self) -> tuple[Array, Array]:
@@ -108,15 +108,6 @@ class ClassScores:
         negative, positive = self.roc()
         return float(np.trapezoid(positive, negative))
 
-    def histogram(self, label: int, bins: int = 60) -> tuple[Array, Array]:
-        """(edges, counts) of the decisions of a class, over the range of both."""
-        assert self.bins is not None
-        used = np.flatnonzero(self.bins.sum(axis=0))
-        centres = centre_of(used)
-        edges = np.linspace(centres.min(), centres.max(), bins + 1) if len(used) else np.zeros(2)
-        counts, _ = np.histogram(centres, edges, weights=self.bins[label, used])
-        return edges, counts
-
     def calibration(self, groups: int = 10) -> tuple[Array, Array]:
         """(mean decision, part of the second class) in groups of equally many rows."""
         assert self.bins is not None
@@ -132,7 +123,7 @@ class ClassScores:
 
 @dataclass(eq=False)
 class RealScores:
-    """Of a regressor; ``sample`` has a uniform sample of (y, prediction), at most ``most`` rows."""
+    """The scores of a regressor; ``sample`` has (y, prediction) of ``most`` rows, drawn uniformly."""
 
     most: int = 5000
     n_rows: int = 0
@@ -163,12 +154,12 @@ class RealScores:
 
     @property
     def rmse(self) -> float:
-        """Root of the mean squared error."""
+        """The root of the mean squared error."""
         return float(np.sqrt(self.squared / max(self.n_rows, 1)))
 
     @property
     def mae(self) -> float:
-        """Mean |error|."""
+        """The mean |error|."""
         return self.absolute / max(self.n_rows, 1)
 
     @property

@@ -1,4 +1,4 @@
-"""Predictions and scores of a model file on a data file, a block at a time."""
+"""The model of a command, and its predictions and scores on a data file, a block at a time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TextIO
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import is_regressor
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
@@ -33,37 +34,58 @@ from asset_svm.storage.atomic import replacing
 TABLES = ("csv", "tsv", "parquet")
 
 
-def split_model(model: Any) -> tuple[Any, Any]:
-    """(scaler or None, estimator, which may be a CalibratedClassifier)."""
-    *before, estimator = steps_of(model)
-    if not is_plain(model):
-        raise UsageError(
-            f"The model is made of {', '.join(names_of(model))}; asset takes one of numeric columns, "
-            "alone or behind a scaler: predict with this one in Python (asset_svm.load)."
-        )
-    return (before[0] if before else None), estimator
+@dataclass(frozen=True, eq=False)
+class ScaledModel:
+    """A model of ours, alone or behind a scaler: what the commands train and predict with."""
+
+    estimator: AssetClassifier | AssetRegressor | CalibratedClassifier
+    scaler: BaseEstimator | None = None
+
+    @classmethod
+    def of(cls, model: BaseEstimator) -> ScaledModel:
+        """From what a file holds; one of other steps is refused."""
+        *before, estimator = steps_of(model)
+        ours = isinstance(estimator, AssetClassifier | AssetRegressor | CalibratedClassifier)
+        if not ours or len(before) > 1 or any(type(step).__name__ not in SCALERS for step in before):
+            raise UsageError(
+                f"The model is made of {names_of(model)}; asset takes one of numeric columns, "
+                "alone or behind a scaler: predict with this one in Python (asset_svm.load)."
+            )
+        return cls(estimator, *before)
+
+    @property
+    def whole(self) -> BaseEstimator:
+        """The estimator, or the pipeline of both, as it is saved."""
+        if self.scaler is None:
+            return self.estimator
+        return Pipeline([("scale", self.scaler), ("svm", self.estimator)])
+
+    @property
+    def core(self) -> AssetClassifier | AssetRegressor:
+        """The estimator without its probabilities."""
+        model = self.estimator
+        return model.estimator if isinstance(model, CalibratedClassifier) else model
+
+    @property
+    def regression(self) -> bool:
+        """Whether it predicts numbers."""
+        return isinstance(self.estimator, AssetRegressor)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of its columns, where they have any."""
+        names = getattr(self.estimator, "feature_names_in_", None)
+        return None if names is None else tuple(names.tolist())
 
 
-def steps_of(model: Any) -> list[Any]:
-    """Those of a pipeline; a model alone is one."""
+def steps_of(model: BaseEstimator) -> list[BaseEstimator]:
+    """The steps of a pipeline; a model alone is one."""
     return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
 
 
-def names_of(model: Any) -> list[str]:
-    """The kinds of its steps."""
-    return [type(step).__name__ for step in steps_of(model)]
-
-
-def is_plain(model: Any) -> bool:
-    """Whether it is a model of ours, alone or behind a scaler."""
-    *before, estimator = steps_of(model)
-    ours = isinstance(estimator, AssetClassifier | AssetRegressor | CalibratedClassifier)
-    return ours and len(before) <= 1 and all(type(step).__name__ in SCALERS for step in before)
-
-
-def core_of(estimator: Any) -> Any:
-    """The AssetClassifier or AssetRegressor itself."""
-    return estimator.estimator if isinstance(estimator, CalibratedClassifier) else estimator
+def names_of(model: BaseEstimator) -> str:
+    """The kinds of the steps of a model."""
+    return ", ".join(type(step).__name__ for step in steps_of(model))
 
 
 def same_target(told: dict[str, Any], data: str, format: str | None) -> str | None:
@@ -78,17 +100,10 @@ def same_target(told: dict[str, Any], data: str, format: str | None) -> str | No
     return target if trained == now or (trained in TABLES and now in TABLES) else None
 
 
-def rows_for(model: Any, data: str, **options: Any) -> RowSource:
+def rows_for(model: ScaledModel, data: str, **options: Any) -> RowSource:
     """The rows of a file with the columns of a model, scaled as in its training."""
-    scaler, estimator = split_model(model)
-    names = getattr(estimator, "feature_names_in_", None)
-    source = open_rows(
-        data,
-        features=None if names is None else tuple(names.tolist()),
-        n_features=estimator.n_features_in_,
-        **options,
-    )
-    source = source.narrowed(estimator.n_features_in_)
+    width, scaler = model.estimator.n_features_in_, model.scaler
+    source = open_rows(data, features=model.columns, n_features=width, **options).narrowed(width)
     if scaler is None:
         return source
     # Columns that are centred are dense, as those of the training were.
@@ -100,14 +115,14 @@ def rows_for(model: Any, data: str, **options: Any) -> RowSource:
     )
 
 
-def score_rows(model: Any, source: RowSource) -> Scores:
+def score_rows(model: ScaledModel, source: RowSource) -> Scores:
     """Score a model on rows with targets."""
-    estimator = split_model(model)[1]
-    scores: Scores = RealScores() if is_regressor(estimator) else ClassScores(estimator.classes_)
+    estimator, regression = model.estimator, model.regression
+    scores: Scores = RealScores() if regression else ClassScores(estimator.classes_)
     for block, decisions, predicted in predict_rows(estimator, source):
         if block.y is None:
             raise DataError(f"{source.name} has no targets to compare with; see --target.")
-        y = whole_labels(block.y, numeric=is_regressor(estimator))
+        y = whole_labels(block.y, numeric=regression)
         if isinstance(scores, ClassScores):
             y = _known(y, estimator.classes_, source.name)
         elif y.dtype.kind not in "biuf":
@@ -134,16 +149,15 @@ def evaluate_file(
     model: str, data: str, *, target: str | None = None, format: str | None = None, **options: Any
 ) -> Scores:
     """Score a model file on a data file."""
-    loaded = load(model)
+    loaded = ScaledModel.of(load(model))
     if target is None:
         target = same_target(_told(model, loaded), data, format)
     return score_rows(loaded, rows_for(loaded, data, target=target, format=format, **options))
 
 
-def _told(path: str, model: Any) -> dict[str, Any]:
+def _told(path: str, model: ScaledModel) -> dict[str, Any]:
     """The provenance of a model; names of columns come from tables, where it does not say so."""
-    named = hasattr(split_model(model)[1], "feature_names_in_")
-    return {"format": "csv" if named else None, **read_provenance(path)}
+    return {"format": None if model.columns is None else "csv", **read_provenance(path)}
 
 
 def write_predictions(
@@ -160,8 +174,8 @@ def write_predictions(
     """Write a prediction a line; with ``scores`` or ``probability`` a CSV with them beside it."""
     output = None if output == "-" else output
     check_output("-o", output, {"MODEL": model, "DATA": data})
-    loaded = load(model)
-    estimator = split_model(loaded)[1]
+    loaded = ScaledModel.of(load(model))
+    estimator = loaded.estimator
     if probability and not isinstance(estimator, CalibratedClassifier):
         raise UsageError(f"{model} has no probabilities; train it with asset train --probability.")
     if target is None and (format or find_format(data)) == "npy":  # a column to leave out
@@ -170,24 +184,19 @@ def write_predictions(
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
         if scores or probability:
-            names = _score_names(estimator) if scores else []
-            names += [f"probability_{label}" for label in estimator.classes_] if probability else []
-            writer.writerow(["prediction", *names])
+            classes = [] if loaded.regression else estimator.classes_.tolist()
+            several = [f"score_{label}" for label in classes] if len(classes) > 2 else ["score"]
+            names = [f"probability_{label}" for label in classes] if probability else []
+            writer.writerow(["prediction", *(several if scores else []), *names])
         for _, decisions, predicted in predict_rows(estimator, source):
             columns = [decisions] if scores else []
-            columns += [estimator.probabilities(decisions)] if probability else []
+            if isinstance(estimator, CalibratedClassifier) and probability:
+                columns.append(estimator.probabilities(decisions))
             if columns:
                 cells = zip(predicted.tolist(), *(part.tolist() for part in columns), strict=True)
                 writer.writerows([label, *chain.from_iterable(parts)] for label, *parts in cells)
             else:
                 out.write("".join(f"{label}\n" for label in predicted.tolist()))
-
-
-def _score_names(estimator: Any) -> list[str]:
-    classes = getattr(estimator, "classes_", None)
-    if classes is None or len(classes) == 2:
-        return ["score"]
-    return [f"score_{label}" for label in classes.tolist()]
 
 
 @contextmanager

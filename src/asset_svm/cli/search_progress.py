@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from asset_svm import clock
-from asset_svm.cli.progress import SECONDS, Interrupt
+from asset_svm.cli.progress import Watcher
 from asset_svm.search import SearchProgress
+from asset_svm.search.base import SearchEstimator
 
 LEVELS = "▁▂▃▄▅▆▇█"
 
@@ -38,7 +38,7 @@ class ScoreLine:
 
 
 def score_lines_of(params: list[dict[str, Any]], mean: Any, deviation: Any) -> list[ScoreLine]:
-    """The candidates of a search, line by line."""
+    """The scores of the candidates of a search, in lines over C."""
     places: dict[tuple[Any, Any], list[int]] = {}
     for i, candidate in enumerate(params):
         places.setdefault((candidate.get("gamma"), candidate.get("epsilon")), []).append(i)
@@ -48,21 +48,21 @@ def score_lines_of(params: list[dict[str, Any]], mean: Any, deviation: Any) -> l
     ]
 
 
-def scored(search: Any) -> list[dict[str, Any]]:
+def scored(search: SearchEstimator) -> list[dict[str, Any]]:
     """The candidates that have a score: the time may have ended before the others' turn."""
     results = search.cv_results_
     known = np.isfinite(results["mean_test_score"])
     return [params for params, is_known in zip(results["params"], known, strict=True) if is_known]
 
 
-def shown_count(search: Any) -> str:
-    """Of candidates: 50, or 10 of 50."""
+def shown_count(search: SearchEstimator) -> str:
+    """How many candidates have a score, as text: 50, or 10 of 50."""
     count, total = len(scored(search)), len(search.cv_results_["params"])
     return str(total) if count == total else f"{count} of {total}"
 
 
 def shown_params(params: dict[str, Any]) -> str:
-    """C=10, gamma=0.5."""
+    """The parameters as text: C=10, gamma=0.5."""
     return ", ".join(f"{name}={value:.4g}" for name, value in params.items())
 
 
@@ -74,38 +74,32 @@ def sparks(values: np.ndarray, low: float, high: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """Seconds, as people say them: 40 s, 12 min, 3.5 h."""
+    """Seconds as people say them: 40 s, 12 min, 3.5 h."""
     if seconds < 90:
         return f"{max(seconds, 1.0):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-class SearchDisplay:
-    """Called with the progress of a search; returns whether to stop.
+class SearchDisplay(Watcher):
+    """Shows the progress of a search.
 
     What is being done is told before it is, however long it may take: the guess of that is one of a
     machine with nothing else to do. A terminal sees the seconds pass, too.
     """
 
     def __init__(self) -> None:
-        self.console, self.interrupt = Console(stderr=True), Interrupt()
-        self.begun = self.shown_at = clock.now()
+        super().__init__()
         self.doing = "searching"
         self.live: Live | None = None
         self.last: SearchProgress | None = None
 
     @contextmanager
-    def shown(self) -> Iterator[SearchDisplay]:
-        """Show the search inside."""
-        with self.interrupt.watched():
-            if not self.console.is_terminal:
-                yield self
-                return
-            with Live(get_renderable=self._seen, console=self.console) as self.live:
-                try:
-                    yield self
-                finally:
-                    self.doing = ""
+    def _drawn(self) -> Iterator[None]:
+        with Live(get_renderable=self._seen, console=self.console) as self.live:
+            try:
+                yield
+            finally:
+                self.doing = ""
 
     def foresee(self, maps: int, models: int, seconds: float) -> None:
         """Tell what is ahead, before the first map."""
@@ -123,7 +117,7 @@ class SearchDisplay:
         if self.live is not None:
             self.live.refresh()
         else:
-            print(what, file=sys.stderr, flush=True)
+            self._say(what, now=True)
 
     def _seen(self) -> RenderableType:
         """What a terminal shows now."""
@@ -131,13 +125,12 @@ class SearchDisplay:
         return Text(doing) if self.last is None else self._table(self.last, doing)
 
     def __call__(self, progress: SearchProgress) -> bool:
-        """Show the scores so far; True after Ctrl-C."""
+        """Show the scores so far, and return True after Ctrl-C."""
         self.last, self.doing = progress, "searching"
         if self.live is not None:
             self.live.refresh()
-        elif clock.now() - self.shown_at >= SECONDS or progress.done == progress.total:
-            self.shown_at = clock.now()
-            print(self._told(progress), file=sys.stderr, flush=True)
+        else:
+            self._say(self._told(progress), now=progress.done == progress.total)
         return self.interrupt.asked
 
     def _told(self, progress: SearchProgress) -> str:

@@ -7,49 +7,40 @@ from typing import Any
 
 import numpy as np
 
-from asset_svm.cli.report import (
-    data_section,
-    errors_section,
-    machine_section,
-    model_section,
-    page_of,
-)
+from asset_svm.cli.report import report_page
 from asset_svm.cli.scores import Scores
+from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.search_progress import ScoreLine, score_lines_of, shown_count, shown_params
 from asset_svm.data.scan import Summary
 from asset_svm.pages import Facts, Line, Page, Part, Section, Table, Value, heat_map, line_chart
+from asset_svm.search.base import SearchEstimator
 
 MOST_LISTED = 10
-"""Candidates in the table of the best."""
+"""The most candidates in the table of the best."""
 
 
 def search_page(
-    search: Any, model: Any, summary: Summary, scores: Scores | None, path: Path, scored_on: str
+    search: SearchEstimator,
+    model: ScaledModel,
+    summary: Summary | None,
+    scores: Scores | None,
+    path: Path,
+    scored_on: str,
 ) -> Page:
-    """The page.
-
-    Parameters
-    ----------
-    search : AssetClassifierCV or AssetRegressorCV
-        Fitted.
-    model : estimator or Pipeline
-        The best, trained on all rows.
-    """
-    page = page_of(
+    """The page about a fitted search, and the best model, trained on all rows."""
+    return report_page(
         f"Search report: {path.name}",
         f"{shown_count(search)} candidates in {search.search_time_:.1f} s, the best "
         f"trained in {search.refit_time_:.1f} s",
+        model,
+        summary,
+        scores,
+        scored_on,
+        before=[Section("Search", _candidates(search))],
     )
-    page.add(Section("Search", _candidates(search)))
-    page.add(model_section(model))
-    page.add(data_section(summary, model))
-    if scores is not None and scores.n_rows:
-        page.add(errors_section(scores, scored_on))
-    page.add(machine_section())
-    return page
 
 
-def _candidates(search: Any) -> list[Part]:
+def _candidates(search: SearchEstimator) -> list[Part]:
     results = search.cv_results_
     facts: dict[str, Value] = {
         "best": shown_params(search.best_params_),
@@ -79,7 +70,7 @@ def _best_of(results: dict[str, Any]) -> Table:
     return Table([*names, "score", "deviation", "rows"], rows, "The best candidates")
 
 
-def _map(lines: list[ScoreLine], suffix: str, search: Any) -> Part:
+def _map(lines: list[ScoreLine], suffix: str, search: SearchEstimator) -> Part:
     """Scores as shades, gammas below each other; from the median up, so that the best stand out."""
     values = np.array([line.mean for line in lines])
     best = search.best_params_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from asset_svm.cli.options import UsageError
 from asset_svm.cli.scores import ClassScores, Scores
-from asset_svm.cli.scoring import core_of, is_plain, names_of, split_model
+from asset_svm.cli.scoring import ScaledModel, names_of
+from asset_svm.persistence import load, read_provenance
+from asset_svm.persistence.composed import changed_parameters
 
 MOST_CLASSES = 20
-"""Of a confusion matrix that is shown."""
+"""The most classes of a confusion matrix that is shown."""
 
 
-def show(title: str, header: list[str], rows: list[list[str]]) -> None:
-    """A table; the first column has names, the others values. Nothing in it is markup."""
+def show(title: str, rows: list[list[str]], header: Sequence[str] = ("", "")) -> None:
+    """Show a table: the first column has names, the others values. Nothing in it is markup."""
     console = Console()
     if not console.is_terminal:
         print("\t".join([title, *header[1:]] if any(header[1:]) else [title]))
@@ -33,7 +37,7 @@ def show(title: str, header: list[str], rows: list[list[str]]) -> None:
 
 
 def score_lines(scores: Scores) -> list[list[str]]:
-    """The scores as names and values."""
+    """The scores, as lines of a name and a value."""
     if isinstance(scores, ClassScores):
         lines = [["rows", str(scores.n_rows)], ["error", f"{100 * scores.error:.3f} %"]]
         if scores.auc is not None:
@@ -50,61 +54,56 @@ def score_lines(scores: Scores) -> list[list[str]]:
 
 
 def show_scores(title: str, scores: Scores) -> None:
-    """All that is known of a model on some rows."""
-    show(title, ["", ""], score_lines(scores))
+    """Show all that is known of a model on some rows."""
+    show(title, score_lines(scores))
     if not isinstance(scores, ClassScores):
         return
+    show("classes", class_lines(scores), ["class", "rows", "precision", "recall"])
     labels = [str(label) for label in scores.classes.tolist()]
-    show(
-        "classes",
-        ["class", "rows", "precision", "recall"],
-        [
-            [label, str(int(count)), f"{precision:.4f}", f"{recall:.4f}"]
-            for label, count, precision, recall in zip(
-                labels, scores.confusion.sum(axis=1), scores.precision, scores.recall, strict=True
-            )
-        ],
-    )
     if len(labels) <= MOST_CLASSES:
-        rows = [
-            [label, *map(str, counts)]
-            for label, counts in zip(labels, scores.confusion.tolist(), strict=True)
-        ]
-        show("confusion", ["true \\ predicted", *labels], rows)
+        counted = zip(labels, scores.confusion.tolist(), strict=True)
+        rows = [[label, *map(str, counts)] for label, counts in counted]
+        show("confusion", rows, ["true \\ predicted", *labels])
+
+
+def class_lines(scores: ClassScores) -> list[list[str]]:
+    """The label, rows, precision and recall of every class."""
+    counts = scores.confusion.sum(axis=1)
+    numbers = zip(scores.classes.tolist(), counts, scores.precision, scores.recall, strict=True)
+    return [[str(label), str(n), f"{p:.4f}", f"{r:.4f}"] for label, n, p, r in numbers]
 
 
 def show_model(path: str) -> None:
-    """What a model file holds."""
-    from asset_svm.persistence import load, read_provenance
-
-    model, size = load(path), Path(path).stat().st_size
-    if is_plain(model):
-        scaler, estimator = split_model(model)
-        resumable = "yes" if core_of(estimator)._fitted.fixed is None else "no"
-        lines = model_lines(scaler, estimator)
-        show(path, ["", ""], [*lines, ["resumable", resumable], ["bytes", str(size)]])
-        changed = [[name, str(value)] for name, value in changed_parameters(estimator).items()]
-        if changed:
-            show("parameters", ["", ""], changed)
+    """Show what a model file holds."""
+    loaded, size = load(path), Path(path).stat().st_size
+    changed: dict[str, Any] = {}
+    try:
+        model = ScaledModel.of(loaded)
+    except UsageError:  # of other steps
+        lines = [["model", names_of(loaded)]]
     else:
-        show(path, ["", ""], [["model", ", ".join(names_of(model))], ["bytes", str(size)]])
+        resumable = "yes" if model.core.fitted.fixed is None else "no"
+        lines, changed = [*model_lines(model), ["resumable", resumable]], changed_parameters(model.core)
+    show(path, [*lines, ["bytes", str(size)]])
+    if changed:
+        show("parameters", [[name, str(value)] for name, value in changed.items()])
     told = read_provenance(path)
-    show("provenance", ["", ""], [[name, str(value)] for name, value in told.items()])
+    show("provenance", [[name, str(value)] for name, value in told.items()])
 
 
-def model_lines(scaler: Any, estimator: Any) -> list[list[str]]:
-    """A model in a few lines."""
-    head, estimator = estimator, core_of(estimator)
+def model_lines(model: ScaledModel) -> list[list[str]]:
+    """What is told of a model, as lines of a name and a value."""
+    estimator = model.core
     lines = [["model", type(estimator).__name__], ["features", str(estimator.n_features_in_)]]
     classes = getattr(estimator, "classes_", None)
     if classes is not None:
         shown = ", ".join(map(str, classes[:MOST_CLASSES].tolist()))
         more = "" if len(classes) <= MOST_CLASSES else ", ..."
         lines.append(["classes", f"{len(classes)}: {shown}{more}"])
-    if head is not estimator:
+    if model.estimator is not estimator:
         lines.append(["probabilities", "sigmoids of decisions of rows held out"])
-    if scaler is not None:
-        lines.append(["scaling", type(scaler).__name__])
+    if model.scaler is not None:
+        lines.append(["scaling", type(model.scaler).__name__])
     landmarks = getattr(estimator, "components_", None)
     if landmarks is not None:
         lines.append(["landmarks", str(landmarks.shape[0])])
@@ -116,20 +115,9 @@ def model_lines(scaler: Any, estimator: Any) -> list[list[str]]:
     ):
         if hasattr(estimator, attribute):
             lines.append([name, str(getattr(estimator, attribute))])
-    lines += [
+    return [
+        *lines,
         ["lam", f"{estimator.lam_:.6g}"],
         ["objective", f"{estimator.objective_:.6g}"],
         ["duality gap", f"{estimator.dual_gap_:.3g}"],
     ]
-    return lines
-
-
-def changed_parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters that are not at their defaults."""
-    estimator = core_of(estimator)
-    defaults = type(estimator)().get_params(deep=False)
-    return {
-        name: value
-        for name, value in estimator.get_params(deep=False).items()
-        if repr(value) != repr(defaults[name])
-    }

@@ -4,34 +4,39 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_regressor
 
 from asset_svm import clock
 from asset_svm.cli.cluster import check_dask, connected
-from asset_svm.cli.options import Interrupted, UsageError, parse_seconds, parse_value
+from asset_svm.cli.options import UsageError, parse_seconds, parse_value
 from asset_svm.cli.progress import Display
-from asset_svm.cli.run import Run
+from asset_svm.cli.run import Estimator, Run
 from asset_svm.cli.scaling import ColumnScaling
-from asset_svm.cli.scores import Scores
-from asset_svm.cli.tables import model_lines, score_lines, show
+from asset_svm.cli.scoring import ScaledModel
+from asset_svm.cli.tables import model_lines
 from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, learn_online
+from asset_svm.estimators.learner import Learner
 from asset_svm.families.labels import target_type
+from asset_svm.pages import Page
 from asset_svm.persistence import model_of, parts_of
 from asset_svm.storage.checkpoint import Checkpoint
+
+if TYPE_CHECKING:
+    from asset_svm.dask.fitting import DaskLearner
 
 
 @dataclass
 class Training(Run):
-    """The options of a run, as written."""
+    """The options of ``asset train``, as they are written."""
 
     online: bool
     classes: str | None
@@ -47,25 +52,23 @@ class Training(Run):
         begun = clock.now()
         self.store: Checkpoint | None = None
         if self.dask is not None:
-            source, estimator = self._fit_on_cluster(self.dask)
+            source, model = self._fit_on_cluster(self.dask)
         else:
             source = self._open()
-            estimator = self._learn_online(source) if self.online else self._fit(source)
-        seconds = clock.now() - begun
-        model = self._whole(estimator)
-        path = self._save(model)
-        scores = self._test_scores(model)
-        self._tell(estimator, path, seconds, scores)
-        if self.report is not None:
-            self._write_report(model, source, path, seconds, scores)
-        if self.store is not None and not self.display.interrupt.asked:
+            model = self._learn_online(source) if self.online else self._fit(source)
+        seconds, where = clock.now() - begun, ""
+        lines = [*model_lines(model), ["seconds", f"{seconds:.2f}"]]
+        if self.store is not None:
+            where = f", the checkpoint in {self.store.folder}"
+        page = partial(self._page, model, seconds)
+        self._end("trained", source, model, lines, page, "the model so far", where)
+        if self.store is not None:
             self.store.remove()
-        if self.display.interrupt.asked:
-            where = f", the checkpoint in {self.store.folder}" if self.store is not None else ""
-            what = (
-                "the model so far, without probabilities," if self.probability else "the model so far"
-            )
-            raise Interrupted(f"interrupted; {what} is in {path}{where}.")
+
+    def _page(self, model: ScaledModel, seconds: float, *scored: Any) -> Page:
+        from asset_svm.cli.report import training_page
+
+        return training_page(model, self.summary, self.display.records, seconds, *scored)
 
     # Options ------------------------------------------------------------------------------------
 
@@ -92,12 +95,12 @@ class Training(Run):
         if self.time_limit is not None:
             limit = parse_seconds(self.time_limit, "--time-limit")
             self.params["time_limit"] = limit / (1 + FOLDS) if self.probability else limit
-        self.settings = self._model("classification")._settings()
+        self.settings = self._model("classification").settings()
         if self.checkpoint is not None:
             check_kept(self.settings)
 
     def _check_cluster(self) -> None:
-        """Options that do not go with ``--dask``."""
+        """Refuse options that do not go with ``--dask``."""
         check_dask()
         if self.data == STANDARD_INPUT:
             raise UsageError("--dask: workers cannot read standard input; save it to a file.")
@@ -118,7 +121,7 @@ class Training(Run):
                 "--memory, or leave --probability out."
             )
 
-    def _model(self, task: str) -> Any:
+    def _model(self, task: str) -> Estimator:
         params = dict(self.params)
         classifier, regressor = AssetClassifier, AssetRegressor
         if self.dask is not None:
@@ -134,7 +137,7 @@ class Training(Run):
 
     # Learning -----------------------------------------------------------------------------------
 
-    def _fit(self, source: RowSource) -> Any:
+    def _fit(self, source: RowSource) -> ScaledModel:
         if self.checkpoint is not None:
             every = parse_seconds(self.every, "--every")
             self.store = Checkpoint(self.checkpoint, every=every, resume=self.resume)
@@ -158,15 +161,12 @@ class Training(Run):
         if self.store is not None:
             self.store.notes = self._notes()
         model = self._model(task)
-        self.display = self._display(model)
-        with self.display.shown() as watch:
+        with self._display(model).shown() as watch:
             fit_rows(model, scanned, checkpoint=self.store, watch=watch, settings=self.settings)
-        if scanned.held is None:
-            return model
-        return self._calibrated(model, scanned.held, self.display.interrupt)
+        return self._calibrated(model, scanned.held)
 
     def _scanned_again(self, source: RowSource, summary: Summary | None) -> Scanned:
-        """The rows of a run to go on with: read again where they are held in memory."""
+        """The rows of a run to go on with, read again where they are held in memory."""
         if summary is None:
             return self._scan(source, fingerprint=True)
         scanned = Scanned(source.narrowed(summary.n_features), summary)
@@ -174,8 +174,7 @@ class Training(Run):
             return scanned
         return Scanned(scanned.source.transformed(self.scaler.transform), summary)
 
-    def _fit_on_cluster(self, where: str) -> tuple[RowSource, Any]:
-        """The source, and the plain estimator."""
+    def _fit_on_cluster(self, where: str) -> tuple[RowSource, ScaledModel]:
         from asset_svm.dask.files import RowFiles
 
         files = RowFiles(self.data, target=self.target, n_features=self.n_features, **self._reading)
@@ -186,20 +185,20 @@ class Training(Run):
             if scaling is not None:
                 self.scaler = scaling.finish(self.summary.n_features)
             task = self._found_task()
-            model = self._model(task).set_params(client=client)
+            model: DaskLearner = self._model(task).set_params(client=client)
             target_type(self.summary.targets, numeric=is_regressor(model))
             transform = None if self.scaler is None else self.scaler.transform
             X, y = files.collections(self.summary, transform)
-            self.display = self._display(model)
-            with self.display.shown() as watch:
-                model._fit(X, y, None, watch=watch)
-            return files.source, model.to_local()
+            with self._display(model).shown() as watch:
+                model.fit_watched(X, y, watch=watch)
+            return files.source, ScaledModel(model.to_local(), self.scaler)
 
-    def _display(self, model: Any) -> Display:
-        """For a fit in epochs, or of cells, none of which is of use without the others."""
-        assert self.summary is not None
-        whole = model.n_cells is not None
-        return Display(self.summary.n_rows, regression=is_regressor(model), at_once=whole)
+    def _display(self, model: Learner) -> Display:
+        """Who shows a fit in epochs, or of cells, none of which is of use without the others."""
+        whole = model.n_cells is not None and not self.online
+        self.display = Display(regression=is_regressor(model), at_once=whole)
+        self.interrupt = self.display.interrupt
+        return self.display
 
     def _notes(self) -> dict[str, Any]:
         """What a resumed run must find as it was, and the scaler."""
@@ -207,7 +206,7 @@ class Training(Run):
         scaler = None if self.scaler is None else parts_of(self.scaler)
         return {"options": {name: getattr(self, name) for name in names}, "scaler": scaler}
 
-    def _learn_online(self, source: RowSource) -> Any:
+    def _learn_online(self, source: RowSource) -> ScaledModel:
         task = self.task
         if task == "auto":
             task = "regression" if "epsilon" in self.params else "classification"
@@ -215,28 +214,5 @@ class Training(Run):
         classes = None
         if self.classes is not None:
             classes = np.array([parse_value(label) for label in self.classes.split(",")])
-        self.display = Display(None, regression=task == "regression")
-        with self.display.shown() as watch:
-            return learn_online(model, source, classes=classes, watch=watch)
-
-    # The end ------------------------------------------------------------------------------------
-
-    def _tell(self, estimator: Any, path: Path, seconds: float, scores: Scores | None) -> None:
-        lines = model_lines(self.scaler, estimator)
-        lines += [["seconds", f"{seconds:.2f}"], ["saved in", str(path)]]
-        if scores is not None:
-            lines += [[f"test {name}", value] for name, value in score_lines(scores)]
-        show("trained", ["", ""], lines)
-
-    def _write_report(
-        self, model: Any, source: RowSource, path: Path, seconds: float, scores: Scores | None
-    ) -> None:
-        from asset_svm.cli.report import training_page
-
-        where = self.test or self.data
-        if scores is None:
-            scores = self._training_scores(model, source)
-        page = training_page(model, self.summary, self.display.records, scores, seconds, path, where)
-        assert self.report is not None
-        page.write(self.report)
-        print(f"report: {self.report}")
+        with self._display(model).shown() as watch:
+            return ScaledModel(learn_online(model, source, classes=classes, watch=watch))

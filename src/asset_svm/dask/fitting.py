@@ -101,7 +101,7 @@ class DaskLearner(Learner):
     def __getstate__(self):
         return {**super().__getstate__(), "client": None}
 
-    def to_local(self):
+    def to_local(self) -> Any:
         """The plain estimator: a copy with the same parameters and the same model."""
         names = self._local._get_param_names()
         local = self._local(**{name: getattr(self, name) for name in names})
@@ -162,8 +162,9 @@ class DaskLearner(Learner):
 
     # Training ---------------------------------------------------------------------------------
 
-    def _settings(self) -> Settings:
-        settings = super()._settings()
+    def settings(self) -> Settings:
+        """The parameters, those of the cluster too, checked and frozen."""
+        settings = super().settings()
         check.check_count("n_shards", self.n_shards, optional=True)
         check.check_count("rounds_per_epoch", self.rounds_per_epoch, optional=True)
         if settings.map.n_components == "auto":
@@ -195,16 +196,16 @@ class DaskLearner(Learner):
             raise ValueError(f"client={client!r} is not a synchronous distributed.Client; pass one.")
         return client
 
-    def _train(self, X, y, sample_weight, watch=None) -> tuple[Settings, Trained]:
+    def _train(self, X, y, sample_weight, watch=None, **known) -> tuple[Settings, Trained]:
         with all_or_nothing(self), shown(self.verbose):
-            settings = self._settings()
+            settings = self.settings()
             family_of(settings).check(settings)
-            task, observer = self._task(settings), FitObserver(self, X, y, watch)
+            task, observer = self.task(settings), FitObserver(self, X, y, watch)
             cluster = Watch(self._connection())
             with cluster.watching():
                 fit = self._fit_shards if settings.n_cells is None else self._fit_cells
                 fitted, data = fit(settings, task, cluster, X, y, sample_weight, observer)
-            self._keep(fitted)
+            self.adopt(fitted)
             self.n_features_in_ = data.rows.X.shape[1]
             names = column_names(X)
             if names is not None:
@@ -276,7 +277,7 @@ class DaskLearner(Learner):
 
 def _predictor(local):
     """A copy that carries no more than prediction needs: it travels with every graph."""
-    return local._copy_with(local._fitted.bare())
+    return local.copy_with(local.fitted.bare())
 
 
 def _apply(block, model, method):

@@ -46,15 +46,14 @@ class JoinedRows(RowSource):
         self._ends = np.cumsum(segments)
 
     def _read(self, order: Array | None) -> Iterator[Block]:
-        # By what the sources read with, not by their blocks: a file without rows is none too few.
         if order is None:
             for source in self.sources:
-                yield from source._read(None)
+                yield from source.plain_blocks(None)
             return
         for number in order:
             place = int(np.searchsorted(self._ends, number, side="right"))
             before = int(self._ends[place - 1]) if place else 0
-            yield from self.sources[place]._read(np.array([number - before]))
+            yield from self.sources[place].plain_blocks(np.array([number - before]))
 
 
 def matching_files(path: str | Path) -> list[Path] | None:

@@ -111,6 +111,10 @@ class RowSource(ABC):
     def _read(self, order: Array | None) -> Iterator[Block]:
         """The rows, or the segments of these numbers, in blocks of at least one row."""
 
+    def plain_blocks(self, order: Array | None) -> Iterator[Block]:
+        """What ``blocks`` gives, read by whoever asks for it; there may be no rows at all."""
+        return self._read(order)
+
     def blocks(self, order: Array | None = None) -> Iterator[Block]:
         """The rows from the first to the last, read ahead by a thread of its own.
 

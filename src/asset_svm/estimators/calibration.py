@@ -12,8 +12,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.special import expit
@@ -26,6 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 from asset_svm.estimators.classifier import AssetClassifier
 from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.validation import check_weight
+from asset_svm.families import Fitted
+from asset_svm.families.observing import Watch
 from asset_svm.settings.kinds import check_targets
 from asset_svm.tasks import winner
 
@@ -53,7 +54,7 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
     n_features_in_ : int
     """
 
-    def __init__(self, estimator=None):
+    def __init__(self, estimator: AssetClassifier = None) -> None:  # type: ignore[assignment]
         self.estimator = estimator
 
     @classmethod
@@ -64,24 +65,27 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
         inner = model.calibrated_classifiers_[0].estimator
         if isinstance(inner, FrozenEstimator):
             inner = inner.estimator
-        return cls(inner)._with(*_sigmoids_of(model)) if isinstance(inner, AssetClassifier) else None
+        if not isinstance(inner, AssetClassifier):
+            return None
+        return cls(inner).calibrated(*_sigmoids_of(model))
 
-    def _with(self, slope: np.ndarray, offset: np.ndarray) -> CalibratedClassifier:
+    def calibrated(self, slope: np.ndarray, offset: np.ndarray) -> Self:
+        """This model, with sigmoids of these slopes and offsets."""
         self.classes_, self.slope_, self.offset_ = self.estimator.classes_, slope, offset
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator, name):
                 setattr(self, name, getattr(self.estimator, name))
         return self
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "slope_")
 
-    def fit(self, X, y, sample_weight=None, *, watch=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, watch: Watch | None = None) -> Self:
         """Find the sigmoids of a fitted estimator, from models like it on parts of its rows.
 
         Parameters
@@ -108,9 +112,9 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
             X, y, weight = _safe_indexing(X, used), y[used], weight[used]
         folds = _folds(y, self.estimator.classes_)
         decisions = held_out_decisions(self.estimator, X, y, weight, folds, watch)
-        return self._with(*sigmoids(decisions, y, weight, folds))
+        return self.calibrated(*sigmoids(decisions, y, weight, folds))
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> np.ndarray:
         """Decisions of the estimator.
 
         Parameters
@@ -124,7 +128,7 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator.decision_function(X)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes.
 
         Parameters
@@ -135,10 +139,9 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        decisions = self.decision_function(X)
-        return self.probabilities(decisions[:, None] if decisions.ndim == 1 else decisions)
+        return self.probabilities(self._decide(X))
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """The class with the largest probability.
 
         Parameters
@@ -149,7 +152,12 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return self.predictions(self._decide(X))
+
+    def _decide(self, X: Any) -> np.ndarray:
+        """The (rows, K) decisions of the estimator."""
+        decisions = self.decision_function(X)
+        return decisions[:, None] if decisions.ndim == 1 else decisions
 
     def probabilities(self, decisions: np.ndarray) -> np.ndarray:
         """(rows, classes) from the (rows, K) decisions."""
@@ -162,13 +170,13 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
     # What predicting a file a block at a time asks of a model ------------------------------------
 
     @property
-    def _decision_function(self) -> Any:
-        return self.estimator._decision_function
+    def fitted(self) -> Fitted:
+        """The model that decides."""
+        return self.estimator.fitted
 
-    def _finisher(self, method: str) -> Callable[[np.ndarray], np.ndarray]:
-        if method != "predict":
-            return self.estimator._finisher(method)
-        return lambda decisions: self.classes_[self.probabilities(decisions).argmax(axis=1)]
+    def predictions(self, decisions: np.ndarray) -> np.ndarray:
+        """The predictions of rows that have these (rows, K) decisions."""
+        return self.classes_[self.probabilities(decisions).argmax(axis=1)]
 
 
 def check_counts(labels: np.ndarray, counts: np.ndarray) -> None:
@@ -182,12 +190,12 @@ def check_counts(labels: np.ndarray, counts: np.ndarray) -> None:
 
 
 def held_out_decisions(
-    estimator: Any,
+    estimator: AssetClassifier,
     X: Any,
     y: np.ndarray,
     weight: np.ndarray | None,
-    folds: Any,
-    watch: Any = None,
+    folds: StratifiedKFold,
+    watch: Watch | None = None,
 ) -> np.ndarray:
     """(rows, K) decisions, each by a model like ``estimator`` that has not seen the row."""
     n_classes = len(estimator.classes_)
@@ -195,8 +203,8 @@ def held_out_decisions(
     for train, test in folds.split(X, y):
         model = clone(estimator)
         part = None if weight is None else weight[train]
-        model._fit(_safe_indexing(X, train), y[train], part, watch=watch)
-        out[test] = model._decide(_safe_indexing(X, test))
+        model.fit_watched(_safe_indexing(X, train), y[train], part, watch=watch)
+        out[test] = model.decision_function(_safe_indexing(X, test)).reshape(len(test), -1)
     return out
 
 
@@ -215,7 +223,7 @@ def _folds(y: np.ndarray, classes: np.ndarray) -> StratifiedKFold:
 
 
 def sigmoids(
-    decisions: np.ndarray, y: np.ndarray, weight: np.ndarray | None, folds: Any
+    decisions: np.ndarray, y: np.ndarray, weight: np.ndarray | None, folds: StratifiedKFold
 ) -> tuple[np.ndarray, np.ndarray]:
     """(slope, offset) of the sigmoid of each column of decisions, found by scikit-learn."""
     # Its search stops at once where decisions are tiny.
@@ -233,17 +241,17 @@ def sigmoids(
 class _Decided(ClassifierMixin, BaseEstimator):
     """A model whose rows are decisions: scikit-learn finds the sigmoids, and nothing is trained."""
 
-    def fit(self, X, y, sample_weight=None):
-        """Learn the classes."""
+    def fit(self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None) -> Self:
+        """Note the classes."""
         self.classes_ = np.unique(y)
         return self
 
-    def decision_function(self, X):
-        """As they are."""
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        """The decisions, which the rows are."""
         return X.ravel() if len(self.classes_) == 2 else X
 
-    def predict(self, X):
-        """The class of the largest."""
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The class of the largest decision."""
         return self.classes_[winner(X)]
 
 

@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from asset_svm.estimators.validation import face_of
 from asset_svm.families.observing import CellCallbacks, EpochCallbacks, Parts, Watch
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:  # scikit-learn before 1.9
+    _with_callbacks = None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
 
-    def with_callbacks(method: Any) -> Any:
-        """Leave the method as it is."""
-        return method
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-__all__ = ["CallbackSupportMixin", "FitObserver", "with_callbacks"]
+def with_callbacks(method: Method) -> Method:
+    """The method, after which scikit-learn's callbacks are done, where there are any."""
+    return method if _with_callbacks is None else _with_callbacks(method)
+
+
+class SeenByCallbacks(CallbackSupportMixin):
+    """An estimator whose fits scikit-learn's callbacks may look on at."""
+
+    @property
+    def has_callbacks(self) -> bool:
+        """Whether a user has registered any."""
+        return bool(getattr(self, "_skl_callbacks", ()))
+
+    def callback_context(self, subtasks: int) -> Any:
+        """The context of one fit, of so many subtasks at most; None where there are no callbacks."""
+        begin = getattr(self, "_init_callback_context", None)
+        return None if begin is None else begin(max_subtasks=subtasks)
 
 
 class _FitCallbacks:
     """One fit, a task of scikit-learn's callbacks, of so many subtasks at most."""
 
-    def __init__(self, estimator: Any, subtasks: int, X: Any, y: Any):
-        self.estimator, self.told = estimator, {"estimator": estimator, "X": X, "y": y}
-        self.present = hasattr(estimator, "_init_callback_context")
-        self.registered = bool(getattr(estimator, "_skl_callbacks", ()))
+    def __init__(self, estimator: SeenByCallbacks, subtasks: int, X: Any, y: Any):
+        self.told = {"estimator": estimator, "X": X, "y": y}
+        self.registered = estimator.has_callbacks
+        self.context = estimator.callback_context(subtasks)
+        self.present = self.context is not None
         if self.present:
-            self.context = estimator._init_callback_context(max_subtasks=subtasks)
             self.context.call_on_fit_task_begin(**self.told)
 
     def _begin(self, parent: Any, name: str, **options: Any) -> Any:
@@ -52,7 +70,7 @@ class _FitCallbacks:
 class _Epochs(_FitCallbacks):
     """The epochs of one fit as tasks of scikit-learn's callbacks."""
 
-    def __init__(self, estimator: Any, epochs: int, X: Any, y: Any):
+    def __init__(self, estimator: SeenByCallbacks, epochs: int, X: Any, y: Any):
         super().__init__(estimator, epochs, X, y)
         self.left = epochs
         self._next()
@@ -105,14 +123,14 @@ class FitObserver:
 
     Parameters
     ----------
-    estimator : estimator
+    estimator : Learner
     X, y
         The rows, for callbacks that ask for them.
     watch : callable, optional
         Called with records of the progress; True asks to stop.
     """
 
-    estimator: Any
+    estimator: SeenByCallbacks
     X: Any = None
     y: Any = None
     watch: Watch | None = None

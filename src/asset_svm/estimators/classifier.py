@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-from sklearn.base import ClassifierMixin
+from collections.abc import Callable
+from typing import Any, Self
 
-from asset_svm.data.source import RowSource
-from asset_svm.estimators.callbacks import with_callbacks
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
+
 from asset_svm.estimators.documentation import document
-from asset_svm.estimators.files import fit_rows
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import ScoresTargets
+from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.settings.kinds import check_targets
-from asset_svm.tasks import Classification
+from asset_svm.tasks import Classification, Task
 
 
 @document
@@ -44,69 +46,51 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
     True
     """
 
+    _methods = ("predict", "decision_function")
+
     def __init__(
         self,
-        kernel="rbf",
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
         *,
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        C=1.0,
-        lam=None,
-        approximation="nystroem",
-        n_components=None,
-        landmarks="uniform",
-        fourier="iid",
-        rank=None,
-        rank_threshold=None,
-        rank_rule="relative",
-        n_cells=None,
-        n_partitions=1,
-        step="auto",
-        step_scale="auto",
-        gradient_sample=1000,
-        fit_intercept="auto",
-        intercept_bound=None,
-        average="auto",
-        sampling="auto",
-        max_iter=None,
-        tol=None,
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_iter_no_change=5,
-        time_limit=None,
-        memory_limit=None,
-        class_weight=None,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        device="cpu",
-        precision="float32",
-        verbose=0,
-    ):
+        gamma: str | float = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        C: float = 1.0,
+        lam: float | None = None,
+        approximation: str | BaseEstimator = "nystroem",
+        n_components: int | str | None = None,
+        landmarks: str | ArrayLike = "uniform",
+        fourier: str = "iid",
+        rank: int | None = None,
+        rank_threshold: float | None = None,
+        rank_rule: str = "relative",
+        n_cells: int | str | None = None,
+        n_partitions: int = 1,
+        step: str = "auto",
+        step_scale: str | float = "auto",
+        gradient_sample: int = 1000,
+        fit_intercept: str | bool = "auto",
+        intercept_bound: float | None = None,
+        average: str | float | int | None = "auto",
+        sampling: str = "auto",
+        max_iter: int | None = None,
+        tol: float | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        device: str = "cpu",
+        precision: str = "float32",
+        verbose: int = 0,
+    ) -> None:
         check.keep_parameters(self, locals())
 
-    @with_callbacks
-    def fit(self, X, y=None, sample_weight=None):
-        """Train on all rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), or RowSource
-            A source (``asset_svm.open_rows``) brings its targets, and may be larger than memory.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        if isinstance(X, RowSource):
-            return fit_rows(self, X, y, sample_weight)
-        self._warn(*self._train(X, y, sample_weight))
-        return self
-
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one batch, in constant memory.
 
         The first call settles the classes, and the first rows (``n_components`` of them, 256 at least)
@@ -142,7 +126,7 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
             )
         return self._partial_fit(X, y, sample_weight, known)
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> np.ndarray:
         """phi(x).coef + b.
 
         Parameters
@@ -153,9 +137,9 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         -------
         decisions : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
-        return self._fitted_task().decisions(self._decide(X))
+        return self.fitted.task.decisions(self._decide(X))
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """The class with the largest decision.
 
         Parameters
@@ -166,13 +150,9 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._fitted_task().predict(self._decide(X))
+        return self.predictions(self._decide(X))
 
-    def _finisher(self, method):
-        check.check_choice("method", method, ("predict", "decision_function"))
-        task = self._fitted_task()
-        return task.predict if method == "predict" else task.decisions
-
-    def _task(self, settings, classes=None, before=None):
+    def task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
+        """Learning classes: those of ``before``, where a model has begun."""
         known = classes if before is None else before.classes
         return Classification.of(self.class_weight, known)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,7 +33,10 @@ from asset_svm.settings.checks import is_integer
 from asset_svm.storage.checkpoint import Checkpoint, SavedRun
 
 if TYPE_CHECKING:
+    from asset_svm.estimators.calibration import CalibratedClassifier
     from asset_svm.estimators.learner import Learner
+
+Model = TypeVar("Model", bound="Learner")
 
 SAMPLE_ROWS = 8192
 """Rows that the map, the metric and the steps are settled from; more if there are more landmarks."""
@@ -42,7 +45,7 @@ ONLINE_ROWS = 8192
 
 
 def fit_rows(
-    model: Learner,
+    model: Model,
     source: RowSource | Scanned,
     y: None = None,
     sample_weight: None = None,
@@ -50,7 +53,7 @@ def fit_rows(
     checkpoint: Checkpoint | None = None,
     watch: Watch | None = None,
     settings: Settings | None = None,
-) -> Any:
+) -> Model:
     """Fit an estimator to the rows of a source.
 
     Parameters
@@ -73,7 +76,7 @@ def fit_rows(
     """
     if y is not None or sample_weight is not None:
         raise ValueError("A row source brings its own targets; leave y and sample_weight out.")
-    settings = model._settings() if settings is None else settings
+    settings = model.settings() if settings is None else settings
     if checkpoint is not None:
         check_kept(settings)
     resumed = None if checkpoint is None else checkpoint.read_run()
@@ -93,23 +96,18 @@ def fit_rows(
             fingerprint=checkpoint is not None,
             too_large=partial(check_streamed, settings),
         )
-    warn: Callable[[], None]
-    if scanned.held is not None:
-        held = labelled(scanned.held, scanned.summary, numeric=is_regressor(model))
-        keeper = None
-        if checkpoint is not None:
-            keeper = _keeper(model, scanned, str(held.X.dtype), checkpoint, resumed)
-        warn = partial(
-            model._warn,
-            *model._train(held.X, held.y, None, watch=watch, keeper=keeper, settings=settings),
-        )
-    else:
+    if scanned.held is None:
         check_streamed(settings)
-        warn = _fit_windows(model, settings, scanned, checkpoint, resumed, watch)
-    if scanned.source.feature_names is not None:
-        model.feature_names_in_ = np.array(scanned.source.feature_names, dtype=object)
-    warn()
-    return model
+        _fit_windows(model, settings, scanned, checkpoint, resumed, watch)
+        return model
+    held = labelled(scanned.held, scanned.summary, numeric=is_regressor(model))
+    keeper = None
+    if checkpoint is not None:
+        keeper = _keeper(model, scanned, str(held.X.dtype), checkpoint, resumed)
+    columns = scanned.source.feature_names
+    return model.fit_watched(
+        held.X, held.y, watch=watch, columns=columns, keeper=keeper, settings=settings
+    )
 
 
 def _plain_parameters(model: Learner) -> dict[str, Any]:
@@ -124,7 +122,7 @@ def _plain_parameters(model: Learner) -> dict[str, Any]:
 def _keeper(
     model: Learner, scanned: Scanned, dtype: str, checkpoint: Checkpoint, resumed: SavedRun | None
 ) -> Keeper:
-    """Who saves a run in memory."""
+    """The keeper that saves a run in memory."""
     identity = {**_plain_parameters(model), "dtype": dtype}
     if resumed is not None:
         resumed.check(identity, scanned.source.files)
@@ -139,28 +137,28 @@ def _fit_windows(
     checkpoint: Checkpoint | None,
     resumed: SavedRun | None,
     watch: Watch | None,
-) -> Callable[[], None]:
-    """Fit to a file a window at a time; returns what warns of the model."""
+) -> None:
+    """Fit to a file a window at a time."""
     run = WindowFit(
         settings,
-        model._task(settings),
+        model.task(settings),
         _plain_parameters(model),
         scanned,
         checkpoint,
         resumed,
         FitObserver(model, watch=watch),
     )
+    columns = scanned.source.feature_names
     with all_or_nothing(model), shown(settings.verbose):
         model.n_features_in_ = scanned.summary.n_features
         trained = run.run()
-        model._keep(trained.fitted)
-
-    def warn() -> None:
-        run.warn(trained)
-        rows, names = trained.rows, getattr(model, "feature_names_in_", None)
-        warn_of_constant(settings, trained.fitted, rows.X, rows.y, rows.weight, names)
-
-    return warn
+        model.adopt(trained.fitted)
+        model.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if columns is not None:
+            model.feature_names_in_ = np.array(columns, dtype=object)
+    run.warn(trained)
+    rows = trained.rows
+    warn_of_constant(settings, trained.fitted, rows.X, rows.y, rows.weight, columns)
 
 
 def check_kept(settings: Settings) -> None:
@@ -228,8 +226,8 @@ def scan_for(
 
 
 def learn_online(
-    model: Learner, source: RowSource, *, classes: Any = None, watch: Watch | None = None
-) -> Any:
+    model: Model, source: RowSource, *, classes: Any = None, watch: Watch | None = None
+) -> Model:
     """Learn from a source in one pass, in the order of its rows, by ``partial_fit``.
 
     Parameters
@@ -245,8 +243,8 @@ def learn_online(
     -------
     model
     """
-    settings = model._settings()
-    task = model._task(settings)
+    settings = model.settings()
+    task = model.task(settings)
     size, width = max(ONLINE_ROWS, settings.map.number or 0), source.n_features
     begun, seen, errors = clock.now(), 0, list[float]()
     deadline = settings.deadline(begun)
@@ -258,11 +256,9 @@ def learn_online(
             width = width or max(window.X.shape[1], 1)
             X, y = _wide(window.X, width, source, size), whole_labels(window.y, numeric=task.numeric)
             if not first:
-                fitted = model._fitted
+                fitted = model.fitted
                 errors.append(progressive_error(fitted.task, fitted.decision, X, y))
-            if task.numeric:
-                model._partial_fit(X, y, None)
-            elif first:
+            if first and not task.numeric:
                 model.partial_fit(X, y, classes=np.unique(y) if classes is None else classes)
             else:
                 model.partial_fit(X, y)
@@ -289,12 +285,14 @@ def _wide(X: Any, width: int, source: RowSource, size: int) -> Any:
     return widened(X, width)
 
 
-def predict_rows(model: Any, source: RowSource) -> Iterator[tuple[Block, np.ndarray, np.ndarray]]:
+def predict_rows(
+    model: Learner | CalibratedClassifier, source: RowSource
+) -> Iterator[tuple[Block, np.ndarray, np.ndarray]]:
     """(block, decisions, predictions), a block at a time.
 
     Decisions have shape (rows, K). Columns are those of the fit already: nothing is checked again.
     """
-    decide, finish = model._decision_function, model._finisher("predict")
+    decide, finish = model.fitted.decision, model.predictions
     with closing(source.narrowed(model.n_features_in_).blocks()) as blocks:  # type: ignore[type-var]
         for block in blocks:
             decisions = decide(block.X)

@@ -6,8 +6,9 @@ a model, and keeps what comes back: ``_fitted``, and its public face.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from asset_svm import clock
 from asset_svm.backends.device import as_type, on_card, on_host
 from asset_svm.data import GivenOrder
-from asset_svm.estimators.callbacks import CallbackSupportMixin, FitObserver, with_callbacks
+from asset_svm.data.source import RowSource
+from asset_svm.estimators.callbacks import FitObserver, SeenByCallbacks, with_callbacks
+from asset_svm.estimators.files import fit_rows
 from asset_svm.estimators.validation import (
     FROM_VALIDATION,
     all_or_nothing,
@@ -39,6 +42,7 @@ from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.rows import Rows
 from asset_svm.features import Metric, NystroemFeatures
 from asset_svm.settings import Settings
+from asset_svm.settings import checks as check
 from asset_svm.tasks import Task
 from asset_svm.training.certificate import certify_rows
 from asset_svm.training.rows import TrainingRows
@@ -47,36 +51,57 @@ NO_WEIGHTS = "there are no weights of columns"
 NO_WEIGHT = "Every row has weight 0; give some row a positive weight."
 
 
-class Learner(CallbackSupportMixin, SpeaksOfSVC):
+class Learner(SeenByCallbacks, SpeaksOfSVC):
     """An estimator that learns; not for use by itself. Subclasses say what they learn."""
 
-    _fitted: Any
+    _fitted: Fitted
+    _methods: tuple[str, ...] = ("predict",)
+    """The methods that ``compiled`` knows."""
 
     # scikit-learn's own protocol --------------------------------------------------------------
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return "_fitted" in self.__dict__
 
     # Parameters -------------------------------------------------------------------------------
 
-    def _settings(self) -> Settings:
-        """The parameters, checked."""
+    def settings(self) -> Settings:
+        """The parameters, checked and frozen."""
         settings = Settings.of(self.get_params(deep=False))
-        self._task(settings)
+        self.task(settings)
         return settings
 
-    def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
-        """What is learnt; ``before``: by a model that has begun."""
+    def task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
+        """What is learnt; ``before`` is what a model that has begun has learnt."""
         raise NotImplementedError
+
+    # The model --------------------------------------------------------------------------------
+
+    @property
+    def fitted(self) -> Fitted:
+        """The model that the last fit has left."""
+        return self._fitted  # where there is none, ``__getattr__`` tells
+
+    def adopt(self, fitted: Fitted) -> None:
+        """Take a model as that of a fit of this estimator."""
+        forget(self, keep=FROM_VALIDATION)
+        self.__dict__.update(face_of(fitted))
+
+    def copy_with(self, fitted: Fitted) -> Self:
+        """An estimator like this one, with another model."""
+        model = type(self)(**self.get_params(deep=False))
+        model.__dict__.update(results(self))
+        model.adopt(fitted)
+        return model
 
     # Rows -------------------------------------------------------------------------------------
 
-    def _rows(
+    def check_rows(
         self, task: Task, X: Any, y: Any, sample_weight: Any, *, first: bool
     ) -> tuple[Task, Rows] | None:
         """The settled task, and checked rows of positive weight; None where there are none."""
@@ -103,8 +128,65 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
 
     # All rows at once -------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, watch: Watch | None = None) -> Any:
-        self._warn(*self._train(X, y, sample_weight, watch))
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Train on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or RowSource
+            A source (``asset_svm.open_rows``) brings its targets, and may be larger than memory.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        if isinstance(X, RowSource):
+            return fit_rows(self, X, y, sample_weight)
+        self._warn(*self._train(X, y, sample_weight))
+        return self
+
+    def fit_watched(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        watch: Watch | None = None,
+        searched: bool = False,
+        columns: Sequence[str] | None = None,
+        drawn: DrawnMap | None = None,
+        keeper: Keeper | None = None,
+        settings: Settings | None = None,
+    ) -> Self:
+        """Train on all rows, as ``fit`` does, while somebody looks on.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+        watch : callable, optional
+            Called with records of the progress; returning True ends the fit, which leaves the model of
+            that moment.
+        searched : bool
+            Whether the parameters are the best of many, so that a poor model is no surprise.
+        columns : sequence of str, optional
+            The names of the columns, where X has none.
+        drawn, keeper, settings
+            As for ``_train``.
+
+        Returns
+        -------
+        self
+        """
+        settings, trained = self._train(
+            X, y, sample_weight, watch, drawn=drawn, keeper=keeper, settings=settings
+        )
+        if columns is not None:
+            self.feature_names_in_ = np.array(columns, dtype=object)
+        self._warn(settings, trained, searched=searched)
         return self
 
     @with_callbacks
@@ -114,6 +196,7 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
         y: Any,
         sample_weight: Any,
         watch: Watch | None = None,
+        *,
         drawn: DrawnMap | None = None,
         keeper: Keeper | None = None,
         settings: Settings | None = None,
@@ -125,10 +208,10 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
         """
         begun = clock.now()
         with all_or_nothing(self), shown(self.verbose):
-            settings = self._settings() if settings is None else settings
+            settings = self.settings() if settings is None else settings
             family = family_of(settings)
             family.check(settings)
-            found = self._rows(self._task(settings), X, y, sample_weight, first=True)
+            found = self.check_rows(self.task(settings), X, y, sample_weight, first=True)
             if found is None:
                 raise ValueError(NO_WEIGHT)
             task, rows = found
@@ -136,13 +219,8 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
             before = self.__dict__.get("_fitted")
             options = {} if keeper is None else {"keeper": keeper}
             trained = family.fit(settings, task, rows, begun, observer, before, drawn, **options)
-            self._keep(trained.fitted)
+            self.adopt(trained.fitted)
         return settings, trained
-
-    def _keep(self, fitted: Fitted) -> None:
-        """Keep a model, and its public face."""
-        forget(self, keep=FROM_VALIDATION)
-        self.__dict__.update(face_of(fitted))
 
     def _warn(self, settings: Settings, trained: Trained, *, searched: bool = False) -> None:
         """Warn where the model is not what it should be; ``searched``: it is the best of many."""
@@ -152,7 +230,7 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
             settings, trained.fitted, rows.X, rows.y, rows.weight, names, searched=searched
         )
 
-    def certify(self, X, y, sample_weight=None) -> tuple[float, float]:
+    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
         """How far this model is from the optimum of (PL) on given rows.
 
         Solves a smoothed dual near the model: a tight bound, where ``dual_gap_`` after a fit on few
@@ -176,9 +254,9 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
             raise ValueError(
                 f"certify needs the feature map of a model, and this has none: {fitted.fixed}."
             )
-        settings = self._settings()
-        task = self._task(settings, before=fitted.task)
-        found = self._rows(task, X, y, sample_weight, first=False)
+        settings = self.settings()
+        task = self.task(settings, before=fitted.task)
+        found = self.check_rows(task, X, y, sample_weight, first=False)
         if found is None:
             raise ValueError(NO_WEIGHT)
         rows, encoded = found[1], task.encode(found[1].y)
@@ -204,43 +282,36 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
 
     # A batch after the other ------------------------------------------------------------------
 
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Any:
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
         before = self.__dict__.get("_fitted")
         with all_or_nothing(self), shown(self.verbose):
-            settings = self._settings()
+            settings = self.settings()
             _check_stream(settings)
             known = None if before is None else before.task
-            task = self._task(settings, classes, known)
+            task = self.task(settings, classes, known)
             task.check_stream()
-            found = self._rows(task, X, y, sample_weight, first=before is None)
+            found = self.check_rows(task, X, y, sample_weight, first=before is None)
             if found is not None:
                 family = family_of(settings) if before is None else _family_of(before)
-                self._keep(learn(family, settings, found[0], before, found[1], len(y)))
+                self.adopt(learn(family, settings, found[0], before, found[1], len(y)))
             elif before is None:
                 raise ValueError(NO_WEIGHT)
         return self
 
-    def _fitted_task(self) -> Any:
-        """The task of the fitted model."""
-        check_is_fitted(self)
-        return self._fitted.task
-
     # Prediction -------------------------------------------------------------------------------
 
     def _decide(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
+        decision = self.fitted.decision
         X = self._checked(X)
-        decision = self._fitted.decision
         if self.device != "cpu" or on_card(X):
-            settings = self._settings()
+            settings = self.settings()
             if settings.goes_to_card(X) and not decision.alone:
                 return decision.on_card(settings.card(), X)
         return decision(on_host(X))
 
-    @property
-    def _decision_function(self) -> Any:
-        """From checked rows to (rows, K) decisions."""
-        return self._fitted.decision
+    def predictions(self, decisions: np.ndarray) -> np.ndarray:
+        """The predictions of rows that have these (rows, K) decisions."""
+        return self.fitted.task.predict(decisions)
 
     def _checked(self, X: Any) -> Any:
         """Rows that can be worked on: an array, a CSR matrix, or a tensor on the card."""
@@ -248,7 +319,7 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
             return check_card_rows(self, X, reset=False)
         return validate_rows(self, X, reset=False)
 
-    def compiled(self, method="predict"):
+    def compiled(self, method: str = "predict") -> Callable[[Any], Any]:
         """A plain function for serving: no validation, no checks, no overhead.
 
         Parameters
@@ -264,32 +335,34 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
             (float32 for Fourier features). It keeps no link to the estimator. Rows that are not
             finite, or of another length, are the caller's care.
         """
-        check_is_fitted(self)
-        finish = self._finisher(method)
-        dtype = self._fitted.decision.dtype
-        decide = self._fitted.decision.unchecked(dtype)
+        decision, finish = self.fitted.decision, self._finisher(method)
+        dtype = decision.dtype
+        decide = decision.unchecked(dtype)
 
-        def function(X):
+        def function(X: Any) -> Any:
             X = np.asarray(X, dtype=dtype)
             return finish(decide(X[None, :]))[0] if X.ndim == 1 else finish(decide(X))
 
         return function
 
-    def _finisher(self, method: str) -> Any:
-        """From decisions to what ``method`` returns."""
-        raise NotImplementedError
+    def _finisher(self, method: str) -> Callable[[np.ndarray], np.ndarray]:
+        """The function from decisions to what ``method`` returns."""
+        check.check_choice("method", method, self._methods)
+        task = self.fitted.task
+        return task.predict if method == "predict" else task.decisions
 
     @property
     def coef_(self) -> np.ndarray:
         """The weights of the columns, (K, n_features), where the kernel is linear."""
-        check_is_fitted(self)
-        source, weights = _landmarks_of(self._fitted)
+        source, weights = _landmarks_of(self.fitted)
         if source is None or not source.kernel.is_linear:
             raise AttributeError(NO_WEIGHTS)  # told by ``__getattr__``
         return np.asarray(weights @ source.components)
 
     def __getattr__(self, name: str) -> Any:
         """Say what to use instead of an attribute that is not there."""
+        if name in ("fitted", "_fitted"):
+            check_is_fitted(self)
         if name == "coef_" and "_fitted" in self.__dict__:
             raise AttributeError(_without_weights(self._fitted, self.kernel))
         fixed = getattr(self.__dict__.get("_fitted"), "fixed", None)
@@ -300,15 +373,15 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
         return super().__getattr__(name)
 
     def _on_one_map(self, method: str) -> FittedMap:
-        check_is_fitted(self)
-        if isinstance(self._fitted, FittedMap):
-            return self._fitted
+        fitted = self.fitted
+        if isinstance(fitted, FittedMap):
+            return fitted
         raise ValueError(
             f"{method} needs one map for all rows, and this model has {self.n_cells_} cells; fit "
             "with n_cells=None."
         )
 
-    def compact(self):
+    def compact(self) -> Self:
         """A copy that predicts from d kernel values instead of s, where the map has d < s.
 
         Any coef is a combination of the features of d well-chosen landmarks (the paper's
@@ -330,14 +403,7 @@ class Learner(CallbackSupportMixin, SpeaksOfSVC):
                 'approximation="fourier" has no landmarks to choose from; its prediction already '
                 "costs d features."
             )
-        return self._copy_with(fitted.compacted())
-
-    def _copy_with(self, fitted: Fitted) -> Any:
-        """An estimator like this one, with another model."""
-        model = type(self)(**self.get_params(deep=False))
-        model.__dict__.update(results(self))
-        model._keep(fitted)
-        return model
+        return self.copy_with(fitted.compacted())
 
 
 def _family_of(fitted: Fitted) -> Family:

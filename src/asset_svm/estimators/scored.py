@@ -12,7 +12,7 @@ from asset_svm.settings.kinds import check_kind, check_targets
 class ScoresTargets:
     """Stands before scikit-learn's mixin, whose scores take masked values for values."""
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy of a classifier, R^2 of a regressor.
 
         Parameters
@@ -30,6 +30,6 @@ class ScoresTargets:
 
 
 def check_scored(y: Any, sample_weight: Any, *, numeric: bool) -> None:
-    """Raise where targets or weights are none."""
+    """Raise where targets or weights are of a kind that cannot be scored."""
     check_targets(y, numeric=numeric)
     check_kind(sample_weight, "sample_weight")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +28,7 @@ from asset_svm.settings.mapping import resolve_components
 class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What both maps share: a drawn ``features_`` and how it is applied."""
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -35,10 +37,12 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     draws_features = True
     """What an estimator knows a map by that is given as its ``approximation``."""
 
-    def _draw(self, settings, X, weight, rng):
+    def _draw(
+        self, settings: MapSettings, X: Any, weight: np.ndarray | None, rng: np.random.Generator
+    ) -> Any:
         raise NotImplementedError
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Draw the map.
 
         Parameters
@@ -60,7 +64,7 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             self.features_ = self._draw(settings, X, weight, np.random.default_rng(seed))
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Map rows to features.
 
         Parameters
@@ -77,7 +81,7 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self.features_(X)
 
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> int:
         return self.features_.dimension
 
 
@@ -122,21 +126,23 @@ class NystroemMap(_FeatureTransformer):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
         *,
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        n_components=None,
-        landmarks="uniform",
-        rank=None,
-        rank_threshold=None,
-        rank_rule="relative",
-        random_state=None,
-    ):
+        gamma: str | float = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        n_components: int | None = None,
+        landmarks: str | ArrayLike = "uniform",
+        rank: int | None = None,
+        rank_threshold: float | None = None,
+        rank_rule: str = "relative",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         keep_parameters(self, locals())
 
-    def _draw(self, settings, X, weight, rng):
+    def _draw(
+        self, settings: MapSettings, X: Any, weight: np.ndarray | None, rng: np.random.Generator
+    ) -> Any:
         count = resolve_landmarks(settings, X, weight, settings.number)
         warn_of_few_landmarks(settings, count)
         return draw_nystroem(settings, X, weight, rng, count, sampler_of(settings.landmarks))
@@ -182,9 +188,17 @@ class FourierMap(_FeatureTransformer):
     """
 
     def __init__(
-        self, kernel="rbf", *, gamma="scale", n_components=None, fourier="iid", random_state=None
-    ):
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: str | float = "scale",
+        n_components: int | None = None,
+        fourier: str = "iid",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         keep_parameters(self, locals())
 
-    def _draw(self, settings, X, weight, rng):
+    def _draw(
+        self, settings: MapSettings, X: Any, weight: np.ndarray | None, rng: np.random.Generator
+    ) -> Any:
         return draw_fourier(settings, X, weight, rng, resolve_components(settings.number))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import (
     _check_n_features,
@@ -35,12 +36,12 @@ def is_result(name: str) -> bool:
     return name in PRIVATE_RESULTS or (name.endswith("_") and not name.startswith("_"))
 
 
-def results(estimator: Any) -> dict[str, Any]:
+def results(estimator: BaseEstimator) -> dict[str, Any]:
     """The attributes that fits have written."""
     return {name: value for name, value in estimator.__dict__.items() if is_result(name)}
 
 
-def forget(estimator: Any, *, keep: tuple[str, ...] = ()) -> None:
+def forget(estimator: BaseEstimator, *, keep: tuple[str, ...] = ()) -> None:
     """Remove the attributes that fits have written."""
     for name in results(estimator):
         if name not in keep:
@@ -48,7 +49,7 @@ def forget(estimator: Any, *, keep: tuple[str, ...] = ()) -> None:
 
 
 @contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
+def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     """Restore the attributes of an earlier fit when this one fails."""
     before = results(estimator)
     try:
@@ -59,7 +60,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
-def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+def validate_rows(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """``validate_data`` for rows, with threads that look for NaN and infinity in large arrays.
 
     What numpy would make numbers of in silence is refused (``kinds``).
@@ -118,7 +119,7 @@ def face_of(fitted: Fitted) -> dict[str, Any]:
     return {**fitted.attributes(), **classes, "_fitted": fitted}
 
 
-def check_card_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+def check_card_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """What ``validate_data`` checks, of a tensor on the card, without a copy to the host."""
     # Of one row of X's shape, so that the messages are scikit-learn's own.
     rows = X[:1] if X.ndim else X

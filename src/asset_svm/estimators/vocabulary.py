@@ -54,7 +54,7 @@ PARAMETERS = {
         "leave it out, or bound the intercept by intercept_bound",
     ),
 }
-"""Whose the parameter is, why it is none here, and what to do."""
+"""Whose parameter each is, why it is none here, and what to do."""
 
 LANDMARKS = (
     "decisions are sums over landmarks, not over support vectors; see components_ and dual_coef_, or "
@@ -73,7 +73,7 @@ ATTRIBUTES = {
     "predict_proba": CALIBRATE,
     "predict_log_proba": CALIBRATE,
 }
-"""What to use instead."""
+"""What to use instead of an attribute."""
 
 
 def _answer(estimator: str, name: str, value: Any) -> str:

@@ -49,6 +49,10 @@ class Fitted(Protocol):
         """What it predicts with."""
 
     @property
+    def fixed(self) -> str | None:
+        """Why it cannot go on learning, and what to do; None where it can."""
+
+    @property
     def objective(self) -> float:
         """(PL) at this model, summed over models."""
 

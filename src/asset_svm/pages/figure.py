@@ -85,7 +85,7 @@ class Figure:
         return f"<figure>{title}{svg}{caption}</figure>"
 
     def markdown(self) -> str:
-        """Its words only."""
+        """The words of the figure, without the drawing."""
         return markdown_text(": ".join(text for text in (self.title, self.caption) if text))
 
 

@@ -25,10 +25,10 @@ class Part(Protocol):
     """What a section is made of."""
 
     def html(self) -> str:
-        """As HTML."""
+        """The part in HTML."""
 
     def markdown(self) -> str:
-        """As Markdown."""
+        """The part in Markdown."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Page:
         self.sections.append(section)
 
     def html(self) -> str:
-        """The file."""
+        """The whole page in HTML."""
         here = files("asset_svm.pages")
         style, script = ((here / name).read_text("utf-8") for name in ("page.css", "page.js"))
         links = "".join(

@@ -32,11 +32,11 @@ class Paragraph:
     tone: Tone = ""
 
     def html(self) -> str:
-        """As HTML."""
+        """The part in HTML."""
         return f"<p{_tone(self.tone)}>{escape(self.text)}</p>"
 
     def markdown(self) -> str:
-        """As Markdown."""
+        """The part in Markdown."""
         return markdown_text(self.text)
 
 
@@ -47,12 +47,12 @@ class Facts:
     values: Mapping[str, Value]
 
     def html(self) -> str:
-        """As HTML."""
+        """The part in HTML."""
         rows = (f"<dt>{escape(name)}</dt><dd>{_cell(v)}</dd>" for name, v in self.values.items())
         return f"<dl>{''.join(rows)}</dl>"
 
     def markdown(self) -> str:
-        """As Markdown."""
+        """The part in Markdown."""
         return "\n".join(
             f"- {markdown_text(name)}: {_markdown_cell(value)}" for name, value in self.values.items()
         )
@@ -88,7 +88,7 @@ class Table:
         return f'<div class="table" tabindex="0">{table}</div>'
 
     def markdown(self) -> str:
-        """As Markdown."""
+        """The part in Markdown."""
         lines = [
             "| " + " | ".join(map(markdown_text, self.header)) + " |",
             "|" + "---|" * len(self.header),

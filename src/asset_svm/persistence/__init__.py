@@ -7,14 +7,14 @@ field by field, by functions made for it, and depends on no class of this packag
                   transformers in a pipeline
     provenance    the versions, the time, and what the caller adds
 
-    writing, reading    JSON and tensors; every field is checked as it is read
-    maps                kernels, landmarks, feature maps
-    models              what predicts, and what is known of it
-    resume, session     what learning goes on from: a section of its own, with a version of its own
+    models, resume      what predicts; what learning goes on from, a section with its own version
     estimators          parameters, columns, probabilities
     transformers        scikit-learn's, from a fixed list
     composed, folds     what scikit-learn puts together: pipelines, columns, calibration
-    legacy              files of format 1 (0.1.0)
+    legacy, decoding    files of format 1 (0.1.0)
+
+What fields are, and the records of maps and of the state of a run, which checkpoints have too, are in
+``storage``.
 
 Predictions of a loaded model are bitwise those of the saved one; those of a ``resumable`` file go on
 learning bitwise as it does.

@@ -13,10 +13,10 @@ model of ours alone needs none of them.
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators.calibration import CalibratedClassifier
@@ -31,56 +31,62 @@ from asset_svm.persistence.estimators import (
     write_estimator,
 )
 from asset_svm.persistence.folds import read_folds, write_folds
-from asset_svm.persistence.reading import Record, shown
-from asset_svm.persistence.transformers import READERS, WRITERS
-from asset_svm.persistence.writing import Writer
+from asset_svm.persistence.transformers import SETTLE, TRANSFORMERS
+from asset_svm.storage.fields import Fields, Writing, shown
+from asset_svm.storage.writing import Writer
 
-COLUMNS = "ColumnTransformer"
-KINDS = (*WRITERS, COLUMNS)
+if TYPE_CHECKING:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import Pipeline
+
+BY_COLUMNS = "ColumnTransformer"
+KINDS = (*TRANSFORMERS, BY_COLUMNS)
 MODELS = (*ESTIMATORS, "calibrated", "Pipeline", "CalibratedClassifierCV")
 """What a file may hold, and a pipeline may end in."""
+Step: TypeAlias = BaseEstimator | str | None
+"""A step of a pipeline, or a part of a ColumnTransformer; a word stands for what passes or drops it."""
 
 
 def _class_of(kind: str) -> Any:
     """The class of one of ``KINDS``."""
     from sklearn import compose, impute, preprocessing
 
-    modules = {COLUMNS: compose, "SimpleImputer": impute}
+    modules = {BY_COLUMNS: compose, "SimpleImputer": impute}
     return getattr(modules.get(kind, preprocessing), kind)
 
 
-def _named(step: Any) -> str | None:
-    """Which of ``KINDS`` a step is."""
+def _kind_of_transformer(step: Step) -> str | None:
+    """Which of ``KINDS`` a step is; None where it is none of them."""
     name = type(step).__name__
     return name if name in KINDS and type(step) is _class_of(name) else None
 
 
-# Models -------------------------------------------------------------------------------------------
+# Models ---------------------------------------------------------------------------------------------
 
 
-def write_model(write: Writer, model: Any, name: str) -> dict[str, Any]:
-    """Something that predicts."""
-    last = model
-    while hasattr(last, "steps"):
-        last = last.steps[-1][1]
-    if _is_passed(last) or _named(last) is not None:
-        what = "passthrough" if _is_passed(last) else type(last).__name__
+def write_model(write: Writer, model: BaseEstimator, name: str) -> dict[str, Any]:
+    """The record of something that predicts."""
+    last: Step = model
+    while hasattr(last, "steps"):  # a pipeline
+        last = last.steps[-1][1]  # type: ignore[union-attr]
+    if _is_word(last) or _kind_of_transformer(last) is not None:
+        what = "passthrough" if _is_word(last) else type(last).__name__
         raise ValueError(
             f"A {what} predicts nothing; save an AssetClassifier or AssetRegressor with it."
         )
     return write_any(write, model, name)
 
 
-def read_model(record: Record) -> Any:
-    """Something that predicts."""
-    model, width = read_any(record)
+def read_model(f: Fields) -> BaseEstimator:
+    """The model of its record, which predicts."""
+    model, width = read_any(f)
     if width is not None:
-        record.refuse("is no model that predicts")
+        f.refuse("is no model that predicts")
     return model
 
 
-def write_any(write: Writer, model: Any, name: str) -> dict[str, Any]:
-    """Anything that a file may hold."""
+def write_any(write: Writer, model: BaseEstimator, name: str) -> dict[str, Any]:
+    """The record of anything that a file may hold."""
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.pipeline import Pipeline
 
@@ -97,12 +103,10 @@ def write_any(write: Writer, model: Any, name: str) -> dict[str, Any]:
     if isinstance(model, CalibratedClassifierCV):
         check_is_fitted(model)
         plain = CalibratedClassifier.of(model)
-        return (
-            write_folds(write, model, name, write_any)
-            if plain is None
-            else write_calibrated(write, plain, name)
-        )
-    if _named(model) is not None:
+        if plain is not None:
+            return write_calibrated(write, plain, name)
+        return write_folds(write, model, name, write_any)
+    if _kind_of_transformer(model) is not None:
         return _write_transformer(write, model, name)
     if isinstance(model, SearchEstimator):
         raise ValueError(
@@ -115,40 +119,47 @@ def write_any(write: Writer, model: Any, name: str) -> dict[str, Any]:
     )
 
 
-def read_any(record: Record) -> tuple[Any, int | None]:
-    """(the object, the columns that come out of it; None where these are predictions)."""
-    kind = record.text("kind", (*MODELS, *KINDS))
+def read_any(f: Fields) -> tuple[BaseEstimator, int | None]:
+    """(what a record is, the columns that come out of it; None where these are predictions)."""
+    kind = f.text("kind", (*MODELS, *KINDS))
     if kind in ESTIMATORS:
-        return read_estimator(record), None
+        return read_estimator(f), None
     if kind == "calibrated":
-        return read_calibrated(record), None
+        return read_calibrated(f), None
     if kind == "CalibratedClassifierCV":
-        return read_folds(record, read_any, columns_of), None
+        return read_folds(f, read_any, columns_of), None
     if kind == "Pipeline":
-        return _read_pipeline(record)
-    return _read_transformer(record, kind)
+        return _read_pipeline(f)
+    return _read_transformer(f, kind)
 
 
-def columns_of(model: Any) -> int:
-    """The columns of the rows that a model takes."""
+def columns_of(model: BaseEstimator) -> int:
+    """The number of columns of the rows that a model takes."""
     if hasattr(model, "steps"):  # a pipeline
-        return columns_of(next(step for _, step in model.steps if not _is_passed(step)))
+        return columns_of(next(step for _, step in model.steps if not _is_word(step)))
     return int(model.n_features_in_)
 
 
-def _is_passed(step: Any) -> bool:
+def _is_word(step: Step) -> bool:
+    """Whether a step is no estimator, but a word such as "passthrough"."""
     return step is None or isinstance(step, str)
 
 
-# Pipelines ----------------------------------------------------------------------------------------
+def _word_of(f: Fields, *words: str) -> str | None:
+    """Which of these words a record stands for, if it does for any."""
+    kind = f.fields.get("kind")
+    return kind if kind in words else None
 
 
-def _write_pipeline(write: Writer, model: Any, name: str) -> dict[str, Any]:
+# Pipelines ------------------------------------------------------------------------------------------
+
+
+def _write_pipeline(write: Writer, model: Pipeline, name: str) -> dict[str, Any]:
     steps = [
         {
             "name": each,
             "step": {"kind": "passthrough"}
-            if _is_passed(step)
+            if _is_word(step)
             else write_any(write, step, f"{name}.{each}"),
         }
         for each, step in model.steps
@@ -156,78 +167,86 @@ def _write_pipeline(write: Writer, model: Any, name: str) -> dict[str, Any]:
     return {"kind": "Pipeline", "steps": steps}
 
 
-def _read_pipeline(record: Record) -> tuple[Any, int | None]:
+def _read_pipeline(f: Fields) -> tuple[Pipeline, int | None]:
     from sklearn.pipeline import Pipeline
 
-    steps: list[tuple[str, Any]] = []
-    width: int | None = None
-    for number, each in enumerate(record.records("steps")):
-        last = number == len(record.items("steps")) - 1
-        inner = each.record("step")
-        if inner.fields.get("kind") == "passthrough":
-            steps.append((each.text("name"), "passthrough"))
+    steps: list[tuple[str, Step]] = []
+    width, ended = None, False
+    for each in f.objects("steps"):
+        name, step = each.text("name"), each.object("step")
+        if ended:
+            f.refuse("has a model that something comes after", "steps")
+        if word := _word_of(step, "passthrough"):
+            steps.append((name, word))
             continue
-        step, out = read_any(inner)
-        if out is None and not last:
-            each.refuse("is a model that something comes after", "step")
-        if width is not None and columns_of(step) != width:
-            each.refuse(f"takes {columns_of(step)} columns, and {width} come out before it", "step")
-        steps.append((each.text("name"), step))
-        width = out
-    if not steps or all(_is_passed(step) for _, step in steps):
-        record.refuse("has no step that does anything", "steps")
-    made = Pipeline(steps)
-    made._validate_steps()
-    return made, width
+        made, out = read_any(step)
+        if width is not None and columns_of(made) != width:
+            each.refuse(f"takes {columns_of(made)} columns, and {width} come out before it", "step")
+        steps.append((name, made))
+        width, ended = out, out is None
+    if all(_is_word(step) for _, step in steps):
+        f.refuse("has no step that does anything", "steps")
+    pipeline = Pipeline(steps)
+    pipeline._validate_steps()
+    return pipeline, width
 
 
-# Transformers -------------------------------------------------------------------------------------
+# Transformers ---------------------------------------------------------------------------------------
 
 
-def _write_transformer(write: Writer, step: Any, name: str) -> dict[str, Any]:
-    kind = type(step).__name__
+def _write_transformer(write: Writer, step: BaseEstimator, name: str) -> dict[str, Any]:
     check_is_fitted(step)
-    params = _changed_parameters(step)
-    fitted = {**WRITERS, COLUMNS: _write_by_columns}[kind](write, step, name)
-    if kind == COLUMNS:
+    kind = type(step).__name__
+    params = changed_parameters(step)  # versions differ in what there are
+    if kind == BY_COLUMNS:
+        fitted = _write_by_columns(write, step, name)
         params = {n: v for n, v in params.items() if n not in ("transformers", "remainder")}
-    config = getattr(step, "_sklearn_output_config", {})
+    else:
+        fitted = Writing.of(write, TRANSFORMERS[kind], name, step, step)
     return {
         "kind": kind,
         "parameters": write.mapping(params, f"{name}.{kind}"),
         **write_columns(step),
-        "output": config.get("transform"),
+        "output": getattr(step, "_sklearn_output_config", {}).get("transform"),
         **fitted,
     }
 
 
-def _changed_parameters(step: Any) -> dict[str, Any]:
-    """Those that are not the defaults, since versions differ in what there are."""
-    defaults = type(step)([]) if type(step).__name__ == COLUMNS else type(step)()
-    known = defaults.get_params(deep=False)
-    return {n: v for n, v in step.get_params(deep=False).items() if repr(v) != repr(known[n])}
+def changed_parameters(estimator: BaseEstimator) -> dict[str, Any]:
+    """The parameters that are not at their defaults."""
+    known = _plain(type(estimator)).get_params(deep=False)
+    given = estimator.get_params(deep=False)
+    return {name: value for name, value in given.items() if repr(value) != repr(known[name])}
 
 
-def _read_transformer(record: Record, kind: str) -> tuple[Any, int]:
-    params = record.mapping("parameters")
-    cls = _class_of(kind)
-    step = cls([]) if kind == COLUMNS else cls()
+def _plain(cls: Any) -> BaseEstimator:
+    """An estimator of a class with the default parameters."""
+    return cls([]) if cls.__name__ == BY_COLUMNS else cls()
+
+
+def _read_transformer(f: Fields, kind: str) -> tuple[BaseEstimator, int]:
+    params, step = f.mapping("parameters"), _plain(_class_of(kind))
     unknown = [name for name in params if name not in step.get_params(deep=False)]
     if unknown:
-        record.refuse("is no parameter that this scikit-learn knows", f"parameters.{unknown[0]}")
+        f.refuse("is no parameter that this scikit-learn knows", f"parameters.{unknown[0]}")
     step.set_params(**params)
     step._validate_params()
-    read_columns(record, step)
-    width = {**READERS, COLUMNS: _read_by_columns}[kind](record, step)
-    if record.value("output") is not None:
-        step.set_output(transform=record.text("output", ("default", "pandas", "polars")))
+    read_columns(f, step)
+    if kind == BY_COLUMNS:
+        width = _read_by_columns(f, step)
+    else:
+        vars(step).update(TRANSFORMERS[kind](f, step))
+        width = SETTLE[kind](step) if kind in SETTLE else int(step.n_features_in_)
+    output = f.maybe(f.text, "output", ("default", "pandas", "polars"))
+    if output is not None:
+        step.set_output(transform=output)
     return step, width
 
 
-# Transformers of some of the columns --------------------------------------------------------------
+# Transformers of some of the columns ----------------------------------------------------------------
 
 
-def _write_by_columns(write: Writer, step: Any, name: str) -> dict[str, Any]:
+def _write_by_columns(write: Writer, step: ColumnTransformer, name: str) -> dict[str, Any]:
     given = {each: (inner, columns) for each, inner, columns in step.transformers_}
     written = []
     for (each, asked, _), columns in zip(step.transformers, step._columns, strict=True):
@@ -247,8 +266,8 @@ def _write_by_columns(write: Writer, step: Any, name: str) -> dict[str, Any]:
     }
 
 
-def _write_part(write: Writer, asked: Any, fitted: Any, columns: Any, name: str) -> dict[str, Any]:
-    """What is done to some of the columns; of none of them, nothing is."""
+def _write_part(write: Writer, asked: Step, fitted: Step, columns: Any, name: str) -> dict[str, Any]:
+    """The record of what is done to some of the columns; to none of them, nothing is."""
     if isinstance(asked, str) or isinstance(fitted, str):
         return {"kind": asked if isinstance(asked, str) else "drop"}
     if isinstance(columns, Sized) and len(columns) == 0:
@@ -256,21 +275,19 @@ def _write_part(write: Writer, asked: Any, fitted: Any, columns: Any, name: str)
     return write_any(write, fitted, name)
 
 
-def _read_by_columns(record: Record, step: Any) -> int:
+def _read_by_columns(f: Fields, step: ColumnTransformer) -> int:
     n, taken, fitted = int(step.n_features_in_), set[int](), []
-    asked: list[tuple[str, Any, Any, int, Any]] = []
+    asked: list[tuple[str, Step, Step, int, Any]] = []
     indices: dict[str, list[int]] = {}
-    for each in record.records("transformers"):
+    for each in f.objects("transformers"):
         name, columns = each.text("name"), each.value("columns")
         indices[name] = _indices(each, columns, step)
         taken |= set(indices[name])
         asked.append((name, *_read_part(each, "transformer", len(indices[name])), columns))
     rest = sorted(set(range(n)) - taken)
     indices["remainder"] = rest
-    remainder = _read_part(record, "remainder", len(rest))
-    every = list(asked)
-    if rest:
-        every.append(("remainder", *remainder, rest))
+    remainder = _read_part(f, "remainder", len(rest))
+    every = [*asked, ("remainder", *remainder, rest)] if rest else asked
     width, step.output_indices_ = 0, {}
     for name, _, inner, out, columns in every:
         fitted.append((name, inner, columns))
@@ -278,40 +295,43 @@ def _read_by_columns(record: Record, step: Any) -> int:
             step.output_indices_[name] = slice(width, width + out)
             width += out
     if width == 0:
-        record.refuse("lets no column through", "transformers")
+        f.refuse("lets no column through", "transformers")
     step.transformers = [(name, given, columns) for name, given, _, _, columns in asked]
     step.remainder = remainder[0]
     step.transformers_, step._columns = fitted, [columns for *_, columns in asked]
     step._transformer_to_input_indices, step._n_features = indices, n
     step._remainder = ("remainder", step.remainder, rest)
-    step.sparse_output_ = record.flag("sparse_output")
+    step.sparse_output_ = f.flag("sparse_output")
     step._validate_transformers()
-    _check_weights(record, step.transformer_weights)
+    weights = step.transformer_weights or {}
+    if not all(type(each) in (int, float) for each in weights.values()):
+        f.refuse("is not a number for each", "parameters.transformer_weights")
     return width
 
 
-def _read_part(record: Record, name: str, count: int) -> tuple[Any, Any, int]:
+def _read_part(f: Fields, name: str, count: int) -> tuple[Step, Step, int]:
     """(what was asked for, what was fitted, the columns that come out) of so many columns."""
-    part = record.record(name)
-    if part.fields.get("kind") == "drop":
-        return "drop", "drop", 0
-    if part.fields.get("kind") == "passthrough":
+    part = f.object(name)
+    word = _word_of(part, "drop", "passthrough")
+    if word == "passthrough":
         from sklearn.preprocessing import FunctionTransformer
 
         through = FunctionTransformer(
             accept_sparse=True, check_inverse=False, feature_names_out="one-to-one"
         )
         through.n_features_in_ = count
-        return "passthrough", through, count
+        return word, through, count
+    if word is not None:
+        return word, word, 0
     step, width = read_any(part)
     if width is None:
-        record.refuse("is a model, not a transformer", name)
+        f.refuse("is a model, not a transformer", name)
     if columns_of(step) != count:
-        record.refuse(f"takes {columns_of(step)} columns, and has {count}", name)
+        f.refuse(f"takes {columns_of(step)} columns, and has {count}", name)
     return clone(step), step, width
 
 
-def _indices(record: Record, columns: Any, step: Any) -> list[int]:
+def _indices(f: Fields, columns: Any, step: ColumnTransformer) -> list[int]:
     """The numbers of columns that are named in any way that scikit-learn knows."""
     n, names = int(step.n_features_in_), getattr(step, "feature_names_in_", None)
     listed = None if names is None else names.tolist()
@@ -334,9 +354,4 @@ def _indices(record: Record, columns: Any, step: Any) -> list[int]:
             return [one % n for one in each]
     except (ValueError, TypeError):
         pass
-    record.refuse(f"is {shown(columns)}, which names no columns of {n}", "columns")
-
-
-def _check_weights(record: Record, weights: Any) -> None:
-    if weights is not None and not all(type(each) in (int, float) for each in weights.values()):
-        record.refuse("is not a number for each", "parameters.transformer_weights")
+    f.refuse(f"is {shown(columns)}, which names no columns of {n}", "columns")

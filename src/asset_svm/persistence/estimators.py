@@ -3,95 +3,100 @@
 "classifier", "regressor"     parameters, n_columns, column_names, task, model, resume
 "calibrated"                  estimator, slope (K,), offset (K,)
 parameters                    by their names; "approximation" may be a map of the user's own:
-                              its kind, parameters, features, n_columns, frozen
+                              its kind, parameters, features, frozen
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.families.cells import FittedCells
-from asset_svm.persistence.maps import read_map, write_map
+from asset_svm.families.one_map import FittedMap
 from asset_svm.persistence.models import (
-    read_cells,
-    read_one_map,
-    read_task,
-    write_cells,
-    write_one_map,
-    write_task,
+    cells,
+    fields_of_cells,
+    fields_of_one_map,
+    one_map,
+    task,
 )
-from asset_svm.persistence.reading import Record
-from asset_svm.persistence.resume import read_resume, write_resume
-from asset_svm.persistence.writing import Writer
+from asset_svm.persistence.resume import resume
+from asset_svm.storage.fields import Fields, Writing
+from asset_svm.storage.maps import feature_map
+from asset_svm.storage.writing import Writer
+from asset_svm.tasks import Classification
 
-ESTIMATORS: dict[str, Any] = {"classifier": AssetClassifier, "regressor": AssetRegressor}
-MAPS: dict[str, Any] = {"nystroem map": NystroemMap, "fourier map": FourierMap}
+Estimator = AssetClassifier | AssetRegressor
+GivenMap = NystroemMap | FourierMap
+ESTIMATORS: dict[str, type[Estimator]] = {
+    "classifier": AssetClassifier,
+    "regressor": AssetRegressor,
+}
+MAPS: dict[str, type[GivenMap]] = {"nystroem map": NystroemMap, "fourier map": FourierMap}
 
 
-def kind_of(estimator: Any) -> str | None:
+def kind_of(estimator: BaseEstimator, kinds: dict[str, Any] = ESTIMATORS) -> str | None:
     """The name of an estimator's kind; None where it is none of ours."""
-    return next((kind for kind, cls in ESTIMATORS.items() if type(estimator) is cls), None)
+    return next((kind for kind, cls in kinds.items() if type(estimator) is cls), None)
 
 
-def write_estimator(write: Writer, estimator: Any, name: str) -> dict[str, Any]:
-    """A fitted AssetClassifier or AssetRegressor."""
-    check_is_fitted(estimator)
-    kind, fitted = kind_of(estimator), estimator._fitted
-    settings = estimator._settings()  # what cannot be read is not written
-    resume = None
+def write_estimator(write: Writer, estimator: Estimator, name: str) -> dict[str, Any]:
+    """The record of a fitted estimator."""
+    fitted = estimator.fitted
+    assert isinstance(fitted, FittedMap | FittedCells)
+    map_key = estimator.settings().map_key  # what cannot be read is not written
+    n, section = int(estimator.n_features_in_), None
     if isinstance(fitted, FittedCells):
-        model = write_cells(write, fitted, name)
+        model = Writing.of(write, cells, name, fields_of_cells(fitted), fitted.task, n)
     else:
-        model = write_one_map(write, fitted, name)
+        model = Writing.of(write, one_map, name, fields_of_one_map(fitted), fitted.task, n)
     if write.resumable:
         if fitted.fixed is not None:
             raise ValueError(f"resumable=True needs a model that can go on learning: {fitted.fixed}.")
-        current = getattr(fitted, "map_key", None) == settings.map_key
-        resume = write_resume(write, fitted, f"{name}.resume", map_is_current=current)
+        section = Writing.of(write, resume, f"{name}.resume", fitted, fitted, map_key, n)
     return {
-        "kind": kind,
+        "kind": kind_of(estimator),
         "parameters": _write_parameters(write, estimator, f"{name}.parameters"),
         **write_columns(estimator),
-        "task": write_task(write, fitted.task, name),
+        "task": Writing.of(write, task, name, fitted.task),
         "model": model,
-        "resume": resume,
+        "resume": section,
     }
 
 
-def read_estimator(record: Record) -> Any:
-    """A fitted estimator."""
-    kind = record.text("kind", tuple(ESTIMATORS))
+def read_estimator(f: Fields) -> Estimator:
+    """The fitted estimator of its record."""
+    kind = f.text("kind", tuple(ESTIMATORS))
     estimator = ESTIMATORS[kind]()
-    _read_parameters(record.record("parameters"), estimator)
-    settings = estimator._settings()
-    read_columns(record, estimator)
-    n_columns = estimator.n_features_in_
-    task = read_task(record.record("task"), getattr(estimator, "class_weight", None))
-    if task.numeric != (kind == "regressor"):
-        record.refuse(f"is not that of a {kind}", "task")
-    if task.classes is not None and len(task.classes) < 2:
-        record.refuse("has fewer than two classes", "task")
-    model = record.record("model")
-    family = read_cells if model.text("family", ("one map", "cells")) == "cells" else read_one_map
-    fitted: Any = family(model, task, n_columns)
-    resume = record.maybe_record("resume")
-    if resume is not None:
-        fitted = read_resume(resume, fitted, settings.map_key)
-    estimator._keep(fitted)
+    _read_parameters(f.object("parameters"), estimator)
+    map_key = estimator.settings().map_key
+    read_columns(f, estimator)
+    n, learnt = estimator.n_features_in_, f.record("task", task)
+    f.check(learnt.numeric == (kind == "regressor"), f"is not that of a {kind}", "task")
+    if isinstance(learnt, Classification):
+        f.check(len(learnt.known) >= 2, "has fewer than two classes", "task")
+        learnt = Classification(getattr(estimator, "class_weight", None), learnt.classes)
+    family = f.object("model").text("family", ("one map", "cells"))
+    model: Callable[..., FittedMap | FittedCells] = cells if family == "cells" else one_map
+    fitted = f.record("model", model, learnt, n)
+    if f.get("resume") is not None:
+        fitted = f.record("resume", resume, fitted, map_key, n)
+    estimator.adopt(fitted)
     return estimator
 
 
 # Columns ------------------------------------------------------------------------------------------
 
 
-def write_columns(estimator: Any) -> dict[str, Any]:
-    """What validation has noted of the rows: as many columns, and their names."""
+def write_columns(estimator: BaseEstimator) -> dict[str, Any]:
+    """What validation has noted of the rows: how many columns there are, and their names."""
     names = getattr(estimator, "feature_names_in_", None)
     return {
         "n_columns": int(estimator.n_features_in_),
@@ -99,27 +104,20 @@ def write_columns(estimator: Any) -> dict[str, Any]:
     }
 
 
-def read_columns(record: Record, estimator: Any) -> None:
-    """Note them again."""
-    estimator.n_features_in_ = record.integer("n_columns", 1)
-    if record.value("column_names") is None:
-        return
-    names = record.texts("column_names")
-    if len(names) != estimator.n_features_in_:
-        record.refuse(f"has {len(names)} names for {estimator.n_features_in_} columns", "column_names")
-    estimator.feature_names_in_ = np.array(names, dtype=object)
+def read_columns(f: Fields, estimator: BaseEstimator) -> None:
+    """Note on an estimator what its record says of the columns."""
+    count, names = f.integer("n_columns", 1), f.maybe(f.each, "column_names", "text")
+    estimator.n_features_in_ = count
+    if names is not None:
+        f.check(len(names) == count, f"has {len(names)} names for {count} columns", "column_names")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
-# Parameters ---------------------------------------------------------------------------------------
+# Parameters -----------------------------------------------------------------------------------------
 
 
-def _write_parameters(write: Writer, estimator: Any, name: str) -> dict[str, Any]:
+def _write_parameters(write: Writer, estimator: Estimator | GivenMap, name: str) -> dict[str, Any]:
     params = estimator.get_params(deep=False)
-    if callable(params["kernel"]):
-        raise ValueError(
-            f"kernel={params['kernel']!r} is a function, and a model file holds no code; a model with "
-            "a callable kernel cannot be saved."
-        )
     if params.get("device") == "cuda":  # a card may not be where the file is read
         params["device"] = "cpu"
     given = params.pop("approximation", None)
@@ -131,47 +129,47 @@ def _write_parameters(write: Writer, estimator: Any, name: str) -> dict[str, Any
     return written
 
 
-def _write_given_map(write: Writer, given: Any, name: str) -> dict[str, Any]:
-    """A map of the user's own."""
-    frozen = isinstance(given, FrozenEstimator)
-    given = given.estimator if frozen else given
-    features = getattr(given, "features_", None)
+def _write_given_map(write: Writer, given: GivenMap | FrozenEstimator, name: str) -> dict[str, Any]:
+    """The record of a map of the user's own."""
+    plain: GivenMap = given.estimator if isinstance(given, FrozenEstimator) else given
+    features = getattr(plain, "features_", None)
     return {
-        "kind": next(kind for kind, cls in MAPS.items() if type(given) is cls),
-        "parameters": _write_parameters(write, given, f"{name}.parameters"),
-        "features": None if features is None else write_map(write, features, f"{name}.features"),
-        "frozen": frozen,
+        "kind": kind_of(plain, MAPS),
+        "parameters": _write_parameters(write, plain, f"{name}.parameters"),
+        "features": None
+        if features is None
+        else Writing.of(write, feature_map, f"{name}.features", features),
+        "frozen": plain is not given,
     }
 
 
-def _read_parameters(record: Record, estimator: Any) -> None:
+def _read_parameters(f: Fields, estimator: Estimator | GivenMap) -> None:
     known = estimator.get_params(deep=False)
-    unknown = [name for name in record.fields if name not in known]
-    if unknown:
-        record.refuse("is a parameter that this asset-svm does not know", unknown[0])
-    own = isinstance(record.fields.get("approximation"), dict)
-    names = [name for name in record.fields if not (own and name == "approximation")]
-    params = {name: record.value(name) for name in names}
-    if own:
-        params["approximation"] = _read_given_map(record.record("approximation"))
+    unknown = [name for name in f.fields if name not in known]
+    f.check(not unknown, "is a parameter that this asset-svm does not know", *unknown[:1])
+    params = {
+        name: f.record(name, _given_map)
+        if name == "approximation" and isinstance(value, dict)
+        else f.value(name)
+        for name, value in f.fields.items()
+    }
     estimator.set_params(**params)
 
 
-def _read_given_map(record: Record) -> Any:
-    made = MAPS[record.text("kind", tuple(MAPS))]()
-    _read_parameters(record.record("parameters"), made)
-    features = record.maybe_record("features")
+def _given_map(f: Fields) -> GivenMap | FrozenEstimator:
+    made = MAPS[f.text("kind", tuple(MAPS))]()
+    _read_parameters(f.object("parameters"), made)
+    features = f.maybe(f.record, "features", feature_map)
     if features is not None:
-        made.features_ = read_map(features, None)
-        made.n_features_in_ = made.features_.n_features_in
-    return FrozenEstimator(made) if record.flag("frozen") else made
+        made.features_, made.n_features_in_ = features, features.n_features_in
+    return FrozenEstimator(made) if f.flag("frozen") else made
 
 
 # Probabilities ------------------------------------------------------------------------------------
 
 
 def write_calibrated(write: Writer, model: CalibratedClassifier, name: str) -> dict[str, Any]:
-    """A classifier with probabilities."""
+    """The record of a classifier with probabilities."""
     check_is_fitted(model)
     return {
         "kind": "calibrated",
@@ -181,12 +179,11 @@ def write_calibrated(write: Writer, model: CalibratedClassifier, name: str) -> d
     }
 
 
-def read_calibrated(record: Record) -> CalibratedClassifier:
-    """A classifier with probabilities."""
-    estimator = read_estimator(record.record("estimator"))
+def read_calibrated(f: Fields) -> CalibratedClassifier:
+    """The classifier with probabilities of its record."""
+    estimator = f.record("estimator", read_estimator)
     if type(estimator) is not AssetClassifier:
-        record.refuse("is no classifier", "estimator")
-    shape = (estimator._fitted.task.n_models,)
-    slope, offset = record.array("slope", shape), record.array("offset", shape)
-    made: Any = CalibratedClassifier
-    return made(estimator)._with(slope, offset)
+        f.refuse("is no classifier", "estimator")
+    shape = (estimator.fitted.task.n_models,)
+    model = CalibratedClassifier(estimator)
+    return model.calibrated(f.array("slope", shape), f.array("offset", shape))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,13 +10,13 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
+from sklearn.base import BaseEstimator
 
 import asset_svm
-from asset_svm.exceptions import ModelFileError
 from asset_svm.persistence.composed import read_any, read_model, write_any, write_model
-from asset_svm.persistence.reading import Array, Record
-from asset_svm.persistence.writing import Writer
 from asset_svm.storage import container
+from asset_svm.storage.fields import Array, Fields, told
+from asset_svm.storage.writing import Writer
 
 KIND = "model"
 OLD = 1
@@ -26,7 +24,7 @@ OLD = 1
 
 
 def save(
-    model: Any,
+    model: BaseEstimator,
     path: str | Path,
     *,
     resumable: bool = False,
@@ -82,35 +80,35 @@ def load(path: str | Path) -> Any:
         The file is cut, damaged, something else, or of a newer version.
     """
     version, header, tensors = container.read_any(path, KIND)
-    with _told(path):
+    with told(path):
         if version == OLD:
             from asset_svm.persistence.legacy import upgraded
 
             header, tensors = upgraded(header, tensors, path)
-        return read_model(Record(header, tensors, path).record("model"))
+        return read_model(Fields(header, tensors, path).object("model"))
 
 
 def read_provenance(path: str | Path) -> dict[str, Any]:
     """What a model file tells of its origin."""
     version, header, tensors = container.read_any(path, KIND)
-    with _told(path):
+    with told(path):
         if version == OLD:
             from asset_svm.persistence.legacy import provenance
 
             return provenance(header, tensors, path)
-        return Record(header, tensors, path).mapping("provenance")
+        return Fields(header, tensors, path).mapping("provenance")
 
 
-def parts_of(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+def parts_of(model: BaseEstimator) -> tuple[dict[str, Any], dict[str, Array]]:
     """The JSON and the arrays of a model, or of a transformer, for prediction."""
-    write = Writer(resumable=False)
+    write = Writer()
     return write_any(write, model, "model"), write.tensors
 
 
-def model_of(record: dict[str, Any], tensors: dict[str, Array], path: str | Path) -> Any:
+def model_of(record: dict[str, Any], tensors: dict[str, Array], path: str | Path) -> BaseEstimator:
     """The model of such parts; ``path`` is for errors."""
-    with _told(path):
-        return read_any(Record(record, tensors, path, "model"))[0]
+    with told(path):
+        return read_any(Fields(record, tensors, path, "model"))[0]
 
 
 def machine() -> dict[str, str]:
@@ -124,25 +122,3 @@ def machine() -> dict[str, str]:
         "platform": f"{platform.system()} {platform.machine()}",
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-@contextmanager
-def _told(path: str | Path) -> Iterator[None]:
-    """Tell what is wrong with a file in one kind of error, whoever has found it."""
-    try:
-        yield
-    except ModelFileError:
-        raise
-    except (
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        ArithmeticError,
-        AssertionError,
-        RecursionError,
-        MemoryError,
-    ) as error:
-        why = " ".join(repr(error).split())  # an error of a parameter shows its value: anything
-        why = why if len(why) <= 300 else f"{why[:300]}..."
-        raise ModelFileError(f"{path} is not a model that can be read ({why}).") from None

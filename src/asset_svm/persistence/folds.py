@@ -9,27 +9,34 @@ in between
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 
-from asset_svm.persistence.reading import FLOATS, Record
-from asset_svm.persistence.writing import Writer
+from asset_svm.storage.fields import FLOATS, Fields, Writing
+from asset_svm.storage.writing import Writer
+
+if TYPE_CHECKING:  # imported where it is met: a model of ours alone does not need it
+    from sklearn.calibration import CalibratedClassifierCV
+
+METHODS = ("sigmoid", "isotonic")
 
 
 def write_folds(
-    write: Writer, model: Any, name: str, write_any: Callable[[Writer, Any, str], dict[str, Any]]
+    write: Writer,
+    model: CalibratedClassifierCV,
+    name: str,
+    write_any: Callable[[Writer, BaseEstimator, str], dict[str, Any]],
 ) -> dict[str, Any]:
-    """A CalibratedClassifierCV; ``write_any`` writes the models in it."""
-    if model.method not in ("sigmoid", "isotonic"):
+    """The record of a CalibratedClassifierCV; ``write_any`` writes the models in it."""
+    if model.method not in METHODS:
         raise ValueError(
             f"A CalibratedClassifierCV with method={model.method!r} cannot be saved; set method to "
             '"sigmoid" or "isotonic".'
         )
-    names = ("ensemble", "cv", "n_jobs")
-    params = {each: getattr(model, each) for each in names}
+    params = {each: getattr(model, each) for each in ("ensemble", "cv", "n_jobs")}
     if not isinstance(params["cv"], int):  # how the folds were made, which prediction does not need
         params["cv"] = None
     return {
@@ -41,84 +48,76 @@ def write_folds(
             {
                 "frozen": isinstance(each.estimator, FrozenEstimator),
                 "estimator": write_any(write, _thawed(each.estimator), f"{name}.{i}"),
-                "calibrators": [
-                    _write_calibrator(write, one, f"{name}.{i}.calibrators.{k}")
-                    for k, one in enumerate(each.calibrators)
-                ],
+                **Writing.of(write, _calibrators, f"{name}.{i}", each, model.method),
             }
             for i, each in enumerate(model.calibrated_classifiers_)
         ],
     }
 
 
-def _thawed(estimator: Any) -> Any:
+def _thawed(estimator: BaseEstimator) -> BaseEstimator:
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
-def _write_calibrator(write: Writer, calibrator: Any, name: str) -> dict[str, Any]:
-    if hasattr(calibrator, "a_"):
-        return {"a": write.number(calibrator.a_), "b": write.number(calibrator.b_)}
-    return {
-        "x": write.array(calibrator.X_thresholds_, f"{name}.x"),
-        "y": write.array(calibrator.y_thresholds_, f"{name}.y"),
-        "low": write.number(calibrator.X_min_),
-        "high": write.number(calibrator.X_max_),
-        "increasing": bool(calibrator.increasing_),
-    }
-
-
 def read_folds(
-    record: Record,
-    read_any: Callable[[Record], tuple[Any, int | None]],
-    columns_of: Callable[[Any], int],
-) -> Any:
-    """A CalibratedClassifierCV; ``read_any`` reads the models in it."""
+    f: Fields,
+    read_any: Callable[[Fields], tuple[BaseEstimator, int | None]],
+    columns_of: Callable[[BaseEstimator], int],
+) -> CalibratedClassifierCV:
+    """The CalibratedClassifierCV of its record; ``read_any`` reads the models in it."""
     from sklearn.calibration import CalibratedClassifierCV, _CalibratedClassifier
 
-    method = record.text("method", ("sigmoid", "isotonic"))
-    classes = record.labels("classes")
-    models = []
-    for each in record.records("models"):
-        estimator, width = read_any(each.record("estimator"))
+    method, classes = f.text("method", METHODS), f.labels("classes")
+
+    def fold(f: Fields) -> Any:
+        estimator, width = f.record("estimator", read_any)
         own = getattr(estimator, "classes_", None)
         if width is not None or own is None:
-            each.refuse("is no classifier", "estimator")
-        if not set(own.tolist()) <= set(classes.tolist()):
-            each.refuse("has classes that are not known", "estimator")
-        calibrators = [_read_calibrator(one, method) for one in each.records("calibrators")]
-        if len(calibrators) != (1 if len(own) == 2 else len(own)):
-            each.refuse(f"are {len(calibrators)} for {len(own)} classes", "calibrators")
-        inner = FrozenEstimator(estimator) if each.flag("frozen") else estimator
-        models.append(_CalibratedClassifier(inner, calibrators, classes=classes, method=method))
-    if not models or len({columns_of(_thawed(each.estimator)) for each in models}) > 1:
-        record.refuse("are none, or of different columns", "models")
-    params = record.mapping("parameters")
-    made = CalibratedClassifierCV(clone(models[0].estimator), method=method, **params)
+            f.refuse("is no classifier", "estimator")
+        known = set(own.tolist()) <= set(classes.tolist())
+        f.check(known, "has classes that are not known", "estimator")
+        calibrators, count = _calibrators(f, method), 1 if len(own) == 2 else len(own)
+        why = f"are {len(calibrators)} for {len(own)} classes"
+        f.check(len(calibrators) == count, why, "calibrators")
+        inner = FrozenEstimator(estimator) if f.flag("frozen") else estimator
+        return _CalibratedClassifier(inner, calibrators, classes=classes, method=method)
+
+    models = f.each("models", "record", fold)
+    widths = {columns_of(_thawed(each.estimator)) for each in models}
+    f.check(len(widths) == 1, "are none, or of different columns", "models")
+    params, first = f.mapping("parameters"), models[0].estimator
+    made = CalibratedClassifierCV(clone(first), method=method, **params)
     made._validate_params()
     made.calibrated_classifiers_, made.classes_ = models, classes
     for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(models[0].estimator, name):
-            setattr(made, name, getattr(models[0].estimator, name))
+        if hasattr(first, name):
+            setattr(made, name, getattr(first, name))
     return made
 
 
-def _read_calibrator(record: Record, method: str) -> Any:
+def _calibrators(f: Fields, method: str) -> list[Any]:
+    return f.each("calibrators", "record", _sigmoid if method == "sigmoid" else _isotonic)
+
+
+def _sigmoid(f: Fields) -> Any:
     from sklearn.calibration import _SigmoidCalibration
+
+    made = _SigmoidCalibration()
+    made.a_, made.b_ = (np.float64(f.number(name, of=f"{name}_")) for name in ("a", "b"))
+    return made
+
+
+def _isotonic(f: Fields) -> Any:
     from sklearn.isotonic import IsotonicRegression
 
-    if method == "sigmoid":
-        made = _SigmoidCalibration()
-        made.a_, made.b_ = np.float64(record.number("a")), np.float64(record.number("b"))
-        return made
+    x = f.array("x", (None,), FLOATS, of="X_thresholds_")
+    y = f.array("y", (len(x),), FLOATS, of="y_thresholds_")
+    f.check(len(x) and (np.diff(x) > 0.0).all(), "is not in order", "x")
+    low, high = (f.number(name, of=of) for name, of in (("low", "X_min_"), ("high", "X_max_")))
     made = IsotonicRegression(out_of_bounds="clip")
-    x = record.array("x", (None,), FLOATS)
-    y = record.array("y", (len(x),), FLOATS)
-    if len(x) == 0 or (np.diff(x) <= 0.0).any():
-        record.refuse("is not in order", "x")
     made.X_thresholds_, made.y_thresholds_ = x, y
-    made.X_min_, made.X_max_ = (x.dtype.type(record.number(each)) for each in ("low", "high"))
-    if made.X_min_ > made.X_max_ or made.X_min_ < x[0] or made.X_max_ > x[-1]:
-        record.refuse("is out of the range of x", "low")
-    made.increasing_ = record.flag("increasing")
+    made.X_min_, made.X_max_ = x.dtype.type(low), x.dtype.type(high)
+    f.check(x[0] <= made.X_min_ <= made.X_max_ <= x[-1], "is out of the range of x", "low")
+    made.increasing_ = f.flag("increasing", of="increasing_")
     made._build_f(x, y)
     return made

@@ -1,6 +1,6 @@
 """Files of format 1, those of 0.1.0: read-only, and for ever.
 
-They name classes of that version and hold the attributes of an estimator (``storage.encoding``):
+They name classes of that version and hold the attributes of an estimator (``decoding``):
 
     model        the class
     params       those of ``get_params``
@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
@@ -24,25 +25,24 @@ from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, Ny
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.validation import FROM_VALIDATION
 from asset_svm.exceptions import ModelFileError
-from asset_svm.families.beginning import Beginning
-from asset_svm.families.cells import CellDecision, CellModels, Constant, FittedCells, Nested
-from asset_svm.families.decision import Decision
+from asset_svm.families import Fitted
+from asset_svm.families.cells import FittedCells, Nested
 from asset_svm.families.one_map import FittedMap
 from asset_svm.families.one_map.fitted import COMPACTED
-from asset_svm.families.rows import Rows
 from asset_svm.persistence.composed import write_model
-from asset_svm.persistence.reading import Array
+from asset_svm.persistence.decoding import Decoder
+from asset_svm.persistence.estimators import Estimator, GivenMap
 from asset_svm.persistence.transformers import SCALERS
-from asset_svm.persistence.writing import Writer
-from asset_svm.storage import encoding
-from asset_svm.storage.encoding import Decoder
+from asset_svm.storage.fields import Array
+from asset_svm.storage.writing import Writer
+from asset_svm.tasks import Regression
 
-MODELS: dict[str, Any] = {
+MODELS: dict[str, type[Estimator | CalibratedClassifier]] = {
     cls.__name__: cls for cls in (AssetClassifier, AssetRegressor, CalibratedClassifier)
 }
-MAPS: dict[str, Any] = {"NystroemMap": NystroemMap, "FourierMap": FourierMap}
+MAPS: dict[str, type[GivenMap]] = {"NystroemMap": NystroemMap, "FourierMap": FourierMap}
 EXTRA = ("compact_error_", "n_shards_", "n_rounds_")
-"""Attributes that some kinds of fits had besides."""
+"""The attributes that some kinds of fits had besides."""
 
 
 def upgraded(header: Any, tensors: dict[str, Array], path: str | Path) -> tuple[Any, dict[str, Array]]:
@@ -51,8 +51,7 @@ def upgraded(header: Any, tensors: dict[str, Array], path: str | Path) -> tuple[
     model = estimator = decode.model(header)
     if header["scaling"] is not None:
         model = Pipeline([("scale", scaler_of(decode(header["scaling"]))), ("svm", estimator)])
-    inner = getattr(estimator, "estimator", estimator)
-    write = Writer(resumable=inner._fitted.fixed is None)
+    write = Writer(resumable=estimator.fitted.fixed is None)
     written = write_model(write, model, "model")
     return {"model": written, "provenance": {}}, write.tensors
 
@@ -65,19 +64,9 @@ def provenance(header: Any, tensors: dict[str, Array], path: str | Path) -> dict
     return told
 
 
-CLASSES = {
-    **encoding.CLASSES,
-    **{
-        cls.__name__: cls
-        for cls in (Beginning, CellDecision, CellModels, Constant, Decision, Nested, Rows)
-    },
-}
-
-
 class OldDecoder(Decoder):
-    """Makes estimators too."""
+    """Turns JSON into objects, estimators among them."""
 
-    classes = CLASSES
     kinds = (*Decoder.kinds, "model")
 
     def _class(self, value: dict[str, Any]) -> Any:
@@ -85,13 +74,13 @@ class OldDecoder(Decoder):
         if not isinstance(made, Nested):
             return made
         inner: Any = made.model  # an estimator, in these files
-        return replace(made, model=inner._fitted)
+        return replace(made, model=inner.fitted)
 
     def _model(self, value: dict[str, Any]) -> Any:
         return OldDecoder(self.tensors, self.path).model(value["$model"])
 
-    def model(self, saved: dict[str, Any]) -> Any:
-        """The estimator of its JSON."""
+    def model(self, saved: dict[str, Any]) -> Estimator | CalibratedClassifier:
+        """The estimator that its JSON stands for."""
         if saved["model"] not in MODELS:
             raise ModelFileError(f"{self.path} holds a {saved['model']!r}, which is not known.")
         estimator = MODELS[saved["model"]]()
@@ -103,12 +92,12 @@ class OldDecoder(Decoder):
             return estimator
         model = fitted_of(estimator, fitted)
         if current and isinstance(model, FittedMap):
-            model = replace(model, map_key=estimator._settings().map_key)
+            model = replace(model, map_key=estimator.settings().map_key)
         estimator.__dict__.update({n: v for n, v in fitted.items() if n in FROM_VALIDATION})
-        estimator._keep(model)
+        estimator.adopt(model)
         return estimator
 
-    def _set_params(self, estimator: Any, params: dict[str, Any]) -> None:
+    def _set_params(self, estimator: BaseEstimator, params: dict[str, Any]) -> None:
         known = estimator.get_params(deep=False)
         unknown = [name for name in params if name not in known]
         if unknown:
@@ -129,11 +118,10 @@ class OldDecoder(Decoder):
         estimator.set_params(**plain)
 
 
-def fitted_of(estimator: Any, old: dict[str, Any]) -> Any:
+def fitted_of(estimator: Estimator, old: dict[str, Any]) -> Fitted:
     """The model of a file of 0.1.0, which has the attributes of an estimator."""
-    settings = estimator._settings()
-    task = estimator._task(settings, old.get("classes_"))
-    if task.numeric:
+    task = estimator.task(estimator.settings(), old.get("classes_"))
+    if isinstance(task, Regression):
         task = replace(task, offset=old["_offset"])
     shared = {
         "task": task,
@@ -168,7 +156,7 @@ def fitted_of(estimator: Any, old: dict[str, Any]) -> Any:
     )
 
 
-def scaler_of(parts: dict[str, Any]) -> Any:
+def scaler_of(parts: dict[str, Any]) -> BaseEstimator:
     """The scaler that is made of these parts."""
     from sklearn import preprocessing
 

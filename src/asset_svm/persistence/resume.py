@@ -1,11 +1,8 @@
-"""The resume section: what ``partial_fit``, ``warm_start``, ``certify`` and ``compact`` need besides.
+"""The resume section: what ``partial_fit``, ``warm_start``, ``certify`` and ``compact`` need.
 
-version      of this section; one that is newer is left out, and the model predicts
-one map      map, coef (K, d), map_is_current, session, beginning
-cells        seed, beginning, and for every cell of every partition: null, a few rows of a constant
-             cell (X, y), or the section of its model on one map with its history
-session      the solver, its average, its metric and the last rows (``session``)
-beginning    X, y, sample_weight, weight, index, begun, passed: the first rows of a stream
+It has a version of its own; a newer one is left out, and the model predicts. That of cells has for
+every cell of every partition null, a few rows of a constant cell, or the section of its model on one
+map with its history.
 """
 
 from __future__ import annotations
@@ -17,10 +14,9 @@ from asset_svm.families.beginning import Beginning
 from asset_svm.families.cells import CellDecision, CellModels, Constant, FittedCells, Nested
 from asset_svm.families.one_map import FittedMap
 from asset_svm.families.rows import Rows
-from asset_svm.persistence.maps import read_map, write_map
-from asset_svm.persistence.reading import INTEGERS, Record
-from asset_svm.persistence.session import read_session, write_session
-from asset_svm.persistence.writing import Writer
+from asset_svm.storage.fields import INTEGERS, Fields
+from asset_svm.storage.maps import feature_map
+from asset_svm.storage.session import session
 
 VERSION = 1
 NEWER = "what its file holds for learning is of a newer asset-svm; install it"
@@ -28,100 +24,73 @@ FOUND_ANEW = ("n_components_", "approximation_error_")
 """Facts of a model for prediction that the map tells where it is there."""
 
 
-def write_resume(
-    write: Writer, fitted: FittedMap | FittedCells, name: str, *, map_is_current: bool
-) -> dict[str, Any]:
-    """What a model goes on from."""
-    if isinstance(fitted, FittedCells):
-        section = _write_cells(write, fitted, name)
-    else:
-        section = _write_one_map(write, fitted, name)
-        section["map_is_current"] = map_is_current
-    return {"version": VERSION, **section}
-
-
-def read_resume(
-    record: Record, fitted: FittedMap | FittedCells, map_key: Any
-) -> FittedMap | FittedCells:
+def resume(f: Fields, fitted: FittedMap | FittedCells, map_key: Any, n: int) -> FittedMap | FittedCells:
     """The model, going on from this section; as it is where the section is of a newer version.
 
     ``map_key`` is that of the estimator's parameters.
     """
-    if record.integer("version", 1) > VERSION:
+    if f.integer("version", 1, of=lambda _: VERSION) > VERSION:
         return replace(fitted, fixed=NEWER)
-    if isinstance(fitted, FittedCells):
-        return _read_cells(record, fitted)
-    return _read_one_map(record, fitted, map_key if record.flag("map_is_current") else None)
+    if isinstance(fitted, FittedMap):
+        resumed = _one_map(f, fitted, n)
+        current = f.flag("map_is_current", of=lambda source: source.map_key == map_key)
+        return replace(resumed, map_key=map_key if current else None)
+    seed, beginning = f.integer("seed"), _beginning_of(f, n)
+    listed = f.items("partitions", of=lambda source: source.decision.parts, inline=True)
+    known = listed.beside(fitted.decision.parts)
+    parts = [listed.record(number, _partition, part, n) for number, part in known]
+    decision = CellDecision(parts, fitted.decision.n_models, fitted.decision.dtype)
+    return replace(fitted, decision=decision, seed=seed, beginning=beginning, fixed=None)
 
 
-# Families -----------------------------------------------------------------------------------------
-
-
-def _write_one_map(write: Writer, fitted: FittedMap, name: str) -> dict[str, Any]:
-    return {
-        "map": write_map(write, fitted.phi, f"{name}.map"),
-        "coef": write.array(fitted.coef, f"{name}.coef"),
-        "session": write_session(write, fitted.session, f"{name}.session"),
-        "beginning": _write_beginning(write, fitted.beginning, f"{name}.beginning"),
-    }
-
-
-def _read_one_map(record: Record, fitted: FittedMap, map_key: Any) -> FittedMap:
-    source = fitted.decision.source
-    n_columns = source.n_features_in if fitted.landmarks is None else source.components.shape[1]
-    phi, K = read_map(record.record("map"), n_columns), fitted.task.n_models
+def _one_map(f: Fields, fitted: FittedMap, n: int) -> FittedMap:
+    phi, K = f.record("map", feature_map, n, of="phi"), fitted.task.n_models
     return replace(
         fitted,
         phi=phi,
-        coef=record.array("coef", (K, phi.dimension)),
-        session=read_session(record.record("session"), phi, K),
-        map_key=map_key,
-        beginning=_read_beginning(record.maybe_record("beginning"), n_columns),
+        coef=f.array("coef", (K, phi.dimension)),
+        session=f.record("session", session, phi, K),
+        beginning=_beginning_of(f, n),
+        map_key=None,
         extra={name: value for name, value in fitted.extra.items() if name not in FOUND_ANEW},
         fixed=None,
     )
 
 
-def _write_cells(write: Writer, fitted: FittedCells, name: str) -> dict[str, Any]:
-    def cell(decision: Any, name: str) -> dict[str, Any] | None:
-        if not _goes_on(decision):
-            return None
-        if isinstance(decision, Constant):
-            X, y = write.rows(decision.X, f"{name}.X"), write.array(decision.y, f"{name}.y")
-            return {"X": X, "y": y}
-        records = enumerate(decision.model.history)
-        history = [write.mapping(each, f"{name}.history.{i}") for i, each in records]
-        return {**_write_one_map(write, decision.model, name), "history": history}
+def _beginning_of(f: Fields, n: int) -> Beginning | None:
+    """The first rows of a stream that has just begun."""
 
-    return {
-        "seed": write.number(fitted.seed),
-        "beginning": _write_beginning(write, fitted.beginning, f"{name}.beginning"),
-        "partitions": [
-            {"cells": [cell(d, f"{name}.{i}.{k}") for k, d in enumerate(part.decisions)]}
-            for i, part in enumerate(fitted.decision.parts)
-        ],
-    }
+    def fields(fitted: FittedMap | FittedCells) -> dict[str, Any] | None:
+        begun = fitted.beginning
+        return None if begun is None else {**vars(begun.rows), **vars(begun)}
+
+    return f.maybe(f.record, "beginning", _beginning, n, of=fields)
 
 
-def _read_cells(record: Record, fitted: FittedCells) -> FittedCells:
-    parts, sections = fitted.decision.parts, record.records("partitions")
-    if len(sections) != len(parts):
-        record.refuse(f"has {len(sections)} entries for {len(parts)} partitions", "partitions")
-    resumed = [_read_partition(each, part) for each, part in zip(sections, parts, strict=True)]
-    decision = CellDecision(resumed, fitted.decision.n_models, fitted.decision.dtype)
-    seed, beginning = record.integer("seed"), record.maybe_record("beginning")
-    beginning_rows = _read_beginning(beginning, None)
-    return replace(fitted, decision=decision, seed=seed, beginning=beginning_rows, fixed=None)
+def _beginning(f: Fields, n: int) -> Beginning:
+    X = f.rows("X", n)
+    y, m = f.labels("y", X.shape[0]), X.shape[0]
+    own, weight = (f.array(each, (m,), low=0) for each in ("sample_weight", "weight"))
+    rows = Rows(X, y, own, weight, f.array("index", (m,), INTEGERS, low=0))
+    return Beginning(rows, f.integer("begun"), f.integer("passed"))
 
 
-def _read_partition(record: Record, part: CellModels) -> CellModels:
-    sections = record.maybe_records("cells")
-    if len(sections) != len(part.decisions):
-        record.refuse(f"has {len(sections)} entries for {len(part.decisions)} cells", "cells")
-    if [each is not None for each in sections] != [_goes_on(each) for each in part.decisions]:
-        record.refuse("has not what its cells go on from", "cells")
-    decisions = [_read_cell(*each) for each in zip(sections, part.decisions, strict=True)]
+def _partition(f: Fields, part: CellModels, n: int) -> CellModels:
+    listed = f.items("cells", of=_fields_of_cells, inline=True)
+    decisions = []
+    for number, decision in listed.beside(part.decisions):
+        resumed = listed.maybe(listed.record, number, _cell, decision, n)
+        fits = (resumed is not None) == _goes_on(decision)
+        listed.check(fits, "is not what its cell goes on from", number)
+        decisions.append(decision if resumed is None else resumed)
     return replace(part, decisions=decisions)
+
+
+def _fields_of_cells(part: CellModels) -> list[Any]:
+    models = [each.model if isinstance(each, Nested) else each for each in part.decisions]
+    return [
+        model if _goes_on(each) else None for model, each in zip(models, part.decisions, strict=True)
+    ]
 
 
 def _goes_on(decision: Any) -> bool:
@@ -129,37 +98,10 @@ def _goes_on(decision: Any) -> bool:
     return isinstance(decision, Nested) or (isinstance(decision, Constant) and decision.X is not None)
 
 
-def _read_cell(record: Record | None, decision: Any) -> Any:
-    if record is None:
-        return decision
-    if isinstance(decision, Constant):
-        X = record.rows("X", decision.X.shape[1])
-        return Constant(decision.values, X, record.labels("y", X.shape[0]))
-    model = _read_one_map(record, decision.model, None)
-    return replace(decision, model=replace(model, history=record.mappings("history")))
-
-
-# The first rows of a stream -----------------------------------------------------------------------
-
-
-def _write_beginning(write: Writer, beginning: Beginning | None, name: str) -> dict[str, Any] | None:
-    if beginning is None:
-        return None
-    rows = beginning.rows
-    columns = ("y", "sample_weight", "weight", "index")
-    return {
-        "X": write.rows(rows.X, f"{name}.X"),
-        **{each: write.array(getattr(rows, each), f"{name}.{each}") for each in columns},
-        "begun": write.number(beginning.begun),
-        "passed": write.number(beginning.passed),
-    }
-
-
-def _read_beginning(record: Record | None, n_columns: int | None) -> Beginning | None:
-    if record is None:
-        return None
-    X = record.rows("X", n_columns)
-    m = X.shape[0]
-    own, weight = (record.array(each, (m,), low=0) for each in ("sample_weight", "weight"))
-    rows = Rows(X, record.labels("y", m), own, weight, record.array("index", (m,), INTEGERS, low=0))
-    return Beginning(rows, record.integer("begun"), record.integer("passed"))
+def _cell(f: Fields, decision: Any, n: int) -> Nested | Constant:
+    if isinstance(decision, Nested):
+        model = _one_map(f, decision.model, n)
+        return replace(decision, model=replace(model, history=f.each("history", "mapping")))
+    f.check(_goes_on(decision), "is not what its cell goes on from")
+    X = f.rows("X", n)
+    return Constant(decision.values, X, f.labels("y", X.shape[0]))

@@ -9,8 +9,12 @@
     SimpleImputer          statistics, fit_type, fill_type
     FunctionTransformer    nothing: one that has no function
 
-``WRITERS`` write these fields; ``READERS`` set them on a transformer that has its parameters and
-columns, and return how many columns come out of it.
+``TRANSFORMERS`` are the records of these: they take a transformer that has its parameters and columns,
+and return its attributes. ``SETTLE`` makes it whole after they are set, and tells how many columns come
+out of it.
+
+Encoders and imputers keep a part of what they were fitted to in private attributes, and scikit-learn
+has no other way to it: those are read and set here, and nowhere else but in ``composed`` and ``folds``.
 """
 
 from __future__ import annotations
@@ -20,9 +24,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from asset_svm.persistence.reading import FLOATS, INTEGERS, LABELS, Array, Record, shown
-from asset_svm.persistence.writing import Writer
+from asset_svm.storage.fields import FLOATS, LABELS, Fields, shown
 
 SCALERS = {
     "StandardScaler": ("mean_", "var_", "scale_"),
@@ -31,145 +35,93 @@ SCALERS = {
     "RobustScaler": ("center_", "scale_"),
 }
 """Their arrays, one number a column each, or None."""
-OPTIONAL = {
-    ("StandardScaler", "with_mean"): ("mean_",),
-    ("StandardScaler", "with_std"): ("var_", "scale_"),
-    ("RobustScaler", "with_centering"): ("center_",),
-    ("RobustScaler", "with_scaling"): ("scale_",),
+SWITCHES = {
+    "with_mean": ("mean_",),
+    "with_std": ("var_", "scale_"),
+    "with_centering": ("center_",),
+    "with_scaling": ("scale_",),
 }
-"""Those that are needed only where a parameter is True."""
-DIVISORS = (("StandardScaler", "scale_"), ("MaxAbsScaler", "scale_"), ("RobustScaler", "scale_"))
-"""Those that are divided by."""
-ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
+"""Arrays that are None where a parameter is False."""
+DIVISORS = ("StandardScaler", "MaxAbsScaler", "RobustScaler")
+"""The scalers that divide by their scale."""
 
 
-def _write_scaler(write: Writer, step: Any, name: str) -> dict[str, Any]:
-    arrays = SCALERS[type(step).__name__]
-    fitted: dict[str, Any] = {
-        each.rstrip("_"): write.array(
-            _as_array(getattr(step, each, None)), f"{name}.{each.rstrip('_')}"
-        )
-        for each in arrays
-    }
-    if hasattr(step, "n_samples_seen_"):
-        fitted["n_samples_seen"] = write.value(step.n_samples_seen_, f"{name}.n_samples_seen")
-    return fitted
-
-
-def _as_array(value: Any) -> Array | None:
-    return None if value is None else np.asarray(value)
-
-
-def _read_scaler(record: Record, step: Any) -> int:
+def _scaler(f: Fields, step: BaseEstimator) -> dict[str, Any]:
     kind, n = type(step).__name__, int(step.n_features_in_)
-    optional = {
-        name: not getattr(step, switch)
-        for (of, switch), names in OPTIONAL.items()
-        if of == kind
-        for name in names
-    }
+    off = {switch for switch in SWITCHES if not getattr(step, switch, True)}
+    may_miss = {each for switch in off for each in SWITCHES[switch]}
+    found: dict[str, Any] = {}
     for each in SCALERS[kind]:
-        read = record.maybe_array if optional.get(each) else record.array
-        found = read(each.rstrip("_"), (n,), FLOATS)
-        if (kind, each) in DIVISORS and found is not None and (found == 0.0).any():
-            record.refuse("has a 0, by which a column is divided", each.rstrip("_"))
-        setattr(step, each, found)
-    if "n_samples_seen" not in record.fields:
-        return n
-    if isinstance(record.fields["n_samples_seen"], dict):
-        step.n_samples_seen_ = record.array("n_samples_seen", (n,), (*INTEGERS, *FLOATS))
-    else:
-        step.n_samples_seen_ = record.number("n_samples_seen", 0)
-    return n
+        name = each.rstrip("_")
+        found[each] = f.maybe(f.array, name, (n,), FLOATS, of=each)
+        f.check(found[each] is not None or each in may_miss, "is missing", name)
+    if kind in DIVISORS and found["scale_"] is not None:
+        f.check((found["scale_"] != 0.0).all(), "has a 0, by which a column is divided", "scale")
+    if f.has("n_samples_seen", "n_samples_seen_"):
+        seen = found["n_samples_seen_"] = f.value("n_samples_seen", of="n_samples_seen_")
+        counts = np.asarray(seen)
+        fits = type(seen) in (int, float, np.ndarray) and counts.shape in ((), (n,))
+        fits = fits and counts.dtype.kind in "if" and np.isfinite(counts).all()
+        f.check(fits, f"is {shown(seen)}", "n_samples_seen")
+    return found
 
 
-def _write_encoder(write: Writer, step: Any, name: str) -> dict[str, Any]:
+def _categories(f: Fields, step: BaseEstimator) -> dict[str, Any]:
     if getattr(step, "_infrequent_enabled", False):
         raise ValueError(
             f"A {type(step).__name__} with min_frequency or max_categories cannot be saved; leave them "
             "out, or name the categories."
         )
-    categories = [
-        write.array(each, f"{name}.categories.{i}") for i, each in enumerate(step.categories_)
-    ]
-    return {"categories": categories}
+    found = f.each("categories", "labels", finite=False, of="categories_")
+    why = f"has {len(found)} lists for {step.n_features_in_} columns"
+    f.check(len(found) == step.n_features_in_, why, "categories")
+    f.check(all(len(each) for each in found), "has a list without any", "categories")
+    return {"categories_": found, "_infrequent_enabled": False}
 
 
-def _read_categories(record: Record, step: Any) -> list[Array]:
-    holders = [
-        Record({"categories": each}, record.tensors, record.path, f"{record.place}.categories.{i}")
-        for i, each in enumerate(record.items("categories"))
-    ]
-    if len(holders) != step.n_features_in_:
-        record.refuse(f"has {len(holders)} lists for {step.n_features_in_} columns", "categories")
-    found = [_read_labels(each) for each in holders]
-    if not all(len(each) for each in found):
-        record.refuse("has a list without any", "categories")
-    step.categories_ = found
-    step._infrequent_enabled = False
-    return found
-
-
-def _read_labels(holder: Record) -> Array:
-    """Categories of a column: labels, among which there may be nan."""
-    if "texts" in holder.record("categories").fields:
-        return holder.labels("categories")
-    return holder.array("categories", (None,), LABELS, finite=False)
-
-
-def _read_one_hot(record: Record, step: Any) -> int:
-    _read_categories(record, step)
+def _settle_one_hot(step: BaseEstimator) -> int:
     step._set_drop_idx()
     step._n_features_outs = step._compute_n_features_outs()
     return int(sum(step._n_features_outs))
 
 
-def _read_ordinal(record: Record, step: Any) -> int:
-    found = _read_categories(record, step)
+def _settle_ordinal(step: BaseEstimator) -> int:
     places = [
-        next((k for k, each in enumerate(listed.tolist()) if _is_nan(each)), None) for listed in found
+        next((k for k, each in enumerate(listed.tolist()) if _is_nan(each)), None)
+        for listed in step.categories_
     ]
     step._missing_indices = {i: place for i, place in enumerate(places) if place is not None}
-    return len(found)
+    return len(places)
 
 
 def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _write_imputer(write: Writer, step: Any, name: str) -> dict[str, Any]:
+def _imputer(f: Fields, step: BaseEstimator) -> dict[str, Any]:
     if step.add_indicator:
         raise ValueError(
             "A SimpleImputer with add_indicator=True cannot be saved; set add_indicator=False."
         )
-    statistics = np.asarray(step.statistics_)
-    return {
-        "statistics": write.array(statistics, f"{name}.statistics"),
-        "fit_type": step._fit_dtype.str,
-        "fill_type": getattr(step, "_fill_dtype", step._fit_dtype).str,  # scikit-learn before 1.7
-    }
+    statistics = f.labels("statistics", int(step.n_features_in_), finite=False, of="statistics_")
+    fit = f.text("fit_type", of=lambda step: step._fit_dtype.str)
+    # scikit-learn before 1.7 has one type.
+    fill = f.text("fill_type", of=lambda step: getattr(step, "_fill_dtype", step._fit_dtype).str)
+    for name, code in (("fit_type", fit), ("fill_type", fill)):
+        f.check(code.lstrip("<|>=") in ("O", "b1", *LABELS), f"is {shown(code)}", name)
+    found = {"statistics_": statistics, "indicator_": None}
+    return {**found, "_fit_dtype": np.dtype(fit), "_fill_dtype": np.dtype(fill)}
 
 
-def _read_imputer(record: Record, step: Any) -> int:
-    n = int(step.n_features_in_)
-    if "texts" in record.record("statistics").fields:
-        statistics = record.labels("statistics", n)
-    else:
-        statistics = record.array("statistics", (n,), LABELS, finite=False)
-    step.statistics_, step.indicator_ = statistics, None
-    for name in ("fit", "fill"):
-        code = record.text(f"{name}_type")
-        if code.lstrip("<|>=") not in ("O", "b1", *LABELS):
-            record.refuse(f"is {shown(code)}", f"{name}_type")
-        setattr(step, f"_{name}_dtype", np.dtype(code))
-    statistics.astype(step._fill_dtype)
-    lost = 0 if step.keep_empty_features else sum(map(_is_nan, statistics.tolist()))
-    if lost == n:
-        record.refuse("has no value for any column", "statistics")
-    return n - lost
+def _settle_imputer(step: BaseEstimator) -> int:
+    step.statistics_.astype(step._fill_dtype)
+    kept = [step.keep_empty_features or not _is_nan(each) for each in step.statistics_.tolist()]
+    if not any(kept):
+        raise ValueError("a SimpleImputer has no value for any column")
+    return sum(kept)
 
 
-def _write_nothing(write: Writer, step: Any, name: str) -> dict[str, Any]:
+def _nothing(f: Fields, step: BaseEstimator) -> dict[str, Any]:
     if step.func is not None or step.inverse_func is not None:
         function = step.func if step.func is not None else step.inverse_func
         raise ValueError(
@@ -179,22 +131,16 @@ def _write_nothing(write: Writer, step: Any, name: str) -> dict[str, Any]:
     return {}
 
 
-def _read_nothing(record: Record, step: Any) -> int:
-    if step.func is not None or step.inverse_func is not None:
-        record.refuse("names a function", "parameters")
-    return int(step.n_features_in_)
-
-
-WRITERS: dict[str, Callable[[Writer, Any, str], dict[str, Any]]] = {
-    **dict.fromkeys(SCALERS, _write_scaler),
-    **dict.fromkeys(ENCODERS, _write_encoder),
-    "SimpleImputer": _write_imputer,
-    "FunctionTransformer": _write_nothing,
+TRANSFORMERS: dict[str, Callable[[Fields, BaseEstimator], dict[str, Any]]] = {
+    **dict.fromkeys(SCALERS, _scaler),
+    "OneHotEncoder": _categories,
+    "OrdinalEncoder": _categories,
+    "SimpleImputer": _imputer,
+    "FunctionTransformer": _nothing,
 }
-READERS: dict[str, Callable[[Record, Any], int]] = {
-    **dict.fromkeys(SCALERS, _read_scaler),
-    "OneHotEncoder": _read_one_hot,
-    "OrdinalEncoder": _read_ordinal,
-    "SimpleImputer": _read_imputer,
-    "FunctionTransformer": _read_nothing,
+SETTLE: dict[str, Callable[[BaseEstimator], int]] = {
+    "OneHotEncoder": _settle_one_hot,
+    "OrdinalEncoder": _settle_ordinal,
+    "SimpleImputer": _settle_imputer,
 }
+"""The columns that come out of all others are those that go in."""

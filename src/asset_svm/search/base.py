@@ -62,8 +62,9 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         shared = {name: getattr(self, name) for name in names}
         return self._model(**(shared | settings))
 
-    def _check_parameters(self) -> None:
-        self._learner()._settings()
+    def check_parameters(self) -> None:
+        """Raise for the first parameter that cannot be."""
+        self._learner().settings()
         resolve_costs(self.Cs)
         check_folds(self.cv)
         check_one_scoring(self._learner(), self.scoring)
@@ -114,7 +115,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
 
     # The search -------------------------------------------------------------------------------
 
-    def _fit(
+    def fit_watched(
         self,
         X,
         y,
@@ -123,7 +124,24 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         watch: Watch | None = None,
         foreseen: Foreseen | None = None,
         refitting: Refitting | None = None,
-    ):
+    ) -> Any:
+        """Search, as ``fit`` does, while somebody looks on.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As for ``fit``.
+        watch : callable, optional
+            Called with the progress; returning True ends the search, and the best so far is refitted.
+        foreseen : callable, optional
+            Called with what is ahead, before the first map.
+        refitting : callable, optional
+            Called before the best model is trained on all rows.
+
+        Returns
+        -------
+        self
+        """
         begun = clock.now()
         if isinstance(X, RowSource):
             raise ValueError(
@@ -131,12 +149,12 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 "example of a sample of the rows."
             )
         with all_or_nothing(self), shown(self.verbose):
-            self._check_parameters()
+            self.check_parameters()
             random_state = one_seed(self.random_state)
             learner = self._learner(random_state=random_state)
-            settings = learner._settings()
+            settings = learner.settings()
             scorer = check_one_scoring(learner, self.scoring)
-            found = learner._rows(learner._task(settings), X, y, sample_weight, first=True)
+            found = learner.check_rows(learner.task(settings), X, y, sample_weight, first=True)
             if found is None:
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
             task, rows = found
@@ -168,9 +186,8 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                     refitting()
                 refitted = clock.now()
                 best = self._learner(random_state=random_state, **self.best_params_)
-                found = best._train(X, y, sample_weight, drawn=run.take_drawn())
-                best._warn(*found, searched=True)
-                self.best_estimator_ = best
+                drawn = run.take_drawn()
+                self.best_estimator_ = best.fit_watched(X, y, sample_weight, searched=True, drawn=drawn)
                 self.n_iter_ = best.n_iter_
                 self.refit_time_ = clock.now() - refitted
             elif self.n_cells is None and isinstance(self.landmarks, str) and settings.is_nystroem:

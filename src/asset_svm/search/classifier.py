@@ -100,7 +100,7 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, groups)
+        return self.fit_watched(X, y, sample_weight, groups)
 
     score = SearchEstimator.score  # by ``scoring``, before the mixin's
 

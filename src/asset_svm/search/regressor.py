@@ -101,6 +101,6 @@ class AssetRegressorCV(RegressorMixin, SearchEstimator):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, groups)
+        return self.fit_watched(X, y, sample_weight, groups)
 
     score = SearchEstimator.score  # by ``scoring``, before the mixin's

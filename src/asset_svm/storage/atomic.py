@@ -107,7 +107,7 @@ class NamedOutput(io.FileIO):
             super().__init__(file, mode, closefd=not isinstance(file, int))
 
     def write(self, content: Any) -> int:
-        """As of any file."""
+        """Write the bytes, and return how many there were."""
         with _named(self.shown):
             return super().write(content)
 

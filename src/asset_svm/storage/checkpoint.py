@@ -10,18 +10,23 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from asset_svm import clock
 from asset_svm.data.fingerprint import Fingerprint
-from asset_svm.data.scan import Summary
+from asset_svm.data.scan import Summary, TargetSummary
+from asset_svm.data.source import Block
 from asset_svm.exceptions import ModelFileError
-from asset_svm.features import Metric
+from asset_svm.features import FeatureMap, Metric
 from asset_svm.storage import container
 from asset_svm.storage.atomic import check_writable, remove_left_over
-from asset_svm.storage.encoding import Decoder, Encoder
+from asset_svm.storage.fields import Fields, Writing, told
+from asset_svm.storage.maps import feature_map, metric
+from asset_svm.storage.session import session, snapshot
+from asset_svm.storage.writing import Writer
 
 logger = logging.getLogger("asset_svm")
 
@@ -51,7 +56,7 @@ class SavedRun:
     kind: str
     settings: dict[str, Any]
     summary: Summary | None
-    phi: Any
+    phi: FeatureMap
     metric: Metric | None
     seed: int
     files: Fingerprint
@@ -59,7 +64,7 @@ class SavedRun:
     notes: dict[str, Any] = field(default_factory=dict)
     name: str = ""
 
-    def check(self, settings: dict[str, Any], files: Any) -> None:
+    def check(self, settings: dict[str, Any], files: Iterable[Path]) -> None:
         """Raise unless a run with these settings and files is this one."""
         advice = "resume with the same data and parameters"
         for name in sorted({*self.settings, *settings}):
@@ -70,6 +75,57 @@ class SavedRun:
                 )
         if not self.files.fits(files):
             raise ValueError(f"The checkpoint belongs to another run: the data have changed; {advice}.")
+
+
+def _run(f: Fields) -> SavedRun:
+    kind, settings = f.text("kind", ("memory", "windows")), f.mapping("settings")
+    summary = f.maybe(f.record, "summary", _summary)
+    phi = f.record("phi", feature_map, None if summary is None else summary.n_features)
+    return SavedRun(
+        kind,
+        settings,
+        summary,
+        phi,
+        f.maybe(f.record, "metric", metric, phi.dimension),
+        f.integer("seed"),
+        f.record("files", _fingerprint),
+        f.maybe(f.each, "component_search", "mapping"),
+        f.value("notes"),
+        f.text("name"),
+    )
+
+
+def _summary(f: Fields) -> Summary:
+    n_rows, n_features, n_bytes = (f.integer(each) for each in ("n_rows", "n_features", "n_bytes"))
+    targets, sample = f.record("targets", _targets), f.record("sample", _block, n_features)
+    return Summary(n_rows, n_features, n_bytes, targets, sample)
+
+
+def _targets(f: Fields) -> TargetSummary:
+    kind, counts = f.text("kind", ("", "numbers", "names")), f.value("counts")
+    low, high = (f.number(each, finite=False) for each in ("low", "high"))
+    return TargetSummary(kind, counts, low, high, f.flag("whole"))
+
+
+def _block(f: Fields, n: int) -> Block:
+    X = f.rows("X", n)
+    return Block(X, f.maybe(f.labels, "y", X.shape[0]))
+
+
+def _fingerprint(f: Fields) -> Fingerprint:
+    sizes, times = (tuple(f.each(name, "integer")) for name in ("sizes", "times"))
+    return Fingerprint(sizes, times, f.text("digest"))
+
+
+def _windows(f: Fields, phi: FeatureMap) -> dict[str, Any]:
+    """Where a run over windows is."""
+    return {
+        "session": f.record("session", session, phi),
+        "epoch": f.integer("epoch"),
+        "windows": f.integer("windows"),
+        "history": f.each("history", "mapping"),
+        "seconds": f.number("seconds"),
+    }
 
 
 class Checkpoint:
@@ -107,40 +163,47 @@ class Checkpoint:
                 f"{self.folder} holds the checkpoint of a run; go on with it (resume=True, --resume), "
                 "name another folder, or remove it."
             )
-        self._name = ""
+        self._run: SavedRun | None = None
         self._saved_at = clock.now()
 
     def read_run(self) -> SavedRun | None:
         """The run to go on with, if there is one."""
         if not self.run_path.exists():
             return None
-        header, tensors = container.read(self.run_path, "run")
-        parts = Decoder(tensors, self.run_path)(header)
-        if "kind" not in parts:
-            raise ModelFileError(
-                f"{self.run_path} is of an older asset-svm, whose runs were kept in another way; "
-                "remove the folder and begin the run again."
-            )
-        run = SavedRun(**parts)
-        self._name, self.notes = run.name, run.notes
-        return run
+        header = self._read(self.run_path, "run")
+        with told(self.run_path, "run"):
+            self._run = _run(header)
+        self.notes = self._run.notes
+        return self._run
 
     def read_state(self) -> dict[str, Any] | None:
         """Where that run is, if it has got anywhere, by the names that ``write_state`` was given."""
-        if not self.state_path.exists():
+        if not self.state_path.exists() or self._run is None:
             return None
-        header, tensors = container.read(self.state_path, "state")
-        if header.pop("run") != self._name:
-            return None
-        found: dict[str, Any] = Decoder(tensors, self.state_path)(header)
-        return found
+        header = self._read(self.state_path, "state")
+        with told(self.state_path, "state"):
+            if header.text("run") != self._run.name:
+                return None
+            return header.record("state", *self._form(self._run))
+
+    def _form(self, run: SavedRun) -> tuple[Callable[..., dict[str, Any]], Any]:
+        """The record of where a run is, and what it must fit."""
+        return (snapshot, run.phi.dimension) if run.kind == "memory" else (_windows, run.phi)
+
+    def _read(self, path: Path, kind: str) -> Fields:
+        version, header, tensors = container.read_any(path, kind)
+        if version < container.VERSIONS[kind]:
+            raise ModelFileError(
+                f"{path} is of an older asset-svm, whose runs were kept in another way; "
+                "remove the folder and begin the run again."
+            )
+        return Fields(header, tensors, path, what=kind)
 
     def write_run(self, run: SavedRun) -> None:
-        """Begin a run."""
-        self._name = run.name = uuid.uuid4().hex
-        run.notes = self.notes
-        encode = Encoder()
-        container.write(self.run_path, "run", encode(vars(run), "run"), encode.tensors)
+        """Save a run that begins."""
+        run.name, run.notes, self._run = uuid.uuid4().hex, self.notes, run
+        write = Writer()
+        container.write(self.run_path, "run", Writing.of(write, _run, "run", run), write.tensors)
 
     @property
     def due(self) -> bool:
@@ -149,17 +212,19 @@ class Checkpoint:
 
     def write_state(self, state: dict[str, Any]) -> bool:
         """Save the state; a disk that is full is logged, and the last state stays. True if saved."""
-        encode = Encoder()
-        header = {"run": self._name, **encode(state, "state")}
+        assert self._run is not None
+        write, (form, fitting) = Writer(), self._form(self._run)
+        state = Writing.of(write, form, "state", state, fitting)
+        header = {"run": self._run.name, "state": state}
         self._saved_at = clock.now()
         try:
-            container.write(self.state_path, "state", header, encode.tensors)
+            container.write(self.state_path, "state", header, write.tensors)
         except OSError as error:
             logger.warning("The checkpoint in %s could not be written: %s", self.folder, error)
             return False
         return True
 
     def remove(self) -> None:
-        """The run has ended and its model is safe."""
+        """Remove the files of a run that has ended, and whose model is safe."""
         for path in (self.state_path, self.run_path):
             path.unlink(missing_ok=True)

@@ -4,7 +4,7 @@
       format     "asset-svm"
       version    of its kind, an integer; files of a newer one are refused, older ones are read
       kind       "model", "run", "state"
-      header     JSON, see ``persistence``, and ``encoding`` for the others
+      header     JSON, see ``writing`` and ``fields``
       digest     SHA-256 of kind, header and all numbers: a changed bit is found
 
 Reading runs nothing of the file.
@@ -25,8 +25,8 @@ from asset_svm.storage.atomic import replacing
 
 Array = npt.NDArray[Any]
 FORMAT = "asset-svm"
-VERSIONS = {"model": 2, "run": 1, "state": 1}
-"""The newest of each kind, which is written."""
+VERSIONS = {"model": 2, "run": 2, "state": 2}
+"""The newest version of each kind, which is written."""
 
 
 def _safetensors() -> Any:
@@ -63,7 +63,7 @@ def read(path: str | Path, kind: str) -> tuple[Any, dict[str, Array]]:
 
 
 def read_any(path: str | Path, kind: str) -> tuple[int, Any, dict[str, Array]]:
-    """The version of a file too."""
+    """The version, the header and the tensors of a file."""
     library, path = _safetensors(), Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist.")

@@ -1,6 +1,6 @@
 """Writer: numbers, text and arrays of a model to JSON and tensors.
 
-What stands where is the business of the modules that write a kernel, a map, a model. In the JSON
+What stands where is said by records (``fields``). In the JSON
 
     numbers, text, null, lists      are themselves; "inf", "-inf" and "nan" stand for such numbers
     arrays                          {"array": NAME}; with "order": "F" NAME is its transpose
@@ -28,7 +28,7 @@ import scipy.sparse as sp
 Array = npt.NDArray[Any]
 TYPES = tuple(np.dtype(code) for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))
 TYPES += tuple(np.dtype(code) for code in ("f2", "f4", "f8"))
-"""Those of tensors."""
+"""The types that tensors have."""
 
 
 class Writer:
@@ -36,29 +36,24 @@ class Writer:
 
     Parameters
     ----------
-    resumable : bool
+    resumable : bool, default=False
         Whether what learning goes on from is written too.
     """
 
-    def __init__(self, *, resumable: bool) -> None:
+    def __init__(self, *, resumable: bool = False) -> None:
         self.resumable = resumable
         self.tensors: dict[str, Array] = {}
         self._written: dict[int, tuple[Any, dict[str, Any]]] = {}  # the object keeps its id its own
 
-    @staticmethod
-    def number(value: Any) -> Any:
-        """A number, which may be infinite or no number."""
+    def number(self, value: Any, name: str) -> Any:
+        """The JSON of a number, which may be infinite or no number, of text, or of a truth value."""
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, float) and not math.isfinite(value):
             return repr(value)
         return value
 
-    def maybe(self, value: Any) -> Any:
-        """A number, or null."""
-        return None if value is None else self.number(value)
-
     def array(self, value: Any, name: str) -> dict[str, Any] | None:
-        """An array, or null."""
+        """The JSON of an array; null where there is none."""
         if value is None:
             return None
         if id(value) not in self._written:
@@ -79,7 +74,7 @@ class Writer:
         return {"array": name, "order": "F"} if columns else {"array": name}
 
     def rows(self, value: Any, name: str) -> dict[str, Any] | None:
-        """A matrix, dense or CSR, or null."""
+        """The JSON of a matrix, dense or CSR; null where there is none."""
         if not sp.issparse(value):
             return self.array(value, name)
         if id(value) not in self._written:
@@ -93,11 +88,11 @@ class Writer:
         return self._written[id(value)][1]
 
     def mapping(self, value: dict[str, Any], name: str) -> dict[str, Any]:
-        """A dict of names to values of a user's own."""
+        """The JSON of a dict of names to values of a user's own."""
         return {str(key): self.value(each, f"{name}.{key}") for key, each in value.items()}
 
     def value(self, value: Any, name: str) -> Any:
-        """A value of a user's own."""
+        """The JSON of a value of a user's own."""
         if isinstance(value, np.generic):
             value = value.item()
         if value is None or isinstance(value, bool | int | str):
