@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from asset_svm.backends.base import Visits
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data import GivenOrder, OneVsRestTargets, UniformOrder
 from asset_svm.feasible import FeasibleSet
@@ -221,9 +222,11 @@ def card_trace(
 
         def start(rule: StepRule = rule, window: Window = window) -> Driver:
             return backend.driver(
-                mapped, targets, GivenOrder(count), ModelAxis.build(loss, (lam,), [ball], [rule]),
-                SolverState.zeros(1, d, np.float32), Average(window), cut=Cut(BLOCK), length=count,
-            )  # fmt: skip
+                Visits(mapped, targets, GivenOrder(count), Cut(BLOCK), length=count),
+                ModelAxis.build(loss, (lam,), [ball], [rule]),
+                SolverState.zeros(1, d, np.float32),
+                Average(window),
+            )
 
         start().advance(min(WINDOW, count))  # the kernel is compiled, or read from disk
         driver, spent, found[name] = start(), 0.0, []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -16,6 +17,25 @@ from asset_svm.solvers.driver import Form
 
 Array = npt.NDArray[Any]
 Matrix = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Visits:
+    """What a driver steps through: rows, in which order, and how many of them at a time.
+
+    Its fields are the parameters of ``Driver`` of the same names.
+    """
+
+    rows: MappedRows
+    targets: Targets
+    order: Order
+    cut: Cut
+    weight: Array | None = None
+    form: Form = "row"
+    pool: ThreadPoolExecutor | None = None
+    length: int | None = None
+    ahead: bool = False
+    shrink_interval: int | None = None
 
 
 class HeldRows(MappedRows, Protocol):
@@ -39,24 +59,8 @@ class Trials(Protocol):
     def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
         """Some of the mapped rows, mapped once."""
 
-    def driver(
-        self,
-        rows: MappedRows,
-        targets: Targets,
-        order: Order,
-        axis: ModelAxis,
-        state: SolverState,
-        average: Average,
-        *,
-        cut: Cut,
-        weight: Array | None = None,
-        form: Form = "row",
-        pool: ThreadPoolExecutor | None = None,
-        length: int | None = None,
-        ahead: bool = False,
-        shrink_interval: int | None = None,
-    ) -> Driver:
-        """A driver for rows of this backend; parameters as in ``Driver``."""
+    def driver(self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average) -> Driver:
+        """A driver of these models through rows of this backend."""
 
 
 class Backend(Trials, Protocol):

@@ -17,15 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.backends.base import HeldRows
+from asset_svm.backends.base import HeldRows, Visits
 from asset_svm.backends.workers import Workers, working
-from asset_svm.data import Order, Targets
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.memory import available_memory
 from asset_svm.solvers import Average, Driver, MappedRows, ModelAxis, SolverState
 from asset_svm.solvers.blocked_form import MANY_MODELS
 from asset_svm.solvers.blocks import BlockRows, Cut
-from asset_svm.solvers.driver import Form
 from asset_svm.solvers.products import exact_margins, exact_sums, scattered_margins
 from asset_svm.threads.blas import blas_threads, few_threads
 
@@ -308,40 +306,10 @@ class CpuBackend:
         with ThreadPoolExecutor(threads) as pool:
             yield pool
 
-    def driver(
-        self,
-        rows: MappedRows,
-        targets: Targets,
-        order: Order,
-        axis: ModelAxis,
-        state: SolverState,
-        average: Average,
-        *,
-        cut: Cut,
-        weight: Array | None = None,
-        form: Form = "row",
-        pool: ThreadPoolExecutor | None = None,
-        length: int | None = None,
-        ahead: bool = False,
-        shrink_interval: int | None = None,
-    ) -> Driver:
-        """A driver for rows of this backend; parameters as in ``Driver``."""
-        return Driver(
-            rows,
-            targets,
-            order,
-            axis,
-            state,
-            average,
-            cut=cut,
-            weight=weight,
-            form=form,
-            pool=pool,
-            length=length,
-            ahead=ahead,
-            shrink_interval=shrink_interval,
-            n_threads=self.n_threads,
-        )
+    def driver(self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average) -> Driver:
+        """A driver of these models through rows of this backend."""
+        parts = {"axis": axis, "state": state, "average": average, **vars(visits)}
+        return Driver(**parts, n_threads=self.n_threads)
 
     hides_rows_by_model = True
     """Whether models that train together may each see other rows."""

@@ -24,7 +24,6 @@ from asset_svm import clock
 from asset_svm.dask.cluster import Watch, finished
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import Part, join
-from asset_svm.dask.work import Encoding
 from asset_svm.families.cells import CellModels, Constant, FittedCells
 from asset_svm.families.cells.fit import cell_problem, joined_decision, partition_record
 from asset_svm.families.cells.partitions import grow_partition, partition_seed
@@ -32,12 +31,11 @@ from asset_svm.families.cells.progress import CellProgress
 from asset_svm.families.cells.trainer import CellTrainer, FittedCell
 from asset_svm.families.observing import Observer
 from asset_svm.families.rows import Rows
-from asset_svm.features.cells import SAMPLE, Partition, grouped
+from asset_svm.families.whole import WholeTask
+from asset_svm.features.cells import Partition, grouped
 from asset_svm.kernels import Kernel
 from asset_svm.settings import Settings
-from asset_svm.settings.solving import resolve_cells
 from asset_svm.solvers.cells import CellProblem
-from asset_svm.tasks import Encoded, Task
 from asset_svm.threads.blas import few_threads
 
 BUNDLES = 4
@@ -51,16 +49,14 @@ class CellWork:
     Parameters
     ----------
     settings : Settings
-    task : Task
-        Settled.
+    whole : WholeTask
     largest : int
         Rows of a cell up to which it is solved whole: the same on every worker.
     """
 
     settings: Settings
-    task: Task
+    whole: WholeTask
     kernel: Kernel
-    encoding: Encoding
     lam: float
     total_weight: float
     largest: int
@@ -68,13 +64,13 @@ class CellWork:
 
     def __call__(self, part: Part, cells: np.ndarray) -> list[tuple[int, FittedCell]]:
         """The cells of these rows, with their numbers."""
-        targets, weight = self.encoding(part)
+        weight, encoded = self.whole.weights(part.y, part.weight), self.whole.encode(part.y)
         rows = Rows(part.X, part.y, part.weight, weight, np.arange(len(part.y)))
-        encoded = Encoded(targets, self.task.loss, 0.0, self.task.offset)
         problem = cell_problem(self.settings, rows, encoded, self.kernel, self.lam, self.total_weight)
         numbers, of = np.unique(cells, return_inverse=True)
         groups = dict(zip(numbers.tolist(), grouped(rows.index, of, len(numbers)), strict=True))
-        train = CellTrainer(self.settings, self.task, rows, problem, groups, self.seed, self.largest)
+        task = self.whole.task
+        train = CellTrainer(self.settings, task, rows, problem, groups, self.seed, self.largest)
         with few_threads(0):
             return [(number, train(number)) for number in groups]
 
@@ -88,9 +84,9 @@ def find_cells(part: Part, partition: Partition, dtype: Any) -> np.ndarray:
         return partition.assign(part.X.astype(dtype, copy=False)).astype(np.int32)
 
 
-def weigh_cells(part: Part, cells: np.ndarray, n_cells: int, encoding: Encoding) -> np.ndarray:
+def weigh_cells(part: Part, cells: np.ndarray, n_cells: int, whole: WholeTask) -> np.ndarray:
     """The rows and the weight of each cell in a part."""
-    _, weight = encoding(part)
+    weight = whole.weights(part.y, part.weight)
     count = np.bincount(cells, minlength=n_cells).astype(np.float64)
     return np.array([count, np.bincount(cells, weights=weight, minlength=n_cells)])
 
@@ -119,11 +115,6 @@ def add_up(tables: list[np.ndarray]) -> np.ndarray:
 # On the client ------------------------------------------------------------------------------------
 
 
-def sample_rows(n_cells: Any, m: int) -> int:
-    """Rows, of m, that the partition is grown from: as many a cell as k-means looks at."""
-    return SAMPLE * resolve_cells(n_cells, m)
-
-
 def fit_cells(settings: Settings, watch: Watch, data: Loaded, observer: Observer) -> FittedCells:
     """Train the cells of every partition.
 
@@ -134,7 +125,7 @@ def fit_cells(settings: Settings, watch: Watch, data: Loaded, observer: Observer
     kernel = settings.map.kernel_for(rows.X, rows.uneven)
     problem = cell_problem(settings, rows, encoded, kernel, data.lam, data.total_weight)
     work = CellWork(
-        settings, task, kernel, data.encoding, data.lam, data.total_weight,
+        settings, data.whole, kernel, data.lam, data.total_weight,
         problem.largest(settings.memory_limit), seed,
     )  # fmt: skip
     count = settings.cells_of(data.n_rows)
@@ -211,7 +202,7 @@ class _PartitionRun:
         """The rows and the weights of all cells."""
         weigh = delayed(weigh_cells, pure=False)
         pairs = zip(self.loaded, cells, strict=True)
-        tables = [weigh(part, of, self.partition.n_cells, self.data.encoding) for part, of in pairs]
+        tables = [weigh(part, of, self.partition.n_cells, self.data.whole) for part, of in pairs]
         (total,) = self.watch.gather(self.watch.client.compute([delayed(add_up, pure=False)(tables)]))
         return np.asarray(total)
 

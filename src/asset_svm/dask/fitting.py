@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import dask
@@ -18,25 +16,18 @@ from distributed import Client, get_client
 from sklearn.base import clone, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from asset_svm.dask.cells import fit_cells, sample_rows
+from asset_svm.dask.cells import fit_cells
 from asset_svm.dask.cluster import Watch
-from asset_svm.dask.fit import ClusterFit
-from asset_svm.dask.loading import Loaded, load_rows
+from asset_svm.dask.fit import fit_shards
+from asset_svm.dask.loading import load_rows
 from asset_svm.dask.partitions import column_names, is_collection
 from asset_svm.estimators.callbacks import FitObserver
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import check_scored
 from asset_svm.estimators.validation import all_or_nothing, results
-from asset_svm.families import Trained, family_of
-from asset_svm.families.cells import FittedCells
-from asset_svm.families.cells.fit import warn_of_cells
-from asset_svm.families.constant import warn_of_constant
+from asset_svm.families import Fitted, Trained, family_of
 from asset_svm.families.observing import shown
-from asset_svm.families.one_map import FittedMap
-from asset_svm.families.one_map.fit import warn_of_excess
-from asset_svm.families.one_map.fitted import session_of
-from asset_svm.families.one_map.maps import warn_of_few_landmarks
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 
@@ -202,76 +193,19 @@ class DaskLearner(Learner):
             task, observer = self._task(settings), FitObserver(self, X, y, watch)
             cluster = Watch(self._connection())
             with cluster.watching():
-                fit = self._fit_shards if settings.n_cells is None else self._fit_cells
-                fitted, data = fit(settings, task, cluster, X, y, sample_weight, observer)
+                data = load_rows(settings, task, cluster, X, y, sample_weight)
+                fitted: Fitted
+                if settings.n_cells is None:
+                    options = {"n_shards": self.n_shards, "rounds_per_epoch": self.rounds_per_epoch}
+                    fitted = fit_shards(settings, cluster, data, observer, **options)
+                else:
+                    fitted = fit_cells(settings, cluster, data, observer)
             self._keep(fitted)
             self.n_features_in_ = data.rows.X.shape[1]
             names = column_names(X)
             if names is not None:
                 self.feature_names_in_ = names
-        return settings, Trained(fitted, data.rows)
-
-    def _warn(self, settings, trained, *, searched=False) -> None:
-        fitted, rows = trained.fitted, trained.rows
-        if isinstance(fitted, FittedCells):
-            warn_of_cells(settings, fitted)
-        else:  # of the gap little is known where shards have averaged
-            if settings.is_nystroem and fitted.landmarks is not None:
-                warn_of_few_landmarks(settings.map, fitted.landmarks.shape[0])
-            warn_of_excess(settings, trained)
-        names = getattr(self, "feature_names_in_", None)
-        warn_of_constant(settings, fitted, rows.X, rows.y, rows.weight, names)
-
-    def _fit_shards(
-        self, settings, task, cluster, X, y, sample_weight, observer
-    ) -> tuple[FittedMap, Loaded]:
-        wanted = 4 * (settings.map.number or 0)
-        data = load_rows(settings, task, cluster, X, y, sample_weight, lambda m: wanted)
-        fit = ClusterFit(
-            settings,
-            cluster,
-            data,
-            observer,
-            n_shards=self.n_shards,
-            rounds_per_epoch=self.rounds_per_epoch,
-        )
-        solution, rows = fit.run(), data.rows
-        session = session_of(
-            solution,
-            fit.recipe,
-            fit.phi,
-            fit.metric,
-            float(rows.weight.mean()),
-            data.encoded.y_max,
-            solution.steps,
-        )
-        fitted = FittedMap.of(
-            settings,
-            data.task,
-            fit.phi,
-            (solution.coef, solution.intercept),
-            solution.certificate,
-            session,
-            rows,
-            lam=data.lam,
-            n_iter=solution.epochs,
-            steps=solution.steps,
-            step_scale=solution.step_scale,
-            history=solution.history,
-            extra={"n_shards_": len(fit.sizes), "n_rounds_": len(solution.history)},
-        )
-        if data.skipped:  # landmarks are numbered without those rows
-            fitted = replace(fitted, indices=None)
-        fit.monitor.finish(solution.coef, solution.intercept)
-        return fitted, data
-
-    def _fit_cells(
-        self, settings, task, cluster, X, y, sample_weight, observer
-    ) -> tuple[FittedCells, Loaded]:
-        data = load_rows(
-            settings, task, cluster, X, y, sample_weight, partial(sample_rows, settings.n_cells)
-        )
-        return fit_cells(settings, cluster, data, observer), data
+        return settings, Trained(fitted, data.rows, sampled=True)
 
 
 def _predictor(local):

@@ -21,7 +21,6 @@ from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.estimators.callbacks import FitObserver
 from asset_svm.estimators.validation import all_or_nothing
 from asset_svm.exceptions import DataError
-from asset_svm.families.constant import warn_of_constant
 from asset_svm.families.labels import labelled, whole_labels
 from asset_svm.families.observing import Watch, shown
 from asset_svm.families.one_map.keeping import Keeper
@@ -93,22 +92,24 @@ def fit_rows(
             fingerprint=checkpoint is not None,
             too_large=partial(check_streamed, settings),
         )
-    warn: Callable[[], None]
+    keeper = None if checkpoint is None else _keeper(model, scanned, checkpoint, resumed)
+    run: WindowFit | None = None
     if scanned.held is not None:
         held = labelled(scanned.held, scanned.summary, numeric=is_regressor(model))
-        keeper = None
-        if checkpoint is not None:
-            keeper = _keeper(model, scanned, str(held.X.dtype), checkpoint, resumed)
-        warn = partial(
-            model._warn,
-            *model._train(held.X, held.y, None, watch=watch, keeper=keeper, settings=settings),
-        )
+        found = model._train(held.X, held.y, None, watch=watch, keeper=keeper, settings=settings)
     else:
         check_streamed(settings)
-        warn = _fit_windows(model, settings, scanned, checkpoint, resumed, watch)
+        observer = FitObserver(model, watch=watch)
+        run = WindowFit(settings, model._task(settings), scanned, keeper, observer)
+        with all_or_nothing(model), shown(settings.verbose):
+            model.n_features_in_ = scanned.summary.n_features
+            found = settings, run.run()
+            model._keep(found[1].fitted)
     if scanned.source.feature_names is not None:
         model.feature_names_in_ = np.array(scanned.source.feature_names, dtype=object)
-    warn()
+    if run is not None:
+        run.warn()
+    model._warn(*found)
     return model
 
 
@@ -122,45 +123,18 @@ def _plain_parameters(model: Learner) -> dict[str, Any]:
 
 
 def _keeper(
-    model: Learner, scanned: Scanned, dtype: str, checkpoint: Checkpoint, resumed: SavedRun | None
+    model: Learner, scanned: Scanned, checkpoint: Checkpoint, resumed: SavedRun | None
 ) -> Keeper:
-    """Who saves a run in memory."""
-    identity = {**_plain_parameters(model), "dtype": dtype}
+    """Who saves a run, in memory or by windows."""
+    held = scanned.held
+    dtype = (scanned.summary.sample if held is None else held).X.dtype
+    identity = {**_plain_parameters(model), "dtype": str(dtype)}
     if resumed is not None:
         resumed.check(identity, scanned.source.files)
-    files = scanned.files or Fingerprint.of(scanned.source.files)
-    return Keeper(checkpoint, identity, files, resumed)
-
-
-def _fit_windows(
-    model: Learner,
-    settings: Settings,
-    scanned: Scanned,
-    checkpoint: Checkpoint | None,
-    resumed: SavedRun | None,
-    watch: Watch | None,
-) -> Callable[[], None]:
-    """Fit to a file a window at a time; returns what warns of the model."""
-    run = WindowFit(
-        settings,
-        model._task(settings),
-        _plain_parameters(model),
-        scanned,
-        checkpoint,
-        resumed,
-        FitObserver(model, watch=watch),
-    )
-    with all_or_nothing(model), shown(settings.verbose):
-        model.n_features_in_ = scanned.summary.n_features
-        trained = run.run()
-        model._keep(trained.fitted)
-
-    def warn() -> None:
-        run.warn(trained)
-        rows, names = trained.rows, getattr(model, "feature_names_in_", None)
-        warn_of_constant(settings, trained.fitted, rows.X, rows.y, rows.weight, names)
-
-    return warn
+        files = resumed.files
+    else:
+        files = scanned.files or Fingerprint.of(scanned.source.files)
+    return Keeper(checkpoint, identity, files, resumed, scanned.summary if held is None else None)
 
 
 def check_kept(settings: Settings) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm import clock
-from asset_svm.backends.base import Backend, HeldRows
+from asset_svm.backends.base import Backend, HeldRows, Visits
 from asset_svm.data import Order
 from asset_svm.features import Metric
 from asset_svm.solvers import (
@@ -169,48 +169,51 @@ class ManyModels:
         return len(self.Cs), self.splits.count, self.splits.n_outputs
 
     def train(self, backend: Backend, deadline: float = np.inf) -> tuple[Array, Array, bool]:
-        """The averaged coef, (Cs, splits, outputs, d), the intercepts, and whether time was enough."""
+        """The averaged coef, (Cs, splits, outputs, d), the intercepts, and whether time was enough.
+
+        By the blocked form every model has its own rows; else those of one split train together.
+        """
         n_Cs, F, T = self.shape
         together = backend.hides_rows_by_model and n_Cs * F * T >= FEWEST_TOGETHER
+        total = self.epochs * self.order.n_rows
+        coef = np.zeros((n_Cs, F, T, self.mapped.dimension))
+        intercept = np.zeros((n_Cs, F, T))
         with crew(backend) as pool:
             backend.map_all(self.mapped, pool)
             sample = GradientSample.draw(self.recipe, self.mapped, self.order.n_rows, self.metric)
             scales = self._step_scales(backend, sample, pool, deadline)
-            parts = [np.arange(F)] if together else [np.array([f]) for f in range(F)]
-            coef = np.zeros((n_Cs, F, T, self.mapped.dimension))
-            intercept = np.zeros((n_Cs, F, T))
-            for splits in parts:
+            for splits in [np.arange(F)] if together else np.arange(F)[:, None]:
                 axis, sort, split = self._axis(sample, scales, splits)
                 if float(axis.radius.max()) == 0.0:
                     continue  # epsilon >= |y|: the solution is 0
-                run = self._together if together else self._alone
-                found, b, in_time = run(backend, axis, sort, split, splits, deadline, pool)
+                # Models of one class learn from about the same rows: side by side, the products of
+                # a group of models leave out all others.
+                by_class = np.arange(len(sort)).reshape(-1, T).T.ravel()
+                driver: Driver | ManyDriver
+                if together:
+                    axis, sort, split = axis.take(by_class), sort[by_class], split[by_class]
+                    driver = self._blocked(axis, sort, split, pool)
+                else:
+                    driver = self._alone(backend, axis, splits[0], pool)
+                in_time = driver.advance(total, deadline) == total
+                if isinstance(driver, Driver):
+                    driver.settle()
+                found, b = driver.model()
+                if together:
+                    back = np.argsort(by_class)
+                    found, b = found[back], b[back]
                 shape = (n_Cs, len(splits), T)
                 coef[:, splits], intercept[:, splits] = found.reshape(*shape, -1), b.reshape(shape)
                 if not in_time:
                     return coef, intercept, False
         return coef, intercept, True
 
-    def _together(
-        self,
-        backend: Backend,
-        axis: ModelAxis,
-        sort: Array,
-        split: Array,
-        splits: Array,
-        deadline: float,
-        pool: ThreadPoolExecutor | None,
-    ) -> tuple[Array, Array, bool]:
-        """By the blocked form, every model with its own rows.
-
-        Models of one class come together: they learn from about the same rows, so that the products of
-        a group of models leave out all others.
-        """
-        n_Cs, F, T = self.shape
-        by_class = np.arange(n_Cs * F * T).reshape(n_Cs * F, T).T.ravel()
-        axis, sort, split = axis.take(by_class), sort[by_class], split[by_class]
-        average_from = np.array([self._average_from(f) for f in range(F)])
-        driver = ManyDriver(
+    def _blocked(
+        self, axis: ModelAxis, sort: Array, split: Array, pool: ThreadPoolExecutor | None
+    ) -> ManyDriver:
+        """The driver of models that each have their own rows."""
+        average_from = np.array([self._average_from(f) for f in range(self.splits.count)])
+        return ManyDriver(
             self.mapped,
             self.order,
             lambda rows: self.splits.target[:, rows],
@@ -221,42 +224,26 @@ class ManyModels:
             average_from[split],
             pool=pool,
         )
-        total = self.epochs * self.order.n_rows
-        in_time = driver.advance(total, deadline) == total
-        coef, intercept = driver.model()
-        back = np.argsort(by_class)
-        return coef[back], intercept[back], in_time
 
     def _alone(
-        self,
-        backend: Backend,
-        axis: ModelAxis,
-        sort: Array,
-        split: Array,
-        splits: Array,
-        deadline: float,
-        pool: ThreadPoolExecutor | None,
-    ) -> tuple[Array, Array, bool]:
-        """The models of one split, by the backend's own loop."""
-        (f,) = splits
+        self, backend: Backend, axis: ModelAxis, split: int, pool: ThreadPoolExecutor | None
+    ) -> Driver:
+        """The driver of the models of one split, by the backend's own loop."""
         total = self.epochs * self.order.n_rows
-        begin = self._visit_of(f, self._average_from(f))
-        driver = backend.driver(
+        begin = self._visit_of(split, self._average_from(split))
+        visits = Visits(
             self.mapped,
-            _RowTargets(self.splits.targets_of(f), len(self.Cs)),
+            _RowTargets(self.splits.targets_of(split), len(self.Cs)),
             self.order,
-            axis,
-            SolverState.zeros(len(axis.lam), self.mapped.dimension, self.mapped.dtype),
-            Average(NoWindow() if begin == NEVER else CountWindow(total - begin + 1, total)),
-            weight=self.splits.slope_weight[f],
-            cut=backend.cut(),
+            backend.cut(),
+            self.splits.slope_weight[split],
             pool=pool,
             length=total,
             shrink_interval=BLOCK_ROWS,
         )
-        in_time = driver.advance(total, deadline) == total
-        driver.settle()
-        return *driver.model(), in_time
+        state = SolverState.zeros(len(axis.lam), self.mapped.dimension, self.mapped.dtype)
+        window = NoWindow() if begin == NEVER else CountWindow(total - begin + 1, total)
+        return backend.driver(visits, axis, state, Average(window))
 
     def _average_from(self, split: int) -> int:
         """The first step that the models of a split average, counted from 1."""
@@ -373,11 +360,11 @@ class _TrialsOn:
     def block_size(self) -> int:
         return self.backend.block_size
 
-    def hold(self, mapped: Any, rows: Array) -> HeldRows:
+    def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
         return self.backend.hold(mapped, self.rows[rows])
 
-    def driver(self, *args: Any, **options: Any) -> Driver:
-        return self.backend.driver(*args, **options)
+    def driver(self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average) -> Driver:
+        return self.backend.driver(visits, axis, state, average)
 
 
 @contextmanager

@@ -17,13 +17,12 @@ import numpy.typing as npt
 
 from asset_svm import clock
 from asset_svm.backends.cpu import CpuBackend
-from asset_svm.solvers import SolverState
 from asset_svm.solvers.driver import Slopes
 from asset_svm.solvers.pair_form import solve_pairs
 from asset_svm.threads.blas import blas_threads, few_threads
 from asset_svm.threads.team import side_by_side
 from asset_svm.training.certificate import certify_rows, settle_intercept
-from asset_svm.training.plan import sample_gradients
+from asset_svm.training.plan import measure
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 from asset_svm.training.solution import Solution, check_finite
@@ -75,20 +74,7 @@ def train_by_pairs(backend: CpuBackend, recipe: Recipe, rows: TrainingRows) -> S
     if (found.dual_gap > UNSOLVED * found.objective).any():
         return None
     check_finite(coef, model[1], found)
-    bounds, kappa, bulk = sample_gradients(recipe, rows)
     sweeps = max(-(-int(steps.max()) // m), 1)
     record = {"epoch": sweeps, "steps": sweeps * m, "seconds": clock.now() - begun}
-    state = SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
-    return Solution(
-        coef,
-        model[1],
-        found,
-        sweeps,
-        None,
-        state,
-        bounds,
-        kappa,
-        sweeps * m,
-        [record],
-        bulk=bulk,
-    )
+    sizes, dtype = measure(recipe, rows), rows.mapped.dtype
+    return Solution(coef, model[1], found, sizes, None, dtype, sweeps, sweeps * m, [record])

@@ -32,12 +32,13 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm import clock
-from asset_svm.backends.base import Trials
+from asset_svm.backends.base import Trials, Visits
 from asset_svm.data import Order, ShuffledOrder, Targets, UniformOrder
 from asset_svm.solvers.average import Average, CountWindow
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.state import ModelAxis, SolverState
 from asset_svm.steps import GRID
+from asset_svm.training.rows import plain_coef
 
 Array = npt.NDArray[Any]
 
@@ -124,23 +125,19 @@ def choose_step_scale(
         nonlocal decays
         joined = ModelAxis.joined([axis(scale, steps) for scale in scales])
         decays = bool(joined.horizon.any())
+        repeated = _Repeated(targets, fit, len(scales))
         driver = backend.driver(
-            held,
-            _Repeated(targets, fit, len(scales)),
-            order,
+            Visits(held, repeated, order, Cut(backend.block_size), pool=pool),
             joined,
             SolverState.zeros(len(joined.lam), mapped.dimension, mapped.dtype),
             Average(CountWindow(max(round(average * steps), 1))),
-            cut=Cut(backend.block_size),
-            form="row",
-            pool=pool,
         )
         driver.advance(steps, deadline)
         driver.settle()
         coef, intercept = driver.model()
         f = held.margins(coef, len(judge)) + intercept[:, None]
         losses = joined.loss.value(np.tile(y, (len(scales), 1)), f) @ w
-        plain = coef if joined.metric is None else joined.metric.apply(coef)
+        plain = plain_coef(coef, joined.metric)
         values = losses + 0.5 * joined.lam * np.einsum("kd,kd->k", plain, plain)
         return values.reshape(len(scales), -1).sum(axis=1)
 

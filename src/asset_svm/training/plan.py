@@ -10,7 +10,7 @@ Whoever trains (all rows at once, folds, shards, a stream) has its steps from he
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -72,6 +72,12 @@ def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float, 
     return sample.bounds(recipe, y, weight), sample.kappa, bulk_of(y, weight)
 
 
+def measure(recipe: Recipe, rows: TrainingRows) -> StepSizes:
+    """The step sizes by a sample of the rows, with a multiplier that is not found yet."""
+    bounds, kappa, bulk = sample_gradients(recipe, rows)
+    return StepSizes(recipe.feasible_sets(rows.y_max, kappa, bulk, rows.metric), bounds, kappa, bulk)
+
+
 def find_step_sizes(
     backend: Backend,
     recipe: Recipe,
@@ -79,17 +85,13 @@ def find_step_sizes(
     steps: int,
     pool: ThreadPoolExecutor | None,
     *,
-    y_max: float,
     decaying: bool,
 ) -> StepSizes:
-    """From some of the rows, for runs of about so many steps; ``y_max`` is that of all rows."""
-    bounds, kappa, bulk = sample_gradients(recipe, rows)
-    sets = recipe.feasible_sets(y_max, kappa, bulk, rows.metric)
-    found = StepSizes(sets, bounds, kappa, bulk)
-    scale = recipe.step_scale
+    """The step sizes for runs of about so many steps, by all rows or a sample of them."""
+    found, scale = measure(recipe, rows), recipe.step_scale
     if scale is None and not found.trivial:
         scale = pilot_scale(backend, recipe, rows, found, steps, pool, decaying=decaying)
-    return StepSizes(sets, bounds, kappa, bulk, 1.0 if scale is None else scale)
+    return found if scale is None else replace(found, scale=scale)
 
 
 def pilot_scale(
@@ -107,8 +109,7 @@ def pilot_scale(
         return 1.0
 
     def axis(scale: float, steps: int) -> ModelAxis:
-        rules = recipe.rules(sizes.sets, sizes.bounds, scale, steps if decaying else 0, rows.metric)
-        return ModelAxis.build(recipe.loss, recipe.lam, sizes.sets, rules)
+        return replace(sizes, scale=scale).axis(recipe, rows.metric, steps if decaying else 0)
 
     return choose_step_scale(
         rows.mapped,

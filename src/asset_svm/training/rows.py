@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.backends.base import Visits
 from asset_svm.data import GivenOrder, Order, Targets
-from asset_svm.features import Metric
-from asset_svm.solvers import BlockRows, RowBlock
+from asset_svm.features import Evaluable, FeatureMap, Metric
+from asset_svm.solvers import BlockRows, Cut, RowBlock
+from asset_svm.solvers.driver import Form
 
 Array = npt.NDArray[Any]
 
@@ -38,6 +41,19 @@ class TrainingRows:
         for start in range(0, self.order.n_rows, size):
             yield np.arange(start, min(start + size, self.order.n_rows))
 
+    def visits(
+        self,
+        cut: Cut,
+        *,
+        form: Form = "row",
+        pool: ThreadPoolExecutor | None = None,
+        length: int | None = None,
+        ahead: bool = False,
+    ) -> Visits:
+        """The visits of these rows, in their order; parameters as in ``Driver``."""
+        parts = self.mapped, self.targets, self.order, cut, self.slope_weight
+        return Visits(*parts, form, pool, length, ahead)
+
     def some(self, count: int, seed: int) -> TrainingRows:
         """At most ``count`` of the rows, drawn at random."""
         m = self.order.n_rows
@@ -57,6 +73,16 @@ class TrainingRows:
         """The mapped rows of these numbers."""
         V, positions = self.mapped.fetch(index)
         return V[positions, : self.mapped.dimension]
+
+
+def in_metric(phi: FeatureMap, metric: Metric | None) -> Evaluable:
+    """The map of the rows of a run: phi, in the metric if there is one."""
+    return phi if metric is None else phi.in_metric(metric)
+
+
+def plain_coef(coef: Array, metric: Metric | None) -> Array:
+    """Coefficients of phi from those of the rows of a run, which are in the metric if there is one."""
+    return coef if metric is None else metric.apply(coef)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from asset_svm import clock
@@ -29,8 +28,8 @@ from asset_svm.training.certificate import (
 )
 from asset_svm.training.plan import StepSizes, find_step_sizes
 from asset_svm.training.recipe import Recipe
-from asset_svm.training.rows import TrainingRows
-from asset_svm.training.solution import Solution, check_finite
+from asset_svm.training.rows import TrainingRows, plain_coef
+from asset_svm.training.solution import Solution
 from asset_svm.training.stopping import Stopping
 
 Array = npt.NDArray[Any]
@@ -94,34 +93,25 @@ def train(
         if snapshot is not None:
             sizes = snapshot.sizes
         else:
-            sizes = find_step_sizes(
-                backend, recipe, rows, total, pool, y_max=rows.y_max, decaying=stopping.end_is_known
-            )
+            known = stopping.end_is_known
+            sizes = find_step_sizes(backend, recipe, rows, total, pool, decaying=known)
         if sizes.trivial:
-            return trivial_solution(recipe, rows.mapped.dimension, rows.mapped.dtype)
+            return Solution.trivial(recipe, rows.mapped.dimension, rows.mapped.dtype)
         run = _Epochs(backend, recipe, rows, stopping, sizes, pool, start, snapshot)
         certificate = run.go()
         run.driver.settle()
         chosen = stopping.chosen() if stopping.chosen is not None else None
         if certificate is None or chosen is not None:
             certificate = run.certify(chosen or run.driver.model(), finished=chosen is None)
-        coef, intercept = run.certified
-    if rows.metric is not None:
-        coef = rows.metric.apply(coef)
-    check_finite(coef, intercept, certificate)
-    return Solution(
-        coef,
-        intercept,
+    return Solution.of(
+        run.certified,
+        rows.metric,
         certificate,
+        sizes,
+        rows.mapped.dtype,
         run.done,
-        sizes.scale,
-        run.driver.state,
-        sizes.bounds,
-        sizes.kappa,
         run.driver.position,
         run.history,
-        timed_out=run.timed_out,
-        bulk=sizes.bulk,
     )
 
 
@@ -163,20 +153,9 @@ class _Epochs:
             self.history, self.begun = list(snapshot.history), self.begun - snapshot.seconds
             state, average = snapshot.state, snapshot.average
             axis, _ = self.plan()
-        self.driver = backend.driver(
-            rows.mapped,
-            rows.targets,
-            rows.order,
-            axis,
-            state,
-            average,
-            weight=rows.slope_weight,
-            cut=backend.cut(),
-            form=recipe.loop_form,
-            pool=pool,
-            length=rows.order.n_rows * stopping.epochs,
-            ahead=True,
-        )
+        length, form = rows.order.n_rows * stopping.epochs, recipe.loop_form
+        visits = rows.visits(backend.cut(), form=form, pool=pool, length=length, ahead=True)
+        self.driver = backend.driver(visits, axis, state, average)
         if snapshot is not None:
             self.driver.slopes, self.driver.position = snapshot.slopes, snapshot.position
             if snapshot.between_stages:
@@ -293,21 +272,10 @@ class _Epochs:
 
 def _record(driver: Driver, epoch: int, seconds: float) -> dict[str, Any]:
     """One line of the history, from what the loop saw on its way."""
-    coef = driver.state.coef
-    if driver.axis.metric is not None:
-        coef = driver.axis.metric.apply(coef)
+    coef = plain_coef(driver.state.coef, driver.axis.metric)
     return {
         "epoch": epoch,
         "steps": int(driver.state.steps.max()),
         "seconds": seconds,
         **driver.take_progress().record(driver.axis.lam, coef),
     }
-
-
-def trivial_solution(recipe: Recipe, dimension: int, dtype: npt.DTypeLike) -> Solution:
-    """(0, 0), which is a solution with objective 0 where epsilon >= |y|_inf."""
-    K = len(recipe.lam)
-    zero = np.zeros(K)
-    state = SolverState.zeros(K, dimension, dtype)
-    certificate = Certificate(zero, zero.copy(), zero.copy())
-    return Solution(state.coef, zero, certificate, 0, 1.0, state, np.ones(K), 1.0)

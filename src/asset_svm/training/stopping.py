@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+AfterEpoch = Callable[[int, tuple[Array, Array], dict[str, Any]], bool]
+"""Called with (epoch, model, record) after an epoch; True asks to stop."""
 
 
 class Keep(Protocol):
@@ -30,8 +32,7 @@ class Stopping:
         Stop when gap / objective is below it; checked after 1, 2, 4, 8, ... epochs.
     deadline : float
         By ``clock.now``.
-    after_epoch : callable, optional
-        Called with (epoch, model, record); returns True to stop.
+    after_epoch : AfterEpoch, optional
     chosen : callable, optional
         Gives the model to return instead of the last one, or None.
     early : bool
@@ -46,7 +47,7 @@ class Stopping:
     epochs: int
     tol: float | None = None
     deadline: float = float("inf")
-    after_epoch: Callable[[int, tuple[Array, Array], dict[str, Any]], bool] | None = None
+    after_epoch: AfterEpoch | None = None
     chosen: Callable[[], tuple[Array, Array] | None] | None = None
     early: bool = False
     watched: bool = False

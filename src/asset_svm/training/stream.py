@@ -34,8 +34,8 @@ from asset_svm.solvers.driver import Progress, Slopes
 from asset_svm.training.certificate import certify_rows, settle_intercept
 from asset_svm.training.plan import StepSizes, pilot_scale, sample_gradients
 from asset_svm.training.recipe import Recipe
-from asset_svm.training.rows import TrainingRows
-from asset_svm.training.solution import check_finite
+from asset_svm.training.rows import TrainingRows, in_metric, plain_coef
+from asset_svm.training.solution import Solution, check_finite
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -142,7 +142,7 @@ class OnlineSession:
     def model(self) -> tuple[Array, Array]:
         """The averaged (K, d) coef and (K,) intercept."""
         coef, intercept = self.average.result(self.state)
-        return coef if self.metric is None else self.metric.apply(coef), intercept
+        return plain_coef(coef, self.metric), intercept
 
     @property
     def sets(self) -> list[FeasibleSet]:
@@ -185,6 +185,30 @@ class OnlineSession:
         self.bulk = bulk if first else max(self.bulk, bulk)
         self.next_estimate = 2 * max(self.rows_seen, m)
 
+    @classmethod
+    def after(
+        cls,
+        solution: Solution,
+        recipe: Recipe,
+        phi: FeatureMap,
+        metric: Metric | None,
+        mean_weight: float,
+        y_max: float,
+        steps: int,
+    ) -> OnlineSession:
+        """A session that goes on from the model of a run, at its step count."""
+        state = state_at(solution.coef, solution.intercept, metric, solution.dtype, steps)
+        session, sizes = cls(recipe, phi, mean_weight, state), solution.sizes
+        session.y_max, session.scale, session.metric = y_max, solution.step_scale, metric
+        session.gradient_bounds, session.kappa, session.bulk = sizes.bounds, sizes.kappa, sizes.bulk
+        session.rows_seen, session.next_estimate = steps, 2 * steps
+        session.scale_size = np.inf if recipe.step_scale is not None else session.size
+        if solution.steps == 0:  # nothing was learnt, and nothing is known of the steps
+            session.scale = session.gradient_bounds = None
+        if session.scale is None:
+            session.scale_size = 0.0
+        return session
+
     def copy(self) -> OnlineSession:
         """A session that can be thrown away if its next batch fails."""
         return copy.deepcopy(self, {id(self.phi): self.phi})
@@ -201,25 +225,36 @@ class OnlineSession:
         with backend.pool(len(self.recipe.lam)) as pool:
             self._settle_scale(backend, rows, steps, pool)
 
-    def learn(self, backend: Backend, X: Matrix, targets: Targets, weight: Array) -> Progress:
+    def learn(self, backend: Backend, X: Matrix, targets: Targets, weight: Array) -> None:
         """Learn from one window of a prepared run, its rows in the order given."""
         rows = self._rows(backend, X, targets, weight, GivenOrder(X.shape[0]))
         with backend.pool(len(self.recipe.lam)) as pool:
-            return self._run(backend, rows, pool, None)
+            self._run(backend, rows, pool, None)
 
     def finish(
-        self, backend: Backend, X: Matrix, targets: Targets, weight: Array
-    ) -> tuple[Array, Array, Certificate]:
-        """(coef, intercept, certificate) of a run over a file, by a sample of its rows.
+        self,
+        backend: Backend,
+        X: Matrix,
+        targets: Targets,
+        weight: Array,
+        epochs: int,
+        history: list[dict[str, Any]],
+    ) -> Solution:
+        """The solution of a prepared run that ends after so many epochs, by a sample of its rows.
 
         The intercept is settled by it, and the certificate is that of (PL) of these rows.
         """
         rows = self._rows(backend, X, targets, weight, GivenOrder(X.shape[0]))
         model = settle_intercept(rows, self.recipe, self.average.result(self.state))
-        certificate = certify_rows(rows, self.recipe, model)
-        coef = model[0] if self.metric is None else self.metric.apply(model[0])
-        check_finite(coef, model[1], certificate)
-        return coef, model[1], certificate
+        found, dtype = certify_rows(rows, self.recipe, model), rows.mapped.dtype
+        return Solution.of(
+            model, self.metric, found, self.sizes, dtype, epochs, self.rows_seen, history
+        )
+
+    def record(self) -> dict[str, float]:
+        """What a history tells of the rows that were learnt from last."""
+        assert self.progress is not None
+        return self.progress.record(np.array(self.recipe.lam), self.model[0])
 
     def update(
         self,
@@ -248,11 +283,10 @@ class OnlineSession:
                 telling = self._telling(backend, rows)
                 self._settle_scale(backend, telling, HORIZON * telling.order.n_rows, pool)
             slopes = Slopes.zeros(len(self.recipe.lam), n)
-            progress = self._run(backend, rows, pool, slopes)
+            self._run(backend, rows, pool, slopes)
             certificate = certify_rows(
                 rows, self.recipe, self.average.result(self.state), slopes, tight=False
             )
-            self.progress = progress
         check_finite(*self.model, certificate)
         return certificate
 
@@ -260,9 +294,8 @@ class OnlineSession:
         self, backend: Backend, X: Matrix, targets: Targets, weight: Array, order: Order
     ) -> TrainingRows:
         """Rows mapped by phi, in the metric where there is one."""
-        phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
         return TrainingRows(
-            backend.rows(phi, X),
+            backend.rows(in_metric(self.phi, self.metric), X),
             targets,
             order,
             weight,
@@ -313,26 +346,27 @@ class OnlineSession:
         rows: TrainingRows,
         pool: ThreadPoolExecutor | None,
         slopes: Slopes | None,
-    ) -> Progress:
-        """One visit of every row."""
-        assert self.gradient_bounds is not None and self.scale is not None
-        n = rows.order.n_rows
-        driver = backend.driver(
-            rows.mapped,
-            rows.targets,
-            rows.order,
-            self.sizes.axis(self.recipe, self.metric, self.horizon),
-            self.state,
-            self.average,
-            weight=rows.slope_weight,
-            cut=Cut(backend.block_size),
-            form=self.recipe.form,
-            pool=pool,
-            length=n,
-        )
+    ) -> None:
+        """Visit every row once; what the loop saw on its way is ``progress``."""
+        n, form = rows.order.n_rows, self.recipe.form
+        visits = rows.visits(Cut(backend.block_size), form=form, pool=pool, length=n)
+        axis = self.sizes.axis(self.recipe, self.metric, self.horizon)
+        driver = backend.driver(visits, axis, self.state, self.average)
         driver.slopes = slopes
         driver.advance(n)
         driver.settle()
         self.batches += 1
         self.rows_seen += n
-        return driver.take_progress()
+        self.progress = driver.take_progress()
+
+
+def state_at(
+    coef: Array, intercept: Array, metric: Metric | None, dtype: npt.DTypeLike, steps: Array | int
+) -> SolverState:
+    """A state whose iterate is this model, in the metric's basis, at these step counts."""
+    K, d = coef.shape
+    state = SolverState.zeros(K, d, dtype)
+    state.direction[:] = coef if metric is None else metric.invert(coef)
+    state.intercept[:] = intercept
+    state.steps[:] = steps
+    return state

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from asset_svm.backends.base import Visits
 from asset_svm.backends.cpu import METRIC_SAMPLE
 from asset_svm.backends.cuda.blocks import BLOCK, CudaForm
 from asset_svm.backends.cuda.cell_decision import CardCellDecision
@@ -25,12 +26,10 @@ from asset_svm.backends.cuda.products import Precision
 from asset_svm.backends.cuda.rows import CHUNK, CardRows, HeldRows, padded
 from asset_svm.backends.cuda.sweeps import CudaSweeps
 from asset_svm.backends.cuda.transfer import RowFeeder
-from asset_svm.data import Order, Targets
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS
-from asset_svm.solvers import Average, BlockRows, Cut, MappedRows, ModelAxis, SolverState
+from asset_svm.solvers import Average, BlockRows, Cut, ModelAxis, SolverState
 from asset_svm.solvers.cells import CellFunctions
-from asset_svm.solvers.driver import Form
 
 Array = npt.NDArray[Any]
 Matrix = Any
@@ -100,39 +99,11 @@ class CudaBackend:
         yield None
 
     def driver(
-        self,
-        rows: MappedRows,
-        targets: Targets,
-        order: Order,
-        axis: ModelAxis,
-        state: SolverState,
-        average: Average,
-        *,
-        cut: Cut,
-        weight: Array | None = None,
-        form: Form = "row",
-        pool: ThreadPoolExecutor | None = None,
-        length: int | None = None,
-        ahead: bool = False,
-        shrink_interval: int | None = None,
+        self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average
     ) -> CardDriver:
-        """A driver for rows of this backend; ``form`` is that of the host's loops."""
-        return CardDriver(
-            rows,
-            targets,
-            order,
-            axis,
-            state,
-            average,
-            cut=cut,
-            weight=weight,
-            pool=pool,
-            length=length,
-            ahead=ahead,
-            shrink_interval=shrink_interval,
-            device=self.device,
-            form=self.form,
-        )
+        """A driver of these models through rows of this backend; their form is the card's own."""
+        parts = {"axis": axis, "state": state, "average": average, **vars(visits)}
+        return CardDriver(**parts, device=self.device, card_form=self.form)
 
     def hold(self, mapped: Any, rows: Array) -> HeldRows:
         """Some of the mapped rows, mapped once."""

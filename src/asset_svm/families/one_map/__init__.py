@@ -54,5 +54,6 @@ class OneMap:
         if settings.is_nystroem and landmarks is not None:
             warn_of_few_landmarks(settings.map, landmarks.shape[0])
         warn_of_excess(settings, trained)
-        warn_of_gap(settings, trained)
+        if not trained.sampled:
+            warn_of_gap(settings, trained)
         warn_of_indefinite(trained.fitted.phi)

@@ -5,12 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy.typing as npt
+
 from asset_svm.backends.base import Backend
 from asset_svm.backends.cpu import CpuRows
+from asset_svm.data import Order
 from asset_svm.families.rows import Rows
-from asset_svm.features import FeatureMap, Metric
+from asset_svm.features import Evaluable, FeatureMap, Metric
 from asset_svm.solvers import BlockRows
+from asset_svm.tasks import Encoded
 from asset_svm.training.recipe import StepKind
+from asset_svm.training.rows import TrainingRows, in_metric
+
+Array = npt.NDArray[Any]
 
 
 @dataclass(eq=False)
@@ -33,18 +40,34 @@ class DrawnMap:
     def measured(
         cls, backend: Backend, phi: FeatureMap, rows: Rows, step: StepKind, seed: int
     ) -> DrawnMap:
-        """With the metric of these rows, where steps are taken in one."""
+        """The map with the metric of these rows, where steps are taken in one."""
         if step != "metric":
             return cls(phi, None)
         return cls(phi, backend.find_metric(phi, rows.X, rows.weight, seed))
+
+    @property
+    def mapping(self) -> Evaluable:
+        """The map of the rows of a run: phi, in the metric if there is one."""
+        return in_metric(self.phi, self.metric)
 
     def rows(self, backend: Backend, X: Any) -> BlockRows:
         """The rows of X; those that were mapped before are given away."""
         mapped, self.mapped = self.mapped, None
         if mapped is not None:
             return mapped
-        phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
-        return backend.rows(phi, X)
+        return backend.rows(self.mapping, X)
+
+    def training(
+        self,
+        backend: Backend,
+        rows: Rows,
+        encoded: Encoded,
+        order: Order,
+        slope_weight: Array | None = None,
+    ) -> TrainingRows:
+        """The rows of a run on this map."""
+        mapped, targets, y_max = self.rows(backend, rows.X), encoded.targets, encoded.y_max
+        return TrainingRows(mapped, targets, order, rows.weight, slope_weight, y_max, self.metric)
 
     def keep(self, rows: BlockRows) -> None:
         """Keep mapped rows, where they lie in this machine's memory."""

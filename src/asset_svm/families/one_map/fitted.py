@@ -11,6 +11,7 @@ import numpy.typing as npt
 from asset_svm.backends.device import row_type
 from asset_svm.families.beginning import Beginning
 from asset_svm.families.decision import Decision, decision_of
+from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.rows import Rows
 from asset_svm.features import FeatureMap, Metric, NystroemFeatures
 from asset_svm.features.nystroem import KernelBasis
@@ -20,7 +21,7 @@ from asset_svm.solvers import SolverState
 from asset_svm.tasks import Task
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.solution import Solution
-from asset_svm.training.stream import OnlineSession
+from asset_svm.training.stream import OnlineSession, state_at
 
 Array = npt.NDArray[Any]
 HISTORY = 32
@@ -87,13 +88,11 @@ class FittedMap:
         cls,
         settings: Settings,
         task: Task,
-        phi: FeatureMap,
         model: tuple[Array, Array],
         certificate: Certificate,
         session: OnlineSession,
         rows: Rows | None,
         *,
-        lam: float,
         n_iter: int,
         steps: int,
         step_scale: float | None,
@@ -101,8 +100,8 @@ class FittedMap:
         component_search: list[dict[str, Any]] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> FittedMap:
-        """From what a run has found; ``rows`` are those that the map was drawn from, where it was."""
-        coef = np.asarray(model[0], dtype=np.float64)
+        """The model of a session; ``rows`` are those that its map was drawn from, where it was."""
+        phi, coef = session.phi, np.asarray(model[0], dtype=np.float64)
         indices = getattr(phi, "indices", None)
         if rows is not None and indices is not None and not _is_given(settings):
             indices = rows.index[indices]
@@ -114,7 +113,7 @@ class FittedMap:
             indices,
             session,
             settings.map_key,
-            lam,
+            session.recipe.lam[0],
             n_iter,
             steps,
             step_scale,
@@ -126,13 +125,51 @@ class FittedMap:
         )
 
     @classmethod
+    def solved(
+        cls,
+        settings: Settings,
+        task: Task,
+        drawn: DrawnMap,
+        recipe: Recipe,
+        solution: Solution,
+        rows: Rows | None,
+        *,
+        mean_weight: float,
+        y_max: float,
+        steps_before: int = 0,
+        component_search: list[dict[str, Any]] | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> FittedMap:
+        """The model that a run has found, and a session that goes on from it.
+
+        ``rows`` are those that the map was drawn from, where it was; ``mean_weight`` and ``y_max`` are
+        those of all rows that the run has learnt from, ``steps_before`` the steps of a run before it.
+        """
+        steps = steps_before + solution.steps
+        session = OnlineSession.after(
+            solution, recipe, drawn.phi, drawn.metric, mean_weight, y_max, steps
+        )
+        return cls.of(
+            settings,
+            task,
+            (solution.coef, solution.intercept),
+            solution.certificate,
+            session,
+            rows,
+            n_iter=solution.epochs,
+            steps=steps,
+            step_scale=solution.step_scale,
+            history=solution.history,
+            component_search=component_search,
+            extra=extra,
+        )
+
+    @classmethod
     def so_far(cls, task: Task, phi: FeatureMap, coef: Array, intercept: Array) -> FittedMap:
         """The model of a run that goes on: it predicts."""
         coef, unknown = np.asarray(coef, dtype=np.float64), float("nan")
-        decision, indices = (
-            decision_of(coef, intercept, phi, task.offset),
-            getattr(phi, "indices", None),
-        )
+        decision = decision_of(coef, intercept, phi, task.offset)
+        indices = getattr(phi, "indices", None)
         return cls(
             task, coef, phi, decision, indices, None, None,
             unknown, 0, 0, None, unknown, unknown, [], fixed=BARE,
@@ -228,31 +265,6 @@ class FittedMap:
         )
 
 
-def session_of(
-    solution: Solution,
-    recipe: Recipe,
-    phi: FeatureMap,
-    metric: Metric | None,
-    mean_weight: float,
-    y_max: float,
-    steps: int,
-) -> OnlineSession:
-    """What goes on from the averaged model of a run, at its step count."""
-    dtype = solution.state.direction.dtype
-    state = state_at(solution.coef, solution.intercept, metric, dtype, steps)
-    session = OnlineSession(recipe, phi, mean_weight, state)
-    session.y_max, session.scale, session.metric = y_max, solution.step_scale, metric
-    session.gradient_bounds, session.kappa = solution.gradient_bounds, solution.kappa
-    session.bulk = solution.bulk
-    session.rows_seen, session.next_estimate = steps, 2 * steps
-    session.scale_size = np.inf if recipe.step_scale is not None else session.size
-    if solution.epochs == 0:  # nothing was learnt, and nothing is known of the steps
-        session.scale = session.gradient_bounds = None
-    if session.scale is None:
-        session.scale_size = 0.0
-    return session
-
-
 def adopted(
     settings: Settings,
     task: Task,
@@ -270,8 +282,8 @@ def adopted(
     session = OnlineSession(recipe, phi, mean_weight, state_at(coef, intercept, None, dtype, steps))
     nothing = Certificate(np.zeros(1), np.zeros(1), np.zeros(1))
     return FittedMap.of(
-        settings, task, phi, (coef, intercept), nothing, session, None,
-        lam=lam, n_iter=0, steps=steps, step_scale=None, history=[],
+        settings, task, (coef, intercept), nothing, session, None,
+        n_iter=0, steps=steps, step_scale=None, history=[],
     )  # fmt: skip
 
 
@@ -314,18 +326,6 @@ def same_classes(one: Task, other: Task) -> bool:
     if one.classes is None or other.classes is None:
         return one.classes is other.classes
     return one.classes.tolist() == other.classes.tolist()
-
-
-def state_at(
-    coef: Array, intercept: Array, metric: Metric | None, dtype: Any, steps: Any
-) -> SolverState:
-    """A state whose iterate is this model, in the metric's basis, at these step counts."""
-    K, d = coef.shape
-    state = SolverState.zeros(K, d, dtype)
-    state.direction[:] = coef if metric is None else metric.invert(coef)
-    state.intercept[:] = intercept
-    state.steps[:] = steps
-    return state
 
 
 def _is_given(settings: Settings) -> bool:

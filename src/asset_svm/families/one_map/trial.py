@@ -17,7 +17,6 @@ from asset_svm.families.rows import Rows
 from asset_svm.features import FeatureMap
 from asset_svm.settings import Settings
 from asset_svm.tasks import Encoded
-from asset_svm.training.rows import TrainingRows
 from asset_svm.training.run import train
 from asset_svm.training.stopping import Stopping
 
@@ -37,19 +36,11 @@ def trial(
     """The decisions of a few epochs on these rows with this map."""
     recipe = settings.recipe(encoded.loss, lam, encoded.targets.n_models, seed)
     drawn = DrawnMap.measured(backend, phi, rows, recipe.step, seed)
-    order, slope_weight = rows.order(settings.sampling, settings.step, seed)
     epochs = TRIAL_EPOCHS.over(len(rows.y))
     if settings.max_iter is not None:
         epochs = min(epochs, int(settings.max_iter))
-    training = TrainingRows(
-        drawn.rows(backend, rows.X),
-        encoded.targets,
-        order,
-        rows.weight,
-        slope_weight,
-        encoded.y_max,
-        drawn.metric,
-    )
+    order = rows.order(settings.sampling, settings.step, seed)
+    training = drawn.training(backend, rows, encoded, *order)
     solution = train(backend, recipe, training, Stopping(epochs))
     return partial(decision_of(solution.coef, solution.intercept, phi, encoded.offset).by, backend)
 
