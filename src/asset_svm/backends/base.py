@@ -6,17 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy.typing as npt
-
+from asset_svm.arrays import Array, Matrix
 from asset_svm.data import Order, Targets
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.solvers import Average, BlockRows, Cut, Driver, MappedRows, ModelAxis, SolverState
 from asset_svm.solvers.driver import Form
-
-Array = npt.NDArray[Any]
-Matrix = Any
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.base import HeldRows, Visits
 from asset_svm.backends.workers import Workers, working
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
@@ -26,9 +26,6 @@ from asset_svm.solvers.blocked_form import MANY_MODELS
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.products import exact_margins, exact_sums, scattered_margins
 from asset_svm.threads.blas import blas_threads, few_threads
-
-Array = npt.NDArray[Any]
-Matrix = Any
 
 ROWS = 16
 FEW_MODELS = 4

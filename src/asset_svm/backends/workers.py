@@ -16,11 +16,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-import numpy.typing as npt
-
+from asset_svm.arrays import Array
 from asset_svm.threads.blas import few_threads
-
-Array = npt.NDArray[Any]
 
 
 class Workers:

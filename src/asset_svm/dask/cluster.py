@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-import numpy.typing as npt
 from dask.delayed import Delayed, delayed
 from distributed import Client, Future, KilledWorker
 from distributed.client import FutureCancelledError, FuturesCancelledError
@@ -30,7 +29,6 @@ from asset_svm.dask.work import Assignment, Past, Place, run_certificate, run_ro
 from asset_svm.problem import CertificateSums
 from asset_svm.training.shards import Model, Plan, Report, ShardSnapshot
 
-Array = npt.NDArray[Any]
 POLL = 0.5
 """Seconds between two looks at the cluster."""
 NAP = 0.002
@@ -301,9 +299,31 @@ class ShardedRun:
             except GONE:  # that one is gone too, and the scheduler does not know yet
                 time.sleep(POLL * self.moves[number])
 
-    def _everywhere(self, submit: Callable[[int, Past | None], Future]) -> list[Any]:
-        """What every shard answers; where one was lost, after it has found a new home."""
+    def _everywhere(self, name: str, function: Callable[..., Any], *told: Any) -> list[Any]:
+        """What every shard answers to a function; where one was lost, after it has a new home.
+
+        The function is called with the home of the shard, its number, its past where that is needed,
+        and what it is told; ``name`` is that of its tasks.
+        """
         answers: dict[int, Any] = {}
+        attempts = Counter[int]()
+
+        def submit(number: int, past: Past | None) -> Future:
+            home = self.homes[number]
+            attempts[number] += 1
+            return self.client.submit(
+                function,
+                home.place,
+                home.part,
+                home.assignment,
+                number,
+                past,
+                *told,
+                key=f"asset_{name}-{number}-{attempts[number]}",
+                workers=[home.worker],
+                pure=False,
+            )
+
         begins = not self.means
         waiting = {i: submit(i, self._past(i) if begins else None) for i in self.homes}
         while waiting:
@@ -344,27 +364,7 @@ class ShardedRun:
         if mean is not None:  # what shards would round it to: half as long to send
             mean = mean[0].astype(self.dtype), mean[1]
         keep = plan.n_shards > 1 and (r + 1) % self.snapshot_rounds == 0 and r + 1 < plan.rounds
-        attempts = Counter[int]()
-
-        def submit(number: int, past: Past | None) -> Future:
-            home = self.homes[number]
-            attempts[number] += 1
-            return self.client.submit(
-                run_round,
-                home.place,
-                home.part,
-                home.assignment,
-                number,
-                r,
-                mean,
-                past,
-                keep,
-                key=f"asset_round-{self.id}-{r}-{number}-{attempts[number]}",
-                workers=[home.worker],
-                pure=False,
-            )
-
-        answers = self._everywhere(submit)
+        answers = self._everywhere(f"round-{self.id}-{r}", run_round, r, mean, keep)
         self.means.append(mean)
         for number, (_, snapshot) in enumerate(answers):
             if snapshot is not None:
@@ -372,27 +372,7 @@ class ShardedRun:
         return [report for report, _ in answers]
 
     def certificate_sums(self, model: Model) -> CertificateSums:
-        """What the certificate of a model is made of."""
-        attempts = Counter[int]()
-
-        def submit(number: int, past: Past | None) -> Future:
-            home = self.homes[number]
-            attempts[number] += 1
-            return self.client.submit(
-                run_certificate,
-                home.place,
-                home.part,
-                home.assignment,
-                number,
-                len(self.means),
-                model,
-                past,
-                key=f"asset_certificate-{self.id}-{number}-{attempts[number]}",
-                workers=[home.worker],
-                pure=False,
-            )
-
-        first, *others = self._everywhere(submit)
-        for sums in others:
-            first = first + sums
-        return first
+        """What the rows of all shards add to the certificate of a model."""
+        name = f"certificate-{self.id}"
+        first, *others = self._everywhere(name, run_certificate, len(self.means), model)
+        return sum(others, start=first)

@@ -15,12 +15,12 @@ from typing import Any, Protocol, TypeVar
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 from dask.delayed import delayed
 from distributed import Client, get_client
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.dask.cluster import Watch
 from asset_svm.data.joined import matching_files
 from asset_svm.data.opening import open_rows
@@ -28,8 +28,6 @@ from asset_svm.data.scan import Summary, TargetSummary
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
-Matrix = Any
 PIECE_BYTES = 64 << 20
 """Of a file that make a partition."""
 

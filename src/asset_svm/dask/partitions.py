@@ -13,16 +13,13 @@ from typing import Any
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import check_array, column_or_1d
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.estimators.validation import FLOATS, check_weight
 from asset_svm.settings.kinds import check_kind, check_targets
-
-Array = npt.NDArray[Any]
-Matrix = Any
 
 
 @dataclass(frozen=True, eq=False)

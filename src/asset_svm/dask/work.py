@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy.typing as npt
 from distributed import get_worker
 
 from asset_svm.backends.cpu import CpuBackend, CpuRows
@@ -26,7 +25,6 @@ from asset_svm.training.certificate import row_sums
 from asset_svm.training.rows import TrainingRows
 from asset_svm.training.shards import Model, Plan, Report, Shard, ShardSnapshot
 
-Array = npt.NDArray[Any]
 SAFE = 0.6
 """Of a worker's memory limit: beyond, Dask begins to write data to disk."""
 
@@ -144,9 +142,9 @@ def run_round(
     part: Part,
     assignment: Assignment,
     number: int,
+    past: Past | None,
     r: int,
     mean: Model | None,
-    past: Past | None,
     keep: bool,
 ) -> tuple[Report, ShardSnapshot | None] | None:
     """Round r of a shard from the mean model before it; with a snapshot where asked for."""
@@ -163,9 +161,9 @@ def run_certificate(
     part: Part,
     assignment: Assignment,
     number: int,
+    past: Past | None,
     done: int,
     model: Model,
-    past: Past | None,
 ) -> CertificateSums | None:
     """The shard's part of the certificate of the model after ``done`` rounds."""
     plan = assignment.plan

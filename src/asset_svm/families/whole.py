@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.tasks import Encoded, Task
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

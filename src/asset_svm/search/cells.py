@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from asset_svm import clock
-from asset_svm.families.cells.partitions import grow_partition
+from asset_svm.arrays import Array
+from asset_svm.families.observing import logger
 from asset_svm.memory import available_memory
-from asset_svm.search.maps import Found
-from asset_svm.search.scores import scores
-from asset_svm.search.splits import Encoding, Split, encode
+from asset_svm.search.cost import cell_seconds
+from asset_svm.search.lines import Found, LineSearch
+from asset_svm.search.splits import Encoding, encode
 from asset_svm.settings import Settings
-from asset_svm.settings.solving import resolve_cells
 from asset_svm.solvers.cells import CellProblem, Model, same_targets
 from asset_svm.tasks import Task
 from asset_svm.threads.blas import blas_threads
@@ -34,46 +33,53 @@ MOST_SEARCHED = 4096
 time grows with their square."""
 
 
-def grow_cells(X: Any, n_cells: Any, seed: int) -> list[np.ndarray]:
-    """The rows of every cell."""
-    return grow_partition(X, resolve_cells(n_cells, X.shape[0]), seed, 0)[1]
+def warn_of_large_cells(cells: list[Array]) -> None:
+    """Tell where models of the search do not learn from all rows of a cell."""
+    largest = max(map(len, cells))
+    if largest > MOST_SEARCHED:
+        logger.warning(
+            "Cells have up to %d rows: models of the search learn from at most %d of each, and the "
+            "best is trained on all.", largest, MOST_SEARCHED,
+        )  # fmt: skip
 
 
-def some_cells(groups: list[np.ndarray], share: float, seed: int) -> list[np.ndarray]:
-    """So large a part of them, drawn at random."""
-    if share == 1.0:
-        return groups
-    count = max(round(share * len(groups)), 1)
-    chosen = np.random.default_rng([seed, 7]).permutation(len(groups))[:count]
-    return [groups[number] for number in np.sort(chosen)]
-
-
-@dataclass(frozen=True, eq=False)
-class CellSearch:
-    """How the lines of one gamma are searched in cells.
+@dataclass(eq=False)
+class CellSearch(LineSearch):
+    """The search of lines in cells.
 
     Parameters
     ----------
-    rows : Rows
-    splits : list of Split
-    Cs : array
-        Ascending.
-    scorer : callable, optional
+    rows, splits, Cs, scorer, seed
+        As in ``LineSearch``.
     groups : list of arrays
         The rows of the cells that are looked at.
     """
 
-    rows: Any
-    splits: list[Split]
-    Cs: np.ndarray
-    scorer: Any
-    seed: int
-    groups: list[np.ndarray]
+    groups: list[Array]
 
     @property
     def n_rows(self) -> int:
-        """The rows that are looked at."""
+        """The number of rows that are looked at."""
         return sum(map(len, self.groups))
+
+    def kept(self, share: float) -> Array:
+        """The rows of a round that looks at such a part of the cells."""
+        return np.concatenate(self.on(share).groups)
+
+    def on(self, share: float) -> CellSearch:
+        """The search in so large a part of the cells, drawn at random."""
+        if share == 1.0:
+            return self
+        count = max(round(share * len(self.groups)), 1)
+        chosen = np.random.default_rng([self.seed, 7]).permutation(len(self.groups))[:count]
+        return replace(self, groups=[self.groups[number] for number in np.sort(chosen)])
+
+    def seconds(self, settings: Settings, n_models: int) -> float:
+        """A guess of the time that one line takes in all cells."""
+        m, n = self.rows.X.shape
+        sizes = [min(len(group), MOST_SEARCHED) for group in self.groups]
+        seen = float(np.mean([len(split.train) for split in self.splits])) / m
+        return cell_seconds(sizes, n, n_models, seen, settings.host().crew)
 
     def lines(
         self, settings: Settings, task: Task, epsilons: tuple[float, ...] | None, deadline: float
@@ -107,7 +113,7 @@ class CellSearch:
         trained = (clock.now() - begun) / len(encodings)
         for number in range(len(encodings)):
             scored = clock.now()
-            found = run.scores(number, done, task.classes)
+            found = run.scores(number, done, task)
             yield Found(found, trained, clock.now() - scored, in_time)
 
 
@@ -117,9 +123,9 @@ class _CostPath:
     def __init__(
         self,
         problem: CellProblem,
-        K: np.ndarray,
-        y: np.ndarray,
-        weight: np.ndarray,
+        K: Array,
+        y: Array,
+        weight: Array,
         seed: int,
         *,
         paired: bool,
@@ -209,11 +215,11 @@ class _Run:
         self,
         encoding: Encoding,
         f: int,
-        rows: np.ndarray,
-        own: np.ndarray,
-        across: np.ndarray,
+        rows: Array,
+        own: Array,
+        across: Array,
         seed: int,
-    ) -> np.ndarray:
+    ) -> Array:
         """The (Cs, held out, outputs) decisions of the models of a split on its rows in a cell."""
         targets, weight = encoding.splits.targets_of(f), encoding.splits.weight[f, rows]
         out = np.zeros((len(self.search.Cs), len(across), len(targets)))
@@ -232,7 +238,7 @@ class _Run:
                 out[c, :, t] = across @ beta.astype(own.dtype) + b
         return out + encoding.offset[f]
 
-    def scores(self, number: int, done: list[bool], classes: np.ndarray | None) -> np.ndarray:
+    def scores(self, number: int, done: list[bool], task: Task) -> Array:
         """The (Cs, splits) scores on the held-out rows of the cells that were done."""
         search = self.search
         looked = np.zeros(len(search.rows.y), dtype=bool)
@@ -241,8 +247,5 @@ class _Run:
         out = np.empty((len(search.Cs), len(search.splits)))
         for f, split in enumerate(search.splits):
             kept = looked[split.test]
-            test = split.test[kept]
-            X = search.rows.X[test] if search.scorer is not None else None
-            decisions = self.decisions[number][f][:, kept]
-            out[:, f] = scores(search.scorer, classes, X, search.rows.y[test], decisions)
+            out[:, f] = search.score(task, split.test[kept], self.decisions[number][f][:, kept])
         return out

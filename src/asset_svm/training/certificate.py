@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.dual import tight_bound
 from asset_svm.losses import best_intercept
 from asset_svm.problem import (
@@ -26,7 +25,6 @@ from asset_svm.solvers.driver import Slopes
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 
-Array = npt.NDArray[Any]
 SETTLING = 1 << 22
 """Margins, of all models together, that intercepts are settled by."""
 FINISHES = 4

@@ -11,12 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend, HeldRows, Visits
 from asset_svm.data import Order
 from asset_svm.features import Metric
@@ -37,8 +36,6 @@ from asset_svm.training.gradients import GradientSample, bulk_of
 from asset_svm.training.pilot import choose_step_scale
 from asset_svm.training.plan import StepSizes
 from asset_svm.training.recipe import Recipe
-
-Array = npt.NDArray[Any]
 
 FEWEST_TOGETHER = 5
 """Models from which the blocked form is faster than loops over rows, by measurement. Both shrink after

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.features import Metric
 from asset_svm.solvers import BlockRows
 from asset_svm.steps import gradient_bound
 from asset_svm.training.recipe import Recipe
 
-Array = npt.NDArray[Any]
 BLOCK = 1024
 """Sampled rows that are looked at at a time."""
 

@@ -14,15 +14,12 @@ of them side by side, times the weight of the row:
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 
-Array = npt.NDArray[Any]
 LOOKED_AT = 1000
 """Rows that are compared."""
 CHANCE = 3.0

@@ -10,10 +10,7 @@ a few support vectors, and a few pairs find them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
 from asset_svm.backends.cpu import CpuBackend
@@ -26,8 +23,6 @@ from asset_svm.training.plan import measure
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 from asset_svm.training.solution import Solution, check_finite
-
-Array = npt.NDArray[Any]
 
 FEWEST_MODELS = 8
 MOST_ROWS = 4096

@@ -26,12 +26,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Trials, Visits
 from asset_svm.data import Order, ShuffledOrder, Targets, UniformOrder
 from asset_svm.solvers.average import Average, CountWindow
@@ -39,8 +38,6 @@ from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.state import ModelAxis, SolverState
 from asset_svm.steps import GRID
 from asset_svm.training.rows import plain_coef
-
-Array = npt.NDArray[Any]
 
 SHARE = 0.006
 """Steps of one multiplier's pilot, as a part of the run's."""

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
 
-import numpy.typing as npt
-
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
@@ -23,8 +21,6 @@ from asset_svm.training.gradients import GradientSample, bulk_of
 from asset_svm.training.pilot import choose_step_scale
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import numpy.typing as npt
-
+from asset_svm.arrays import Array
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.losses import Loss
@@ -16,7 +15,6 @@ from asset_svm.solvers.blocked_form import MANY_MODELS
 from asset_svm.solvers.driver import Form
 from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep
 
-Array = npt.NDArray[Any]
 StepKind = Literal["robust", "strong", "metric"]
 UNASKED = 1e9
 """Operations up to which the tight bound is computed unasked: some tenths of a second."""

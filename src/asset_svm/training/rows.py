@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Visits
 from asset_svm.data import GivenOrder, Order, Targets
 from asset_svm.features import Evaluable, FeatureMap, Metric
 from asset_svm.solvers import BlockRows, Cut, RowBlock
 from asset_svm.solvers.driver import Form
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

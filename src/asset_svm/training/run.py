@@ -11,9 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import numpy.typing as npt
-
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.problem import Certificate
 from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
@@ -32,8 +31,6 @@ from asset_svm.training.rows import TrainingRows, plain_coef
 from asset_svm.training.solution import Solution
 from asset_svm.training.stopping import Stopping
 
-Array = npt.NDArray[Any]
-Matrix = Any
 MOST_LOOKS = 200
 """Records that the history of a run on tiny data has."""
 

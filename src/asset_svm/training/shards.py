@@ -24,9 +24,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.features import Evaluable, Metric
 from asset_svm.problem import CertificateSums
@@ -41,7 +41,6 @@ from asset_svm.training.solution import Solution
 from asset_svm.training.stopping import AfterEpoch
 
 logger = logging.getLogger("asset_svm")
-Array = npt.NDArray[Any]
 Model = tuple[Array, Array]
 """(K, d) coef in the basis of the mapped rows, (K,) intercept."""
 ROUNDS_PER_EPOCH = 10

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features import Metric
 from asset_svm.problem import Certificate
 from asset_svm.training.plan import StepSizes
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import plain_coef
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

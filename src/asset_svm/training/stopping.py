@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy.typing as npt
+from asset_svm.arrays import Array
 
-Array = npt.NDArray[Any]
 AfterEpoch = Callable[[int, tuple[Array, Array], dict[str, Any]], bool]
 """Called with (epoch, model, record) after an epoch; True asks to stop."""
 

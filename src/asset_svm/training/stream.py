@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.base import Backend
 from asset_svm.data import GivenOrder, Order, ShuffledOrder, Targets
 from asset_svm.feasible import FeasibleSet
@@ -36,9 +37,6 @@ from asset_svm.training.plan import StepSizes, pilot_scale, sample_gradients
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows, in_metric, plain_coef
 from asset_svm.training.solution import Solution, check_finite
-
-Array = npt.NDArray[Any]
-Matrix = Any
 
 USUAL_SCALE = 0.1
 """What the pilot finds most often: taken as long as there are no rows for one."""

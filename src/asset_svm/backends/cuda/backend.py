@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.base import Visits
 from asset_svm.backends.cpu import METRIC_SAMPLE
 from asset_svm.backends.cuda.blocks import BLOCK, CudaForm
@@ -31,8 +31,6 @@ from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS
 from asset_svm.solvers import Average, BlockRows, Cut, ModelAxis, SolverState
 from asset_svm.solvers.cells import CellFunctions
 
-Array = npt.NDArray[Any]
-Matrix = Any
 CARD = torch.device("cuda", 0)
 WORKING_MEMORY = 6 << 30
 """Bytes that the products of a chunk take at most, beside the rows that are kept."""

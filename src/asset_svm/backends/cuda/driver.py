@@ -14,18 +14,16 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.backends.cuda.blocks import BLOCK, CardState, Chunk, CudaForm
 from asset_svm.backends.cuda.maps import torch_type
 from asset_svm.backends.cuda.memory import warn_of_smaller_blocks
 from asset_svm.backends.cuda.products import gram_blocks
 from asset_svm.backends.cuda.rows import CHUNK, ChunkedRows
 from asset_svm.solvers import Average, Driver, ModelAxis
-
-Array = npt.NDArray[Any]
 
 
 class CardDriver(Driver):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy.typing as npt
-
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.backends.cpu import CpuRows
 from asset_svm.data import Order
@@ -16,8 +15,6 @@ from asset_svm.solvers import BlockRows
 from asset_svm.tasks import Encoded
 from asset_svm.training.recipe import StepKind
 from asset_svm.training.rows import TrainingRows, in_metric
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(eq=False)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.backends.device import row_type
 from asset_svm.families.beginning import Beginning
 from asset_svm.families.decision import Decision, decision_of
@@ -23,7 +23,6 @@ from asset_svm.training.recipe import Recipe
 from asset_svm.training.solution import Solution
 from asset_svm.training.stream import OnlineSession, state_at
 
-Array = npt.NDArray[Any]
 HISTORY = 32
 """Batches that the history of a stream reaches back."""
 COMPACTED = "it was compacted; take the model that it was made from"

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.backends.device import on_card, on_host
 from asset_svm.exceptions import warn_caller
@@ -20,7 +20,6 @@ from asset_svm.settings.landmarks import GivenPoints, candidates, largest_count,
 from asset_svm.settings.mapping import resolve_components
 from asset_svm.settings.solving import own_map
 
-Array = npt.NDArray[Any]
 CENTRE_SAMPLE = 1024
 """Rows whose mean Fourier features are centred by."""
 LARGEST_EIGENBASIS = 2048

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy.typing as npt
-
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.families.observing import Observer, Parts, logger
 from asset_svm.families.one_map.drawn import DrawnMap
@@ -16,7 +15,6 @@ from asset_svm.settings import Settings
 from asset_svm.tasks import Task
 from asset_svm.training.rows import plain_coef
 
-Array = npt.NDArray[Any]
 Model = tuple[Array, Array]
 
 

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.families.decision import decision_of
 from asset_svm.families.epochs import Epochs
@@ -20,7 +20,6 @@ from asset_svm.tasks import Encoded
 from asset_svm.training.run import train
 from asset_svm.training.stopping import Stopping
 
-Array = npt.NDArray[Any]
 TRIAL_EPOCHS = Epochs(least=5, steps=50_000)
 
 

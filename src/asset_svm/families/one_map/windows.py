@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data.ahead import ahead
 from asset_svm.data.scan import Scanned
@@ -43,7 +43,6 @@ from asset_svm.solvers import SolverState
 from asset_svm.tasks import Encoded, Task
 from asset_svm.training.stream import OnlineSession
 
-Array = npt.NDArray[Any]
 WINDOW_ROWS = 65_536
 WINDOW_BYTES = 32 << 20
 """A window has at most so many rows and takes about so much memory."""
