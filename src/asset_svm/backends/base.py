@@ -45,21 +45,7 @@ class HeldRows(MappedRows, Protocol):
         """V coef^T of the first ``count`` rows, (K, count)."""
 
 
-class Trials(Protocol):
-    """Who steps through rows that are held: all that a pilot needs of a backend."""
-
-    @property
-    def block_size(self) -> int:
-        """The steps that are taken at a time."""
-
-    def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
-        """Some of the mapped rows, mapped once."""
-
-    def driver(self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average) -> Driver:
-        """A driver of these models through rows of this backend."""
-
-
-class Backend(Trials, Protocol):
+class Backend(Protocol):
     """Who evaluates phi and runs the loop."""
 
     @property
@@ -97,3 +83,13 @@ class Backend(Trials, Protocol):
 
     def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
         """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""
+
+    @property
+    def block_size(self) -> int:
+        """The steps that are taken at a time."""
+
+    def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
+        """Some of the mapped rows, mapped once."""
+
+    def driver(self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average) -> Driver:
+        """A driver of these models through rows of this backend."""

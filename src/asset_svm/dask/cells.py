@@ -13,7 +13,6 @@ what a dead worker had.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +24,7 @@ from asset_svm.dask.cluster import Watch, finished
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import Part, join
 from asset_svm.families.cells import CellModels, Constant, FittedCells
-from asset_svm.families.cells.fit import cell_problem, joined_decision, partition_record
+from asset_svm.families.cells.fit import cell_problem, fit_partitions
 from asset_svm.families.cells.partitions import grow_partition, partition_seed
 from asset_svm.families.cells.progress import CellProgress
 from asset_svm.families.cells.trainer import CellTrainer, FittedCell
@@ -120,37 +119,21 @@ def fit_cells(settings: Settings, watch: Watch, data: Loaded, observer: Observer
 
     Cells come in bundles. Once the observer asks to stop, no other partition begins.
     """
-    begun, seed, task = clock.now(), data.seed, data.task
-    rows, encoded = data.rows, data.encoded
+    begun, seed, rows = clock.now(), data.seed, data.rows
     kernel = settings.map.kernel_for(rows.X, rows.uneven)
-    problem = cell_problem(settings, rows, encoded, kernel, data.lam, data.total_weight)
-    work = CellWork(
-        settings, data.whole, kernel, data.lam, data.total_weight,
-        problem.largest(settings.memory_limit), seed,
-    )  # fmt: skip
-    count = settings.cells_of(data.n_rows)
+    problem = cell_problem(settings, rows, data.encoded, kernel, data.lam, data.total_weight)
+    largest = problem.largest(settings.memory_limit)
+    work = CellWork(settings, data.whole, kernel, data.lam, data.total_weight, largest, seed)
     progress = CellProgress(settings, begun, observer)
-    parts: list[CellModels] = []
-    history: list[dict[str, Any]] = []
 
-    def model() -> FittedCells:
-        decision = joined_decision(parts, kernel, task.n_models, data.dtype)
-        return FittedCells.of(task, kernel, decision, seed, data.lam, list(history), data.n_rows)
-
-    for number in range(settings.n_partitions):
-        partition, _ = grow_partition(rows.X, count, seed, number)
-        run = _PartitionRun(
-            watch, data, partition, replace(work, seed=partition_seed(seed, number)), problem
-        )
+    def train(number: int) -> tuple[CellModels, list[FittedCell]]:
+        partition, _ = grow_partition(rows.X, settings.cells_of(data.n_rows), seed, number)
+        own = replace(work, seed=partition_seed(seed, number))
         progress.partition_begin(number, partition.n_cells)
-        models, fitted = run.solve(progress)
-        parts.append(models)
-        history.append(partition_record(number, fitted, clock.now() - begun, stopped=False))
-        progress.partition_end(history[-1], model)
-        if progress.stopped:
-            break
-    progress.fit_end(model)
-    return model()
+        return _PartitionRun(watch, data, partition, own, problem).solve(progress)
+
+    bare = FittedCells.empty(data.task, kernel, data.dtype, seed, data.lam)
+    return fit_partitions(settings, bare, data.n_rows, progress, train)[0]
 
 
 class _PartitionRun:
@@ -172,7 +155,7 @@ class _PartitionRun:
         cells = client.persist([find(part, tree, data.dtype) for part in self.loaded])
         counts, weights = self._sizes(cells)
         self.problem.check_memory(counts, self.work.largest, _memory(self.watch))
-        bundle_of, sizes = bundles(counts, BUNDLES * sum(self._threads().values()))
+        bundle_of, sizes = bundles(counts, BUNDLES * sum(self.watch.some_workers().values()))
         bundled = self._routed(cells, bundle_of, len(sizes))
         solve = delayed(solve_cells, pure=False)
         left = client.compute([solve(work, rows) for rows in bundled])
@@ -192,11 +175,6 @@ class _PartitionRun:
         shares = np.maximum(weights, mean) / data.total_weight
         decisions = [cell.decision for cell in fitted]
         return CellModels(self.partition, decisions, shares, mean, data.n_rows), fitted
-
-    def _threads(self) -> dict[str, int]:
-        while not (found := self.watch.workers()):
-            time.sleep(0.1)
-        return found
 
     def _sizes(self, cells: list[Delayed]) -> np.ndarray:
         """The rows and the weights of all cells."""

@@ -86,6 +86,12 @@ class Watch:
             )
         return {}
 
+    def some_workers(self) -> dict[str, int]:
+        """The threads of each worker, as soon as there is one."""
+        while not (found := self.workers()):
+            time.sleep(POLL)
+        return found
+
     def heard(self) -> None:
         """The cluster has answered."""
         self._missed = None
@@ -222,7 +228,7 @@ class ShardedRun:
         self.means: list[Model | None] = []
         self.moves = Counter[int]()
         self._assignments: dict[str, Future] = {}
-        workers = self._workers()
+        workers = sorted(watch.some_workers())
         self.homes: dict[int, Home] = {}
         load = dict.fromkeys(workers, 0)
         for number in sorted(range(len(parts)), key=lambda i: -sizes[i]):
@@ -242,11 +248,6 @@ class ShardedRun:
     def plan(self) -> Plan:
         """That of the assignment."""
         return self.assignment.plan
-
-    def _workers(self) -> list[str]:
-        while not (found := self.watch.workers()):
-            time.sleep(POLL)
-        return sorted(found)
 
     def _key(self, name: str, number: int) -> str:
         return f"asset_{name}-{self.id}-{number}-{self.moves[number]}"
@@ -286,7 +287,7 @@ class ShardedRun:
                     "ends workers (their memory limit?), and make the rows from a source that Dask can "
                     "read again, not by client.scatter."
                 )
-            workers = self._workers()
+            workers = sorted(self.watch.some_workers())
             load = dict.fromkeys(workers, 0)
             for other, home in self.homes.items():
                 if other != number and home.worker in load:

@@ -63,12 +63,13 @@ def settle_intercept(
     if recipe.step != "metric" or not recipe.free_intercept or recipe.intercept_bound is not None:
         return model
     coef, intercept = model[0].astype(np.float64), model[1].copy()
-    rows = rows.some(max(SETTLING // len(coef), 1), recipe.seed)
-    index = np.arange(rows.order.n_rows)
-    margins = np.concatenate([rows.mapped.open(part).margins(coef) for part in rows.indices()], axis=1)
-    targets = rows.targets.block(index)
+    some = rows.draw(max(SETTLING // len(coef), 1), recipe.seed)
+    parts = [rows.mapped.open(part).margins(coef) for part in rows.blocks(some)]
+    margins = np.concatenate(parts, axis=1)
+    some = np.arange(rows.order.n_rows) if some is None else some
+    targets, weight = rows.targets.block(some), rows.weight[some]
     for k in range(len(coef)):
-        intercept[k] = best_intercept(recipe.loss, targets[k], margins[k], rows.weight)
+        intercept[k] = best_intercept(recipe.loss, targets[k], margins[k], weight)
     return model[0], intercept
 
 
@@ -80,9 +81,10 @@ def row_sums(
 
 
 def _blocks(
-    rows: TrainingRows, slopes: Slopes | None
+    rows: TrainingRows, slopes: Slopes | None, among: Array | None = None
 ) -> Iterator[tuple[RowProducts, Array, Array, Array]]:
-    for index in rows.indices():
+    """Mapped rows, targets, weights and mean slopes, a block at a time."""
+    for index in rows.blocks(among):
         y = rows.targets.block(index)
         mean = np.full(y.shape, np.nan) if slopes is None else slopes.mean(index)
         yield rows.mapped.open(index), y, rows.weight[index], mean
@@ -96,10 +98,12 @@ def certify_rows(
     *,
     tight: bool | None = None,
     smoothed: list[Array] | None = None,
+    among: Array | None = None,
 ) -> Certificate:
     """The certificate of a model; ``tight=None`` decides by what it costs.
 
-    Where the bound is tight ``smoothed`` gains the solution of each model's smoothed problem.
+    Where the bound is tight ``smoothed`` gains the solution of each model's smoothed problem. With
+    ``among`` it is that of the rows of these numbers, and the bound is not the tight one.
     """
     coef, intercept = model
     lam = np.array(recipe.lam)
@@ -108,7 +112,7 @@ def certify_rows(
         lam,
         coef,
         intercept,
-        _blocks(rows, slopes),
+        _blocks(rows, slopes, among),
         free_intercept=recipe.free_intercept,
         metric=rows.metric,
     )
@@ -165,7 +169,7 @@ def _tight_gap(
     rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], k: int
 ) -> tuple[float, Array]:
     def blocks() -> Iterator[tuple[Array, Array, Array]]:
-        for index in rows.indices():
+        for index in rows.blocks():
             yield rows.take(index), rows.targets.block(index)[k], rows.weight[index]
 
     objective, bound, solution = tight_bound(

@@ -16,7 +16,7 @@ import numpy as np
 
 from asset_svm import clock
 from asset_svm.arrays import Array
-from asset_svm.backends.base import Backend, HeldRows, Visits
+from asset_svm.backends.base import Backend, Visits
 from asset_svm.data import Order
 from asset_svm.features import Metric
 from asset_svm.solvers import (
@@ -36,6 +36,7 @@ from asset_svm.training.gradients import GradientSample, bulk_of
 from asset_svm.training.pilot import choose_step_scale
 from asset_svm.training.plan import StepSizes
 from asset_svm.training.recipe import Recipe
+from asset_svm.training.rows import RepeatedTargets
 
 FEWEST_TOGETHER = 5
 """Models from which the blocked form is faster than loops over rows, by measurement. Both shrink after
@@ -121,21 +122,6 @@ class Splits:
     def targets_of(self, split: int) -> Array:
         """The (outputs, m) targets of a split."""
         return self.target[split : split + 1] if self.own_target else self.target
-
-
-@dataclass(frozen=True, eq=False)
-class _RowTargets:
-    """The targets of some models, for drivers that ask for blocks of them."""
-
-    values: Array
-    times: int = 1
-
-    @property
-    def n_models(self) -> int:
-        return len(self.values) * self.times
-
-    def block(self, rows: Array) -> Array:
-        return np.tile(self.values[:, rows], (self.times, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +216,7 @@ class ManyModels:
         begin = self._visit_of(split, self._average_from(split))
         visits = Visits(
             self.mapped,
-            _RowTargets(self.splits.targets_of(split), len(self.Cs)),
+            RepeatedTargets(self.splits.targets_of(split), len(self.Cs)),
             self.order,
             backend.cut(),
             self.splits.slope_weight[split],
@@ -308,21 +294,21 @@ class ManyModels:
         rows = np.flatnonzero(self.splits.weight[0] > 0.0)
         targets = self.splits.targets_of(0)
         some = np.unique(np.linspace(0, len(targets) - 1, PILOT_OUTPUTS).round().astype(int))
-        bounds, targets = self._bounds(sample, 0)[some], targets[np.ix_(some, rows)]
+        bounds, targets = self._bounds(sample, 0)[some], targets[some]
 
         def pilot(power: int, grid: tuple[float, ...]) -> float:
             def axis(scale: float, steps: int) -> ModelAxis:
                 return self._part(10.0**power, 0, sample, bounds, scale, steps)
 
             return choose_step_scale(
+                backend,
                 self.mapped,
-                _RowTargets(targets),
-                len(rows),
+                RepeatedTargets(targets),
+                self.splits.weight[0],
+                rows,
                 axis,
                 total=self.epochs * len(rows),
-                weight=self.splits.weight[0, rows],
                 seed=recipe.seed,
-                backend=_TrialsOn(backend, rows),
                 pool=pool,
                 average=recipe.usual_average(decaying=True),
                 grid=grid,
@@ -330,7 +316,7 @@ class ManyModels:
             )
 
         lowest, highest = power_below(self.Cs.min()), -power_below(1.0 / self.Cs.max())
-        first = unit_power(targets, sample.kappa**2)
+        first = unit_power(targets[:, rows], sample.kappa**2)
         found = {first: pilot(first, GRID)}
         for way, last in ((-1, min(first, lowest)), (1, max(first, highest))):
             for power in range(first + way, last + way, way):
@@ -344,24 +330,6 @@ class ManyModels:
         powers = np.array(sorted(found))
         scales = np.log([found[power] for power in powers])
         return np.exp(np.interp(np.log10(self.Cs), powers, scales))
-
-
-@dataclass(frozen=True, eq=False)
-class _TrialsOn:
-    """Pilots on some of the rows."""
-
-    backend: Backend
-    rows: Array
-
-    @property
-    def block_size(self) -> int:
-        return self.backend.block_size
-
-    def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
-        return self.backend.hold(mapped, self.rows[rows])
-
-    def driver(self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average) -> Driver:
-        return self.backend.driver(visits, axis, state, average)
 
 
 @contextmanager

@@ -25,19 +25,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 
 from asset_svm import clock
 from asset_svm.arrays import Array
-from asset_svm.backends.base import Trials, Visits
+from asset_svm.backends.base import Backend, Visits
 from asset_svm.data import Order, ShuffledOrder, Targets, UniformOrder
 from asset_svm.solvers.average import Average, CountWindow
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.state import ModelAxis, SolverState
 from asset_svm.steps import GRID
-from asset_svm.training.rows import plain_coef
+from asset_svm.training.rows import RepeatedTargets, plain_coef
 
 SHARE = 0.006
 """Steps of one multiplier's pilot, as a part of the run's."""
@@ -61,32 +60,16 @@ BISECTIONS = 40
 """Of the interval in which the best intercept for coef = 0 lies."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Repeated:
-    """The targets of K models once for each multiplier."""
-
-    targets: Targets
-    rows: Array
-    times: int
-
-    @property
-    def n_models(self) -> int:
-        return self.targets.n_models * self.times
-
-    def block(self, rows: Array) -> Array:
-        return np.tile(self.targets.block(self.rows[rows]), (self.times, 1))
-
-
 def choose_step_scale(
+    backend: Backend,
     mapped: BlockRows,
     targets: Targets,
-    n_rows: int,
+    weight: Array,
+    rows: Array,
     axis: Callable[[float, int], ModelAxis],
     *,
     total: int,
-    weight: Array,
     seed: int,
-    backend: Trials,
     pool: ThreadPoolExecutor | None,
     average: float,
     grid: tuple[float, ...] = GRID,
@@ -96,6 +79,8 @@ def choose_step_scale(
 
     Parameters
     ----------
+    rows : array of int
+        The numbers of the rows that there are to try steps on.
     axis : callable
         The models with their steps multiplied by a number, for a run of so many steps.
     total : int
@@ -110,9 +95,10 @@ def choose_step_scale(
     steps = max(int(SHARE * total), PILOT_STEPS)
     if in_metric:
         steps = min(steps, MOST_METRIC_STEPS)
-    fit = rng.permutation(n_rows)[: min(steps, MOST_ROWS)]
+    fit = rows[rng.permutation(len(rows))[: min(steps, MOST_ROWS)]]
     held, judge = backend.hold(mapped, fit), fit[:JUDGES]
-    y, w = targets.block(judge), weight[judge] / weight[judge].sum()
+    learnt, w = targets.block(fit), weight[judge] / weight[judge].sum()
+    y = learnt[:, : len(judge)]
     decays = False
     order: Order = UniformOrder(len(fit), seed, weight[fit])
     if in_metric and bool((weight[fit] == weight[fit[0]]).all()):
@@ -122,7 +108,7 @@ def choose_step_scale(
         nonlocal decays
         joined = ModelAxis.joined([axis(scale, steps) for scale in scales])
         decays = bool(joined.horizon.any())
-        repeated = _Repeated(targets, fit, len(scales))
+        repeated = RepeatedTargets(learnt, len(scales))
         driver = backend.driver(
             Visits(held, repeated, order, Cut(backend.block_size), pool=pool),
             joined,

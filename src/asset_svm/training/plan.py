@@ -12,6 +12,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.feasible import FeasibleSet
@@ -108,14 +110,14 @@ def pilot_scale(
         return replace(sizes, scale=scale).axis(recipe, rows.metric, steps if decaying else 0)
 
     return choose_step_scale(
+        backend,
         rows.mapped,
         rows.targets,
-        rows.order.n_rows,
+        rows.weight,
+        np.arange(rows.order.n_rows),
         axis,
         total=total,
-        weight=rows.weight,
         seed=recipe.seed,
-        backend=backend,
         pool=pool,
         average=recipe.usual_average(decaying=decaying),
     )

@@ -252,8 +252,8 @@ class _Epochs:
         self.certified = model
         slopes, rows = self.driver.slopes, self.rows
         if self.timed_out and self.driver.position < rows.order.n_rows:
-            rows = rows.some(max(self.driver.position, 1000), self.recipe.seed)
-            return certify_rows(rows, self.recipe, model, None, tight=False)
+            some = rows.draw(max(self.driver.position, 1000), self.recipe.seed)
+            return certify_rows(rows, self.recipe, model, tight=False, among=some)
         if self.timed_out or not finished:
             return certify_rows(rows, self.recipe, model, slopes)
         if self.stopping.tol is None:

@@ -103,9 +103,10 @@ class CudaBackend:
         parts = {"axis": axis, "state": state, "average": average, **vars(visits)}
         return CardDriver(**parts, device=self.device, card_form=self.form)
 
-    def hold(self, mapped: Any, rows: Array) -> HeldRows:
+    def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
         """Some of the mapped rows, mapped once."""
-        return _source(mapped).hold(_numbers(mapped, rows))
+        assert isinstance(mapped, CardRows)
+        return mapped.hold(rows)
 
     def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
         """The metric of the data from a random sample of rows.
@@ -200,12 +201,3 @@ def host_type(X: Matrix) -> np.dtype[Any]:
     if isinstance(X, torch.Tensor):
         return np.dtype(np.float64 if X.dtype == torch.float64 else np.float32)
     return np.dtype(X.dtype)
-
-
-def _source(mapped: Any) -> CardRows:
-    """The rows that some of them were taken from."""
-    return mapped if isinstance(mapped, CardRows) else _source(mapped.mapped)
-
-
-def _numbers(mapped: Any, rows: Array) -> Array:
-    return rows if isinstance(mapped, CardRows) else _numbers(mapped.mapped, mapped.chosen[rows])

@@ -1,7 +1,7 @@
 """One map for all rows, and a linear model on its features.
 
 maps, drawn      a feature map, from settings and rows
-choosing         the map of a fit; ``components`` counts, ``margin`` looks where landmarks matter
+components       the choice of a map; ``margin`` looks where landmarks matter
 fit              all rows at once
 online           a batch after the other
 windows          files that are larger than memory

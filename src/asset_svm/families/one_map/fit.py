@@ -13,7 +13,7 @@ from asset_svm.exceptions import warn_caller
 from asset_svm.families.base import Trained
 from asset_svm.families.epochs import Epochs
 from asset_svm.families.observing import Observer
-from asset_svm.families.one_map.choosing import choose_map
+from asset_svm.families.one_map.components import choose_map
 from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.one_map.fitted import FittedMap, warm_start
 from asset_svm.families.one_map.keeping import Keeper

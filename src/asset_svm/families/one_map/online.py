@@ -10,7 +10,7 @@ from typing import Any
 
 from asset_svm.backends.device import as_type, row_type
 from asset_svm.families.observing import logger
-from asset_svm.families.one_map.choosing import choose_map
+from asset_svm.families.one_map.components import choose_map
 from asset_svm.families.one_map.fitted import HISTORY, FittedMap
 from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
