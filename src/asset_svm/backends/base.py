@@ -35,7 +35,7 @@ class Visits:
 
 
 class HeldRows(MappedRows, Protocol):
-    """Some rows of mapped rows, mapped once."""
+    """Some of the mapped rows, which lie in memory."""
 
     @property
     def mean_square(self) -> float:
@@ -53,19 +53,19 @@ class Backend(Protocol):
         """The class of Nystroem maps whose landmarks are factored here."""
 
     def rows(self, phi: Evaluable, X: Matrix) -> BlockRows:
-        """phi of the rows of X."""
+        """The rows of X, mapped by phi."""
 
     def memory(self) -> int:
-        """Bytes that mapped rows may take."""
+        """The bytes that mapped rows may take."""
 
     def cut(self) -> Cut:
-        """Steps between two looks at a run."""
+        """The blocks of steps between two looks at a run."""
 
     def working(self, rows: BlockRows) -> AbstractContextManager[None]:
         """Inside, rows are mapped ahead of the loop, where the backend has threads for it."""
 
     def pool(self, n_models: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
-        """Threads for the models of a block."""
+        """The threads that the models of a block are spread over; None where there is one."""
 
     def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
         """The metric of the data from a random sample of rows."""
@@ -76,10 +76,10 @@ class Backend(Protocol):
 
     @property
     def crew(self) -> int:
-        """Threads for the models of a search."""
+        """The number of threads for the models of a search."""
 
     def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
-        """Map the rows that are kept ahead of time."""
+        """Map rows ahead of time, where they are kept."""
 
     def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
         """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""
@@ -89,7 +89,7 @@ class Backend(Protocol):
         """The steps that are taken at a time."""
 
     def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
-        """Some of the mapped rows, mapped once."""
+        """Some of the mapped rows, to be stepped through many times."""
 
     def driver(self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average) -> Driver:
         """A driver of these models through rows of this backend."""

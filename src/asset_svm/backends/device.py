@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 WORTH = 2e11
-"""Operations of one pass of the map from which "auto" takes the card: some seconds on a core."""
+"""A map of so many operations is worth the card where device="auto": some seconds on a core."""
 
 
 def on_card(X: Any) -> bool:
@@ -30,7 +30,7 @@ def row_type(X: Any) -> np.dtype:
 
 
 def as_type(X: Any, dtype: Any) -> Any:
-    """X in this type, itself where it has it."""
+    """X in this type; X itself where it has that already."""
     if on_card(X):
         return X.double() if np.dtype(dtype) == np.float64 else X.float()
     return X.astype(dtype, copy=False)
@@ -60,7 +60,7 @@ def _has_card() -> bool:
 
 
 def require_card() -> None:
-    """Say what is missing."""
+    """Raise where there is no card to work on, and say what is missing."""
     if find_spec("torch") is None:
         raise ImportError(
             'device="cuda" needs PyTorch, which is not installed; run: pip install "asset-svm[cuda]"'

@@ -38,7 +38,7 @@ from asset_svm.solvers.cells import CellProblem
 from asset_svm.threads.blas import few_threads
 
 BUNDLES = 4
-"""A thread of the cluster: more even out what cells cost, and are more pieces to send."""
+"""The bundles for each thread of the cluster: more even out what cells cost, and are more to send."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +47,6 @@ class CellWork:
 
     Parameters
     ----------
-    settings : Settings
-    whole : WholeTask
     largest : int
         Rows of a cell up to which it is solved whole: the same on every worker.
     """
@@ -62,7 +60,7 @@ class CellWork:
     seed: int
 
     def __call__(self, part: Part, cells: np.ndarray) -> list[tuple[int, FittedCell]]:
-        """The cells of these rows, with their numbers."""
+        """Solve the cells of these rows; they come with their numbers."""
         weight, encoded = self.whole.weights(part.y, part.weight), self.whole.encode(part.y)
         rows = Rows(part.X, part.y, part.weight, weight, np.arange(len(part.y)))
         problem = cell_problem(self.settings, rows, encoded, self.kernel, self.lam, self.total_weight)
@@ -148,7 +146,7 @@ class _PartitionRun:
         self.loaded = [data.loaded[k] for k in filled]
 
     def solve(self, progress: CellProgress) -> tuple[CellModels, list[FittedCell]]:
-        """All cells, in the order of their numbers."""
+        """Solve all cells; they come in the order of their numbers."""
         client, data, n_cells = self.watch.client, self.data, self.partition.n_cells
         tree, work = delayed(self.partition, pure=False), delayed(self.work, pure=False)
         find = delayed(find_cells, pure=False)
@@ -214,7 +212,7 @@ def bundles(counts: np.ndarray, most: int) -> tuple[np.ndarray, list[int]]:
 
 
 def _memory(watch: Watch) -> int:
-    """Bytes that one thread of any worker may take."""
+    """The bytes that one thread of any worker may take."""
     workers = watch.wait(watch.client.scheduler_info, n_workers=-1)["workers"].values()
     limits = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
     return min(limits, default=1 << 62)

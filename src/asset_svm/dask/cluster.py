@@ -32,10 +32,10 @@ from asset_svm.training.shards import Model, Plan, Report, ShardSnapshot
 POLL = 0.5
 """Seconds between two looks at the cluster."""
 NAP = 0.002
-"""Seconds between two looks at futures, at first."""
+"""Seconds between the first two looks at futures."""
 LATE = 0.02
-"""Times the seconds that futures took: how much later it may be noticed. Workers may be on the same
-machine, and want its processors."""
+"""The part of the time that futures took by which their end may be noticed later. Workers may be on
+the same machine, and want its processors."""
 ANSWER = 5.0
 """Seconds that one look may take: a scheduler that stands still keeps its connections."""
 GRACE = 20.0
@@ -43,18 +43,19 @@ GRACE = 20.0
 STARTING = 60.0
 """Seconds that a cluster may be without workers: new ones take their time."""
 PAUSE = 0.8
-"""Of its memory limit: there Dask stops a worker."""
+"""Dask stops a worker that takes such a part of its memory limit."""
 PROCESS_BYTES = 150_000_000
-"""What a worker takes without any rows."""
+"""The bytes that a worker takes without any rows."""
 MOST_MOVES = 5
-"""Times that one shard may lose its home."""
+"""One shard may lose its home so many times."""
 GONE = (OSError, KeyError)
-"""What sending to a worker raises that is no more, known to the scheduler or not."""
+"""Errors of sending to a worker that is no more, whether the scheduler knows or not."""
 LOST = (KilledWorker, FutureCancelledError, FuturesCancelledError, CommClosedError)
+"""Errors of futures whose results, or workers, are gone."""
 
 
 class Watch:
-    """Looks at the cluster while one waits for it, and says when it is gone."""
+    """Whoever waits for a cluster, and says when it is gone."""
 
     def __init__(self, client: Client):
         self.client, self.address = client, client.scheduler.address
@@ -93,7 +94,7 @@ class Watch:
         return found
 
     def heard(self) -> None:
-        """The cluster has answered."""
+        """Note that the cluster has answered."""
         self._missed = None
 
     def check_generation(self) -> None:
@@ -115,7 +116,7 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Whatever Dask raises inside because it was closed becomes one sentence."""
+        """Turn whatever Dask raises inside because it was closed into one sentence."""
         try:
             yield
         except ClusterError:
@@ -169,7 +170,7 @@ class Watch:
 
 
 def finished(futures: Sequence[Future]) -> set[Future]:
-    """Those that are done, failed or given up; none if nothing happens until the next look."""
+    """The futures that are done, failed or given up; none if nothing happens until the next look."""
     begun = clock.now()
     while True:
         found = {future for future in futures if future.done()}
@@ -194,7 +195,6 @@ class ShardedRun:
 
     Parameters
     ----------
-    watch : Watch
     parts : list of lists of Delayed
         The parts of each shard, from their source.
     loaded : list of lists of Delayed
@@ -203,7 +203,6 @@ class ShardedRun:
         The rows of each shard, and what they take in memory.
     holders : list of dict
         For each shard, how many of its parts each worker has already.
-    assignment : Assignment
     snapshot_rounds : int
         After so many rounds snapshots are taken.
     """
@@ -246,7 +245,7 @@ class ShardedRun:
 
     @property
     def plan(self) -> Plan:
-        """That of the assignment."""
+        """The plan of the run."""
         return self.assignment.plan
 
     def _key(self, name: str, number: int) -> str:
@@ -264,7 +263,7 @@ class ShardedRun:
         return Home(worker, part, place, self._assignments[worker])
 
     def _check_room(self, number: int, worker: str) -> None:
-        """Dask would stop a worker whose memory is full, without end and without a word."""
+        """Raise where the rows fill a worker's memory: Dask would stop it, without a word."""
         info = self.watch.wait(self.client.scheduler_info, n_workers=-1)["workers"].get(worker, {})
         limit = info.get("memory_limit") or float("inf")
         others = [i for i, home in self.homes.items() if home.worker == worker and i != number]
@@ -276,7 +275,7 @@ class ShardedRun:
             )
 
     def _move(self, number: int) -> None:
-        """A new home for a shard whose old one is gone: the worker with the fewest rows."""
+        """Give a shard whose home is gone another: the worker with the fewest rows."""
         if number in self.homes:
             self._assignments.pop(self.homes[number].worker, None)
         while True:
@@ -360,7 +359,7 @@ class ShardedRun:
         return Past(snapshot, self.means[snapshot.rounds :])
 
     def round(self, r: int, mean: Model | None) -> list[Report]:
-        """Round r of every shard."""
+        """Have every shard do round r; their reports, in order."""
         plan = self.plan
         if mean is not None:  # what shards would round it to: half as long to send
             mean = mean[0].astype(self.dtype), mean[1]

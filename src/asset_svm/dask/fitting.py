@@ -75,7 +75,7 @@ def on_cluster(cls: Any) -> Any:
 
 
 class DaskLearner(Learner):
-    """The common part; not for use by itself."""
+    """What both estimators share; not for use by itself."""
 
     _local: ClassVar[type[Learner]]
     _metric: ClassVar[Callable[..., float]]
@@ -100,7 +100,7 @@ class DaskLearner(Learner):
         return local
 
     def partial_fit(self, *args, **options):
-        """Not on a cluster."""
+        """Raise: batches lie in the memory of one machine."""
         raise AttributeError(
             "partial_fit learns from batches in the memory of one machine; use "
             "to_local().partial_fit(X, y)."
@@ -143,7 +143,7 @@ class DaskLearner(Learner):
         return X.map_partitions(_apply_labelled, model, method, meta=example.iloc[:0])
 
     def score(self, X, y, sample_weight=None):
-        """As the plain estimator's, from collections; the targets come to the client, X does not."""
+        """The plain estimator's score, of collections; targets come to the client, X does not."""
         if not is_collection(X):
             return self.to_local().score(X, y, sample_weight)
         with nullcontext() if self.client is None else self.client.as_current():
@@ -229,6 +229,6 @@ def _apply_labelled(frame, model, method):
 
 
 def _labelled(values, frame):
-    """Values with the index of the rows that they are of."""
+    """The values of rows, with the index of these rows."""
     kind = pd.Series if values.ndim == 1 else pd.DataFrame
     return kind(values, index=frame.index)

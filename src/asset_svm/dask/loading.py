@@ -22,7 +22,7 @@ from asset_svm.settings import Settings
 from asset_svm.tasks import Encoded, Task
 
 SAMPLE_ROWS = 20_000
-"""Rows that come to the client at least; all, where there are no more."""
+"""At least so many rows come to the client; all, where there are no more."""
 
 
 @dataclass(eq=False)
@@ -35,7 +35,6 @@ class Loaded:
         From their source.
     loaded : list of Delayed
         The same as they lie on the cluster; cleared to let go of them.
-    summaries : list of Summary
     whole : WholeTask
         Settled by all rows.
     rows : Rows
@@ -46,8 +45,6 @@ class Loaded:
         Whether all weights are alike.
     heaviest : float
         The largest weight of a row.
-    lam : float
-    seed : int
     """
 
     parts: list[Delayed]
@@ -63,7 +60,7 @@ class Loaded:
 
     @property
     def task(self) -> Task:
-        """What is learnt."""
+        """The task, settled by all rows."""
         return self.whole.task
 
     @cached_property
@@ -73,22 +70,22 @@ class Loaded:
 
     @property
     def n_rows(self) -> int:
-        """The rows of positive weight."""
+        """The number of rows of positive weight."""
         return sum(s.n_rows for s in self.summaries)
 
     @property
     def skipped(self) -> int:
-        """Rows of weight 0."""
+        """The number of rows of weight 0."""
         return sum(s.skipped for s in self.summaries)
 
     @property
     def total_weight(self) -> float:
-        """W."""
+        """The weight of all rows in (PL), W."""
         return sum(self.weights)
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the rows, when they are joined."""
+        """The type of the rows when they are joined."""
         return self.rows.X.dtype
 
 
@@ -151,7 +148,7 @@ def _needed_rows(settings: Settings, m: int) -> int:
 
 
 def _summaries(watch: Watch, loaded: Any, *, numeric: bool) -> list[Summary]:
-    """Of all parts, which must agree with each other."""
+    """The summaries of all parts, which must agree with each other."""
     tasks = [delayed(summarise, pure=False)(part, numeric) for part in loaded]
     found: list[Summary] = watch.gather(watch.client.compute(tasks))
     filled = [s for s in found if s.n_rows]

@@ -24,7 +24,7 @@ from asset_svm.settings.kinds import check_kind, check_targets
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows of positive weight, their targets and weights; ``skipped`` others were beside them."""
+    """The rows of a partition, but for ``skipped`` ones of weight 0, their targets and weights."""
 
     X: Matrix
     y: Array
@@ -72,7 +72,7 @@ def column_names(X: Any) -> Array | None:
 
 
 def partitions(X: Any, y: Any, sample_weight: Any, *, numeric: bool) -> list[Delayed]:
-    """One lazy ``Part`` a partition of X."""
+    """A lazy ``Part`` for each partition of X."""
     if not isinstance(X, da.Array | dd.DataFrame):
         raise TypeError(
             f"X is a {type(X).__name__}, not a Dask array or dataframe; wrap it by "
@@ -141,7 +141,7 @@ def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
 
 
 def summarise(part: Part, numeric: bool) -> Summary:
-    """The summary of a part."""
+    """What the client must know of a part."""
     X, y, w = part.X, part.y, part.weight
     if not len(y):
         values, weights = y, w

@@ -26,7 +26,7 @@ from asset_svm.training.rows import TrainingRows
 from asset_svm.training.shards import Model, Plan, Report, Shard, ShardSnapshot
 
 SAFE = 0.6
-"""Of a worker's memory limit: beyond, Dask begins to write data to disk."""
+"""Beyond such a part of a worker's memory limit, Dask begins to write data to disk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,15 +35,13 @@ class Assignment:
 
     Parameters
     ----------
-    plan : Plan
-    whole : WholeTask
     sampling : {"shuffle", "uniform", "given"}
     mean_weight : float or None
         That of all rows; None where all weights are alike.
     seeds : sequence of int
         Those of the order of visits in each shard.
     memory_limit : int or None
-        Bytes that mapped rows may take on a worker.
+        The bytes that mapped rows may take on a worker.
     """
 
     plan: Plan
@@ -82,12 +80,12 @@ class Place:
 
     @property
     def kept_bytes(self) -> int:
-        """Of memory that mapped rows take here, or will."""
+        """The bytes that mapped rows take here, or will take."""
         return 0 if self._mapped is None else self._mapped.kept_bytes
 
     @property
     def due_bytes(self) -> int:
-        """Of these, what rows will take that are not mapped yet: the process does not hold it yet."""
+        """The bytes among them of rows that are not mapped yet: the process does not hold them yet."""
         mapped = self._mapped
         return 0 if mapped is None else round(mapped.kept_bytes * (1.0 - mapped.seen.mean()))
 
@@ -115,7 +113,7 @@ class Place:
 
 
 _places: weakref.WeakSet[Place] = weakref.WeakSet()
-"""Those of this process."""
+"""The places of this process."""
 _room = threading.Lock()
 
 
@@ -147,7 +145,7 @@ def run_round(
     mean: Model | None,
     keep: bool,
 ) -> tuple[Report, ShardSnapshot | None] | None:
-    """Round r of a shard from the mean model before it; with a snapshot where asked for."""
+    """Do round r of a shard from the mean model before it; the snapshot comes where asked for."""
     with place.lock:
         if not place.at(r, part, assignment, number, past):
             return None

@@ -16,7 +16,6 @@ class WholeTask:
 
     Parameters
     ----------
-    task : Task
     y_max : float, optional
         The largest |target|, less the offset; None where every target has the same.
     factors : array of shape (n_classes,), optional

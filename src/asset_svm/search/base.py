@@ -43,7 +43,7 @@ from asset_svm.settings import checks as check
 
 
 class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
-    """The common part; not for use by itself."""
+    """What both searches share; not for use by itself."""
 
     _model: ClassVar[type[Learner]]
 
@@ -91,7 +91,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
 
     @property
     def _gammas(self) -> Any:
-        """``gammas``, where "auto" leaves a gamma that is given, or that there is none of, as it is."""
+        """``gammas``; None for "auto" where gamma is given, or the kernel has none."""
         if isinstance(self.gammas, str) and self.gammas == "auto":
             named = isinstance(self.kernel, str) and self.kernel in WITH_GAMMA
             drawn = isinstance(self.approximation, str)
@@ -326,7 +326,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
 
 
 def one_seed(random_state: Any) -> int:
-    """An integer for ``random_state``, so that search and refit draw the same map."""
+    """An integer that stands for ``random_state``, so that search and refit draw the same map."""
     if check.is_integer(random_state):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -27,10 +27,10 @@ from asset_svm.threads.team import side_by_side
 from asset_svm.training.folds import SAME_POWER, power_below, unit_power
 
 ROUGH_TOLERANCE = 0.03
-"""Of the duality gap: scores of held-out rows hardly change below it, sweeps double."""
+"""The duality gap of a solved model: below it scores hardly change, and sweeps double."""
 MOST_SEARCHED = 4096
-"""Rows that a model of a search learns from in one cell: so many tell as much of C and gamma, and the
-time grows with their square."""
+"""A model of a search learns from at most so many rows of a cell: more tell no more of C and gamma, and
+the time grows with their square."""
 
 
 def warn_of_large_cells(cells: list[Array]) -> None:
@@ -162,7 +162,7 @@ class _CostPath:
 
 
 class _Run:
-    """One gamma: the decisions of all models on the rows held out from them, cell by cell."""
+    """The decisions of all models of one gamma on the rows held out from them, cell by cell."""
 
     def __init__(
         self,

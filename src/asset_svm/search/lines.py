@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from asset_svm.arrays import Array
 from asset_svm.families.one_map.drawn import DrawnMap
@@ -12,7 +10,6 @@ from asset_svm.families.rows import Rows
 from asset_svm.features import FeatureMap
 from asset_svm.search.scores import Scorer, scores
 from asset_svm.search.splits import Split
-from asset_svm.settings import Settings
 from asset_svm.tasks import Task
 
 
@@ -38,17 +35,14 @@ class Found:
 
 @dataclass(eq=False)
 class LineSearch:
-    """How the lines of one gamma are found: on one map for all rows, or in cells.
+    """What a search on one map, and one in cells, needs to find and to score its lines.
 
     Parameters
     ----------
-    rows : Rows
-    splits : list of Split
     Cs : array
         Ascending.
     scorer : callable, optional
         None: the estimator's own score.
-    seed : int
     """
 
     rows: Rows
@@ -56,29 +50,6 @@ class LineSearch:
     Cs: Array
     scorer: Scorer | None
     seed: int
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows that are looked at."""
-        raise NotImplementedError
-
-    def kept(self, share: float) -> Array:
-        """The rows of a round that looks at such a part of them."""
-        raise NotImplementedError
-
-    def on(self, share: float) -> Self:
-        """The search on these rows."""
-        raise NotImplementedError
-
-    def seconds(self, settings: Settings, n_models: int) -> float:
-        """A guess of the time that one line takes on all rows."""
-        raise NotImplementedError
-
-    def lines(
-        self, settings: Settings, task: Task, epsilons: tuple[float, ...] | None, deadline: float
-    ) -> Iterator[Found]:
-        """What is found for each epsilon, with the gamma of these settings."""
-        raise NotImplementedError
 
     def score(self, task: Task, test: Array, decisions: Array) -> Array:
         """The score of each C, from (Cs, rows, outputs) decisions on held-out rows."""

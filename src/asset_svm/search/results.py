@@ -39,7 +39,7 @@ class Table:
     late: bool = False
 
     def add_gamma(self, gamma: float) -> int:
-        """Make place for one below or above all others; its number, those above it have one more."""
+        """Make place for a gamma below or above all others, and return its number."""
         gammas = self.grid.gammas
         assert gammas is not None and not gammas[0] <= gamma <= gammas[-1]
         first = int(gamma < gammas[0])
@@ -87,11 +87,11 @@ class Table:
         return found
 
     def means(self) -> np.ndarray:
-        """Mean score of every candidate; NaN where it has none."""
+        """The mean score of every candidate; NaN where it has none."""
         return self._each(lambda line: line.scores.mean(axis=1))
 
     def deviations(self) -> np.ndarray:
-        """Standard deviation of the scores of every candidate over the splits."""
+        """The standard deviation of the scores of every candidate over the splits."""
         return self._each(lambda line: line.scores.std(axis=1))
 
     def rounds(self) -> np.ndarray:
@@ -100,11 +100,11 @@ class Table:
         return np.where(np.isnan(found), -1, found).astype(int)
 
     def params(self) -> list[dict[str, Any]]:
-        """The candidates."""
+        """The parameters of all candidates."""
         return [params for line in self.grid.maps for params in self.grid.params(line)]
 
     def ranks(self) -> np.ndarray:
-        """1 for the best: candidates of a later round come before those of an earlier one."""
+        """The ranks, 1 for the best; candidates of a later round come before all others."""
         mean, reached = self.means(), self.rounds()
         value = np.where(np.isnan(mean), -np.inf, mean)
         reached = np.where(np.isnan(mean), -2, reached)
@@ -121,15 +121,15 @@ class Table:
         return int(np.argmin(self.ranks()))
 
     def best_line(self) -> tuple[int, int]:
-        """The numbers of its gamma and its epsilon."""
+        """The numbers of the gamma and the epsilon of the best candidate."""
         return self.grid.maps[self.best_index() // len(self.grid.Cs)]
 
     def best_gammas(self, numbers: list[int], count: int) -> list[int]:
-        """So many of these gammas: those whose best candidates have the highest scores."""
+        """The ``count`` of these gammas whose best candidates have the highest scores."""
         return sorted(sorted(numbers, key=lambda gamma: -self.top(gamma))[:count])
 
     def cv_results(self) -> dict[str, Any]:
-        """As in GridSearchCV, with ``n_resources`` (rows) and ``iter`` (round) as in the halving ones.
+        """All results as GridSearchCV has them, with ``n_resources`` (rows) and ``iter`` (rounds).
 
         Models of one line train together: each is given an equal share of the time.
         """

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from asset_svm.backends.device import on_card
 
 KEPT = 1e-4
-"""Of a column's spread that rounding may take: kernel values change by less than the steps' noise."""
+"""Rounding may take such a part of a column's spread: kernel values hardly change."""
 LARGEST = 1e18
 """Squares of larger values are not finite in single precision."""
 

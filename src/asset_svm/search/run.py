@@ -19,7 +19,7 @@ from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.rows import Rows
 from asset_svm.search.cells import CellSearch, warn_of_large_cells
 from asset_svm.search.grid import MOST_BEYOND, Grid
-from asset_svm.search.lines import Found, LineSearch
+from asset_svm.search.lines import Found
 from asset_svm.search.maps import MapSearch
 from asset_svm.search.progress import Foreseen, SearchProgress, Watch
 from asset_svm.search.race import Round, rounds
@@ -30,6 +30,8 @@ from asset_svm.search.splits import Split, may_race
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
 
+Lines = MapSearch | CellSearch
+
 
 @dataclass(frozen=True)
 class SearchOptions:
@@ -37,8 +39,6 @@ class SearchOptions:
 
     Parameters
     ----------
-    refit, keep_path : bool
-    search_iter : int, optional
     widens : bool
         Whether gammas beyond the first or last are tried while it is the best.
     """
@@ -50,22 +50,18 @@ class SearchOptions:
 
 
 class SearchRun:
-    """One search.
+    """The run of one search.
 
     Parameters
     ----------
-    options : SearchOptions
     settings : Settings
         Those of what is searched for; gamma is that of one candidate after the other.
     task : Task
         Settled by all rows.
     rows : Rows
         As they were given.
-    splits : list of Split
-    grid : Grid
     scorer : callable, optional
         By default the estimator's own score.
-    seed : int
     begun, deadline : float
         Moments of ``clock.now``.
     watch : callable, optional
@@ -94,7 +90,7 @@ class SearchRun:
         if settings.n_cells is None:
             self.rows = replace(rows, X=in_single(rows.X))
             parts = self.rows, splits, grid.Cs, scorer, seed
-            self.whole: LineSearch = MapSearch(*parts, options.search_iter, options.keep_path)
+            self.whole: Lines = MapSearch(*parts, options.search_iter, options.keep_path)
         else:  # searched by the CPU
             self.rows = replace(rows, X=in_single(on_host(rows.X)))
             cells = grow_partition(self.rows.X, settings.cells_of(len(rows.y)), seed, 0)[1]
@@ -109,7 +105,7 @@ class SearchRun:
 
     @property
     def grid(self) -> Grid:
-        """The candidates, with gammas that came to them on the way."""
+        """The candidates, with gammas that were added on the way."""
         return self.table.grid
 
     @property
@@ -169,12 +165,12 @@ class SearchRun:
     # Gammas -------------------------------------------------------------------------------------
 
     def _ends(self) -> bool:
-        """Whether no other map is searched: asked to stop, or without time for it."""
+        """Whether the search ends here: it was asked to stop, or its time is up."""
         self.table.late |= clock.now() > self.deadline
         return self.ended
 
-    def _go_beyond(self, search: LineSearch, left: list[int], round_number: int) -> list[int]:
-        """Try gammas beyond the first or last while it is the best of the round; all of the round."""
+    def _go_beyond(self, search: Lines, left: list[int], round_number: int) -> list[int]:
+        """Try gammas beyond the first or last while it is the best; returns all of the round."""
         while (end := self.table.end(left)) is not None and self.beyond < MOST_BEYOND:
             if self.stopped or clock.now() > self.deadline:
                 break
@@ -191,7 +187,7 @@ class SearchRun:
             self._gamma(search, new, gamma, round_number)
         return left
 
-    def _gamma(self, search: LineSearch, number: int, gamma: float, round_number: int) -> None:
+    def _gamma(self, search: Lines, number: int, gamma: float, round_number: int) -> None:
         settings = self.settings.changed(gamma=gamma)
         count = settings.map.number
         if count is not None and search.n_rows < len(self.rows.y):

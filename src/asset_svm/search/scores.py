@@ -41,7 +41,7 @@ class _Decided(BaseEstimator):
 
 
 class _DecidedClassifier(ClassifierMixin, _Decided):
-    """With classes."""
+    """A classifier whose decisions on some rows are known."""
 
     def __init__(self, X: Matrix, decisions: Array, classes: Array):
         super().__init__(X, decisions)
@@ -56,14 +56,14 @@ class _DecidedClassifier(ClassifierMixin, _Decided):
 
 
 class _DecidedRegressor(RegressorMixin, _Decided):
-    """With values."""
+    """A regressor whose predictions of some rows are known."""
 
     def predict(self, X: Matrix) -> Array:
         return self._known(X).ravel()
 
 
 def check_one_scoring(estimator: BaseEstimator, scoring: Any) -> Scorer:
-    """The scorer of the estimator; several at a time are refused."""
+    """The scorer that ``scoring`` stands for; several at a time are refused."""
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
         raise ValueError(
             f"scoring={scoring!r} is neither a name nor a function; a search has one score, such as "
@@ -87,9 +87,9 @@ def check_one_scoring(estimator: BaseEstimator, scoring: Any) -> Scorer:
 def scores(
     scorer: Scorer | None, classes: Array | None, X: Matrix, y: Array, decisions: Array
 ) -> Array:
-    """The score of each of many models with decisions (models, rows, outputs); None: the usual one.
+    """The score of each of many models, from (models, rows, outputs) decisions.
 
-    NaN where there are too few rows for one: none, or one for R^2.
+    By default it is the accuracy or R^2; NaN where there are too few rows for it.
     """
     if len(y) == 0:
         return np.full(len(decisions), np.nan)
@@ -108,7 +108,7 @@ def scores(
 
 
 def _number(score: Any) -> float:
-    """What a scorer gave, which may be a user's own function."""
+    """The score as a number, which a user's own scorer need not give."""
     if np.ndim(score) == 0 and isinstance(getattr(score, "item", lambda: score)(), Real):
         return float(score)
     raise ValueError(

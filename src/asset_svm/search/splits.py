@@ -15,20 +15,21 @@ from asset_svm.tasks import Task
 from asset_svm.training.folds import Splits
 
 DEFAULT_FOLDS = 5
+"""The number of folds where ``cv`` is None."""
 FEWEST_LEFT = 10
-"""Rows to learn from, and to score, that a race leaves to every split: fewer tell little of gamma."""
+"""A race leaves every split so many rows to learn from, and to score: fewer tell little of gamma."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows to learn from, and rows to score."""
+    """The rows to learn from, and those to score."""
 
     train: np.ndarray
     test: np.ndarray
 
 
 def check_folds(cv: Any) -> None:
-    """A number of folds, a fraction, a splitter, or an iterable of splits."""
+    """Raise unless ``cv`` is a number of folds, a fraction, a splitter, or an iterable of splits."""
     named = isinstance(cv, str)
     if not named and (cv is None or hasattr(cv, "split") or np.iterable(cv)):
         return
@@ -69,7 +70,7 @@ def draw_splits(
 
 
 def _one_split(fraction: float, y: np.ndarray, seed: int, *, classifier: bool) -> Any:
-    """Hold out a fraction of the rows, of every class where each has two rows or more."""
+    """A splitter that holds out a fraction of the rows, of every class where each has two or more."""
     counts = np.unique(y, return_counts=True)[1] if classifier else np.zeros(1)
     stratified = bool(counts.min() >= 2)
     held, needed = ceil(fraction * len(y)), len(counts) if stratified else 1
@@ -152,7 +153,7 @@ class Encoding:
 
 
 def encode(task: Task, rows: Rows, splits: list[Split]) -> Encoding:
-    """Weights and targets of every split, as a fit on its own rows would have them."""
+    """The weights and targets of every split, as a fit on its own rows would have them."""
     m = len(rows.y)
     weight, target, y_max, offset = np.zeros((len(splits), m)), [], [], []
     for number, split in enumerate(splits):

@@ -26,24 +26,24 @@ from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 
 SETTLING = 1 << 22
-"""Margins, of all models together, that intercepts are settled by."""
+"""Intercepts are settled by at most so many margins, of all models together."""
 FINISHES = 4
-"""Times at most that a model is looked at so; what counts as precise follows its own objective."""
+"""A model is exchanged for a better one at most so many times, less one."""
 UNFINISHED = 0.01
-"""Of the objective: a gap beyond which a solution found on the way to the bound is worth taking."""
+"""A model whose gap is a larger part of its objective is exchanged for one found on the way."""
 LITTLE = 5e9
-"""Operations that a run with a ``tol`` spends on it, however short the run: about a second."""
+"""A run with a ``tol`` may spend so many operations on it, however short it is: about a second."""
 PRODUCTS = 10.0
-"""Operations of a matrix product that take as long as one of a loop over rows."""
+"""So many operations of a matrix product take as long as one of a loop over rows."""
 
 
 def tight_work(n_rows: int, dimension: int, n_models: int) -> float:
-    """About what the tight bound takes: some 100 m d + 60 d^3 operations a model."""
+    """The operations of the tight bound: about 100 m d + 60 d^3 a model."""
     return n_models * (100.0 * n_rows * dimension + 60.0 * dimension**3)
 
 
 def run_work(rows: TrainingRows, recipe: Recipe, epochs: int) -> float:
-    """About what so many epochs took: a map of 2 d^2 operations a row, steps of 4 d a model.
+    """The operations of so many epochs: about 2 d^2 a row for the map, 4 d a step and model.
 
     Operations are counted, and not seconds: when a run ends must not depend on the machine's mood.
     """
@@ -54,7 +54,7 @@ def run_work(rows: TrainingRows, recipe: Recipe, epochs: int) -> float:
 def settle_intercept(
     rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array]
 ) -> tuple[Array, Array]:
-    """The model with the best intercept for its coef, on these rows, or on a sample of very many.
+    """The model with the best intercept for its coef, by these rows, or a sample where they are many.
 
     Steps leave the intercept where it happened to be among those that are about as good: which rows
     lie on which side of it can hang on that, where decisions hardly differ. The paper's steps are

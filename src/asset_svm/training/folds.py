@@ -39,15 +39,15 @@ from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import RepeatedTargets
 
 FEWEST_TOGETHER = 5
-"""Models from which the blocked form is faster than loops over rows, by measurement. Both shrink after
-the same rows, so that iterates are the same but for rounding."""
+"""So many models are faster by the blocked form than by loops over rows, by measurement. Both shrink
+after the same rows, so that iterates are the same but for rounding."""
 PILOT_OUTPUTS = 4
-"""Classes at most that take part in pilots."""
+"""At most so many classes take part in pilots."""
 NEAR = (8.0, 3.0, 1.2, 0.5, 0.2)
-"""Times the multiplier expected from the power of 10 before: the grid of a pilot. Started from the
+"""The grid of a pilot, times the multiplier expected from the power of 10 before. Started from the
 whole grid, pilots for large C jumped to far longer steps in 3 of 8 cases on ADULT, so in 1."""
 SAME_POWER = 1e-9
-"""Of log10 C: closer to a power of 10, it is that."""
+"""A C whose logarithm is closer than this to that of a power of 10 is that power."""
 
 
 def unit_power(targets: Array, square: float) -> int:
@@ -56,11 +56,7 @@ def unit_power(targets: Array, square: float) -> int:
     A row with |beta| = C moves its own margin by C k(x, x), and there that is about |y|. What begins at
     it depends on rows and targets alone, not on the Cs that are searched.
 
-    Parameters
-    ----------
-    targets : array
-    square : float
-        Of k(x, x), or |v|^2.
+    ``square`` is the usual size of k(x, x), or of |v|^2.
     """
     size = np.abs(targets[targets != 0.0])
     if len(size) == 0 or not square > 0.0:
@@ -80,7 +76,7 @@ class Splits:
     Parameters
     ----------
     weight : array of shape (F, m)
-        Of (PL); 0 where a split hides the row.
+        The weights of (PL); 0 where a split hides the row.
     target : array of shape (T, m)
     own_target : bool
         Whether target f belongs to split f (regression, T = F), instead of target t to class t.
@@ -95,12 +91,12 @@ class Splits:
 
     @property
     def count(self) -> int:
-        """F."""
+        """The number of splits, F."""
         return len(self.weight)
 
     @property
     def n_outputs(self) -> int:
-        """Models of one C and split."""
+        """The number of models of one C and split."""
         return 1 if self.own_target else len(self.target)
 
     @cached_property
@@ -115,7 +111,7 @@ class Splits:
 
     @cached_property
     def slope_weight(self) -> Array:
-        """Multipliers of slopes, mean 1 over the rows that a split sees, negative where hidden."""
+        """The multipliers of slopes: their mean is 1 over the rows of a split, others have -1."""
         mean = self.total / self.seen
         return np.where(self.weight > 0.0, self.weight / mean[:, None], -1.0)
 
@@ -126,16 +122,14 @@ class Splits:
 
 @dataclass(frozen=True, eq=False)
 class ManyModels:
-    """What K = Cs x splits x outputs models have in common, and what not.
+    """K = Cs x splits x outputs models that train on the same mapped rows.
 
     Parameters
     ----------
     mapped : BlockRows
-        In the metric, where there is one.
+        The rows, in the metric if there is one.
     recipe : Recipe
         Its ``lam`` is not used: every model has its own.
-    Cs : array
-    epochs : int
     """
 
     mapped: BlockRows
@@ -148,7 +142,7 @@ class ManyModels:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(Cs, splits, outputs)."""
+        """The numbers of Cs, splits and outputs."""
         return len(self.Cs), self.splits.count, self.splits.n_outputs
 
     def train(self, backend: Backend, deadline: float = np.inf) -> tuple[Array, Array, bool]:
@@ -334,7 +328,10 @@ class ManyModels:
 
 @contextmanager
 def crew(backend: Backend) -> Iterator[ThreadPoolExecutor | None]:
-    """Threads for groups of models, as many as BLAS may take: their products have one each."""
+    """The threads that groups of models are spread over; None where there is one.
+
+    Inside, a matrix product has one thread of BLAS.
+    """
     count = backend.crew
     with few_threads(0):
         if count <= 1:

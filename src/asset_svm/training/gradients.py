@@ -13,7 +13,7 @@ from asset_svm.steps import gradient_bound
 from asset_svm.training.recipe import Recipe
 
 BLOCK = 1024
-"""Sampled rows that are looked at at a time."""
+"""So many of the sampled rows are mapped at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class GradientSample:
         metric: Metric | None,
         p: Array | None = None,
     ) -> GradientSample:
-        """``gradient_sample`` of the rows: each at most once, or, with ``p``, as likely as it says."""
+        """Draw ``gradient_sample`` of the rows: each at most once, or, with ``p``, by these chances."""
         rng = np.random.default_rng([recipe.seed, 1])
         count = min(recipe.gradient_sample, n_rows)
         chosen = rng.choice(n_rows, size=count, replace=p is not None, p=p)
@@ -64,7 +64,7 @@ class GradientSample:
 
 
 BULK = 0.55
-"""Three standard errors of a sample of 1000 above a half."""
+"""The part of the targets that counts as most: a half, and three standard errors of 1000 rows."""
 
 
 def bulk_of(y: Array, weight: Array | None) -> float:

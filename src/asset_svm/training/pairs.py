@@ -25,14 +25,15 @@ from asset_svm.training.rows import TrainingRows
 from asset_svm.training.solution import Solution, check_finite
 
 FEWEST_MODELS = 8
+"""Fewer models are trained by steps."""
 MOST_ROWS = 4096
-"""G takes 128 MB then."""
+"""More rows are left to steps: G would take more than 128 MB."""
 TOLERANCE = 1e-3
-"""Of the duality gap of each model, relative to its objective."""
+"""The duality gap of each model, relative to its objective, at which it counts as solved."""
 PAIRS = 20
-"""Times m: steps at most of a model. Harder ones are left to stochastic steps."""
+"""A model takes at most so many times m steps; harder ones are left to stochastic steps."""
 UNSOLVED = 0.01
-"""Of the objective: a gap with which nothing was gained."""
+"""A gap of a larger part of the objective shows that pairs were of no use."""
 
 
 def suits_pairs(recipe: Recipe, rows: TrainingRows) -> bool:
@@ -43,7 +44,7 @@ def suits_pairs(recipe: Recipe, rows: TrainingRows) -> bool:
 
 
 def train_by_pairs(backend: CpuBackend, recipe: Recipe, rows: TrainingRows) -> Solution | None:
-    """The solution; None where some of the models are too hard for pairs."""
+    """The solution by pairs; None where some of the models are too hard for them."""
     begun = clock.now()
     m, K = rows.order.n_rows, len(recipe.lam)
     V = rows.take(np.arange(m)).astype(np.float64)

@@ -39,25 +39,26 @@ from asset_svm.steps import GRID
 from asset_svm.training.rows import RepeatedTargets, plain_coef
 
 SHARE = 0.006
-"""Steps of one multiplier's pilot, as a part of the run's."""
+"""The steps of one multiplier's pilot, as a part of the run's."""
 PILOT_STEPS = 1000
+"""A pilot has at least so many steps."""
 JUDGES = 4000
-"""Rows at most on which the multipliers are compared."""
+"""The multipliers are compared on at most so many rows."""
 MOST_ROWS = 20_000
-"""Rows at most that are held for the pilot; more steps than that visit them again."""
+"""A pilot holds at most so many rows; where it has more steps, it visits them again."""
 MOST_METRIC_STEPS = 3000
-"""Of one multiplier's pilot in the metric."""
+"""In the metric a pilot has at most so many steps."""
 TIE = 0.02
 """Objectives closer than this part of what is left of them, and of what coef = 0 has more, count as
 equal."""
 DECAYING = 1 / 6
 """The power of N/n by which multipliers grow in the metric where steps decay to 0."""
 LATE = 0.01
-"""The last part of a run, whose steps count as no steps of it."""
+"""Steps in this last part of a run may be truncated or not: they hardly count."""
 EXTENSIONS = 6
-"""Multipliers tried at most beyond the middle of the grid."""
+"""At most so many multipliers are tried beyond the middle of the grid."""
 BISECTIONS = 40
-"""Of the interval in which the best intercept for coef = 0 lies."""
+"""The interval of the best intercept for coef = 0 is halved so many times."""
 
 
 def choose_step_scale(
@@ -82,13 +83,13 @@ def choose_step_scale(
     rows : array of int
         The numbers of the rows that there are to try steps on.
     axis : callable
-        The models with their steps multiplied by a number, for a run of so many steps.
+        From (multiplier, steps) to the models of a run of so many steps.
     total : int
         The steps of the run that the multiplier is chosen for.
     average : float
         The fraction of its steps that a run averages.
     deadline : float
-        By ``clock.now``: runs end there, and what was seen so far decides.
+        The moment by ``clock.now`` at which pilots end, and what was seen so far decides.
     """
     rng = np.random.default_rng([seed, 2])
     in_metric = axis(1.0, 1).metric is not None
@@ -179,7 +180,7 @@ def _constant(axis: ModelAxis, y: Array, w: Array) -> float:
 
 
 def _lowest(found: dict[float, float]) -> float:
-    """Where a parabola through the best multiplier and its neighbours is lowest (in logarithms).
+    """The multiplier at which a parabola through the best and its neighbours is lowest, in logarithms.
 
     Between two multipliers that do about as well, chance would decide; the parabola lies between. Of
     those that do exactly as well, where steps change nothing, the largest.

@@ -1,7 +1,7 @@
 """What the steps of a run are made of: feasible sets, D_G, and the multiplier of D_X.
 
     sample    the lengths of rows, and the slopes at 0, of a random sample of them
-    sets      X of each model
+    sets      the feasible set of each model
     scale     given, or found by a pilot on some of the rows
 
 Whoever trains (all rows at once, folds, shards, a stream) has its steps from here.
@@ -27,12 +27,12 @@ from asset_svm.training.rows import TrainingRows
 
 @dataclass(frozen=True, eq=False)
 class StepSizes:
-    """What steps are made of.
+    """What the steps of K models are made of.
 
     Parameters
     ----------
     sets : list of FeasibleSet
-        X of each model.
+        The feasible set of each model.
     bounds : array of shape (K,)
         D_G of each model.
     kappa : float

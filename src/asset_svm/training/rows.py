@@ -84,7 +84,7 @@ class RepeatedTargets:
 
     @property
     def n_models(self) -> int:
-        """The number of models, T times over."""
+        """The number of models, T for each time."""
         return len(self.values) * self.times
 
     def block(self, rows: Array) -> Array:

@@ -32,7 +32,7 @@ from asset_svm.training.solution import Solution
 from asset_svm.training.stopping import Stopping
 
 MOST_LOOKS = 200
-"""Records that the history of a run on tiny data has."""
+"""The history of a run on tiny data has about so many records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,20 +41,14 @@ class Snapshot:
 
     Parameters
     ----------
-    sizes : StepSizes
-    state : SolverState
-    average : Average
-    slopes : Slopes
     stage : int
-        Epochs of the stage that it is in, or that comes next.
+        The epochs of the stage that it is in, or that comes next.
     between_stages : bool
-        Whether it comes next.
+        Whether that stage comes next.
     done, renewed, next_check : int
         Epochs that are done; when slopes are forgotten next; when ``tol`` is checked next.
     position : int
-        Steps taken.
-    history : list of dict
-    seconds : float
+        The steps that it has taken.
     """
 
     sizes: StepSizes
@@ -159,14 +153,14 @@ class _Epochs:
                 self.driver.restart(*self.plan())
 
     def plan(self) -> tuple[ModelAxis, Average]:
-        """Steps and average of the stage."""
+        """The models with the steps of the stage, and a new average."""
         steps, decaying = self.rows.order.n_rows * self.stage, self.stopping.end_is_known
         axis = self.sizes.axis(self.recipe, self.rows.metric, steps if decaying else 0)
         window = self.recipe.window(steps, stream=not decaying, looked_at=self.stopping.looked_at)
         return axis, Average(window)
 
     def snapshot(self) -> Snapshot:
-        """Where the run is."""
+        """Where the run is, to be saved before it goes on."""
         slopes = self.driver.slopes
         assert slopes is not None
         return Snapshot(
@@ -185,7 +179,7 @@ class _Epochs:
         )
 
     def go(self) -> Certificate | None:
-        """Run; returns the certificate of the last model, if it was needed on the way."""
+        """Run all epochs; the certificate of the last model, if it was needed on the way."""
         m, stopping, driver = self.rows.order.n_rows, self.stopping, self.driver
         epochs, K = stopping.epochs, len(self.recipe.lam)
         # Tiny data run thousands of epochs: looking at each would take longer than learning.
@@ -242,10 +236,10 @@ class _Epochs:
         return bool(certificate.dual_gap.sum() <= tol * certificate.objective.sum())
 
     def certify(self, model: tuple[Array, Array], *, finished: bool = True) -> Certificate:
-        """The certificate; the tight one where ``tol`` needs it and it costs no more than the run.
+        """The certificate of a model, tight where ``tol`` needs that and it costs no more than the run.
 
-        It is that of ``certified``, the model with its intercept settled. When the time is up, on as
-        many rows only as were visited.
+        It is that of ``certified``, the model with its intercept settled. When the time is up, it is
+        computed from as many rows only as were visited.
         """
         if not self.timed_out:
             model = settle_intercept(self.rows, self.recipe, model)

@@ -44,11 +44,11 @@ logger = logging.getLogger("asset_svm")
 Model = tuple[Array, Array]
 """(K, d) coef in the basis of the mapped rows, (K,) intercept."""
 ROUNDS_PER_EPOCH = 10
-"""Where shards differ; where they are alike one does, and more gain nothing (docs/scaling.md)."""
+"""Models are averaged so often where shards differ; where they are alike, once (docs/scaling.md)."""
 ROUND_STEPS = 1000
-"""The least that a shard should do in a round, by default, as long as there are some rounds."""
+"""A shard should do so many steps in a round, by default, as long as there are some rounds."""
 FEWEST_ROUNDS = 10
-"""The rounds of a run, at least, by default."""
+"""A run has at least so many rounds, by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +57,10 @@ class Plan:
 
     Parameters
     ----------
-    recipe : Recipe
     phi : Evaluable
         The map, with the metric folded in.
-    metric : Metric or None
-    sizes : StepSizes
     epochs, rounds : int
-        Of the whole run.
-    n_shards : int
+        Those of the whole run.
     """
 
     recipe: Recipe
@@ -116,7 +112,7 @@ class ShardSnapshot:
     Parameters
     ----------
     rounds : int
-        Rounds behind it.
+        The rounds that it has behind it.
     state, average
         Without the iterates, which the next mean model replaces; None before the first round.
     """
@@ -139,11 +135,8 @@ class Shard:
 
     Parameters
     ----------
-    backend : CpuBackend
-    plan : Plan
     rows : TrainingRows
         In the map and metric of the plan.
-    past : ShardSnapshot
     """
 
     def __init__(self, backend: CpuBackend, plan: Plan, rows: TrainingRows, past: ShardSnapshot):
@@ -165,7 +158,7 @@ class Shard:
         self.driver.slopes = Slopes.zeros(len(recipe.lam), m)
 
     def advance(self, mean: Model | None) -> Report:
-        """The next round, from this model; None, or any where there is one shard: from its own."""
+        """Do the next round from this model; from its own where that is None, or there is one shard."""
         driver, plan = self.driver, self.plan
         if mean is not None and plan.n_shards > 1:
             driver.state.move_to(*mean)
@@ -204,7 +197,7 @@ class Shard:
 
 
 def mean_model(models: Sequence[Model], shares: Array) -> Model:
-    """sum_i share_i model_i."""
+    """The mean of models, sum_i share_i model_i."""
     coef = sum(share * model[0] for share, model in zip(shares, models, strict=True))
     intercept = sum(share * model[1] for share, model in zip(shares, models, strict=True))
     return np.asarray(coef), np.asarray(intercept)
@@ -216,7 +209,7 @@ def run_rounds(
     run: Callable[[int, Model | None], Sequence[Report]],
     after_epoch: AfterEpoch | None = None,
 ) -> tuple[Model, list[dict[str, Any]]]:
-    """All rounds; ``run(r, mean)`` has every shard do round r, and returns their reports in order.
+    """Run all rounds; ``run(r, mean)`` has every shard do round r, and returns their reports in order.
 
     ``after_epoch`` is called as that of ``Stopping``, after rounds that end an epoch.
     """

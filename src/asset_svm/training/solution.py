@@ -25,15 +25,12 @@ class Solution:
     ----------
     coef, intercept : arrays of shape (K, d), (K,)
         The model, in the basis of phi.
-    certificate : Certificate
-    sizes : StepSizes
     step_scale : float or None
         The multiplier of the steps; None where there were none.
     dtype : dtype
         The type of the rows.
     epochs, steps : int
         How far the run went; no step was taken where (0, 0) is the solution.
-    history : list of dict
     """
 
     coef: Array

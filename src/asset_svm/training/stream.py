@@ -39,13 +39,13 @@ from asset_svm.training.rows import TrainingRows, in_metric, plain_coef
 from asset_svm.training.solution import Solution, check_finite
 
 USUAL_SCALE = 0.1
-"""What the pilot finds most often: taken as long as there are no rows for one."""
+"""The multiplier that pilots find most often: taken as long as there are no rows for one."""
 RECENT = 1024
-"""Rows of the stream that estimates are made from."""
+"""Estimates are made from so many of the last rows."""
 HORIZON = 100
-"""The pilot prepares for this many times the steps it takes."""
+"""A pilot chooses for a run of so many times its own steps."""
 OUTGROWN = 2.0
-"""Times the D_X that a multiplier was found for: it says nothing of a larger one."""
+"""A multiplier says nothing of a D_X that is so many times the one it was found for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,29 +58,29 @@ class Recent:
 
     @classmethod
     def none(cls, n_models: int) -> Recent:
-        """Before the first batch."""
+        """No rows yet, before the first batch."""
         return cls(None, np.zeros((n_models, 0)), np.zeros(0))
 
     @property
     def enough(self) -> bool:
-        """Whether they are enough to estimate anything from."""
+        """Whether there are enough rows to estimate anything from."""
         return len(self.weight) >= FEWEST_ROWS
 
     @property
     def n_models(self) -> int:
-        """K."""
+        """The number of models, K."""
         return len(self.y)
 
     def block(self, rows: Array) -> Array:
-        """Their targets."""
+        """The (K, len(rows)) targets of these rows."""
         return self.y[:, rows]
 
     def last(self, count: int) -> Recent:
-        """The last so many of them."""
+        """The last ``count`` of these rows."""
         return Recent(self.X[-count:], self.y[:, -count:], self.weight[-count:])
 
     def joined(self, X: Matrix, y: Array, weight: Array) -> Recent:
-        """With a new batch at the end."""
+        """The last rows of these and a new batch."""
         last = X[-RECENT:]
         if hasattr(last, "cpu"):  # a tensor on the card
             last = last.cpu().numpy()
@@ -103,11 +103,8 @@ class OnlineSession:
 
     Parameters
     ----------
-    recipe : Recipe
-    phi : FeatureMap
     mean_weight : float
-        Of the first batch: weights count relative to it.
-    state : SolverState
+        The mean weight of the first batch, which weights count relative to.
     horizon : int
         The number of steps there will be, 0 where it is not known.
     """
@@ -144,7 +141,7 @@ class OnlineSession:
 
     @property
     def sets(self) -> list[FeasibleSet]:
-        """X of each model, by what is known of the rows so far."""
+        """The feasible set of each model, by what is known of the rows so far."""
         return self.recipe.feasible_sets(self.y_max, self.kappa, self.bulk, self.metric)
 
     @property
@@ -156,11 +153,11 @@ class OnlineSession:
 
     @property
     def size(self) -> float:
-        """D_X, the largest of all models."""
+        """The largest D_X of all models."""
         return max(s.size for s in self.sets)
 
     def _estimate_metric(self, backend: Backend) -> None:
-        """The metric of the recent rows, the state carried over into it."""
+        """Find the metric of the recent rows, and carry the state over into it."""
         recent, seed = self.recent, self.recipe.seed + self.batches
         new = backend.find_metric(self.phi, recent.X, recent.weight, seed)
         old = self.metric or Metric.identity(self.phi.dimension)
@@ -173,7 +170,7 @@ class OnlineSession:
         self.metric = new
 
     def _estimate_gradients(self, backend: Backend) -> None:
-        """D_G and kappa of the recent rows; kappa only grows."""
+        """Estimate D_G and kappa from the recent rows; kappa only grows."""
         recent = self.recent
         m = recent.X.shape[0]
         rows = self._rows(backend, recent.X, recent, recent.weight, GivenOrder(m))
@@ -291,7 +288,7 @@ class OnlineSession:
     def _rows(
         self, backend: Backend, X: Matrix, targets: Targets, weight: Array, order: Order
     ) -> TrainingRows:
-        """Rows mapped by phi, in the metric where there is one."""
+        """The rows of a batch, mapped, in the metric if there is one."""
         return TrainingRows(
             backend.rows(in_metric(self.phi, self.metric), X),
             targets,
@@ -305,7 +302,7 @@ class OnlineSession:
     def _settle_scale(
         self, backend: Backend, rows: TrainingRows, steps: int, pool: ThreadPoolExecutor | None
     ) -> None:
-        """The multiplier of D_X for ``steps`` steps: given, by a pilot, or for now the usual one."""
+        """Settle the multiplier of D_X for so many steps: given, by a pilot, or the usual one."""
         assert self.gradient_bounds is not None
         if self.recipe.step_scale is not None:
             self.scale, self.scale_size = self.recipe.step_scale, np.inf
@@ -324,7 +321,7 @@ class OnlineSession:
     def _telling(self, backend: Backend, rows: TrainingRows) -> TrainingRows:
         """The rows to settle a multiplier by: those of a batch, or the recent ones if it has few.
 
-        Of these none before the first that says something.
+        Recent rows before the first that says something are left out.
         """
         recent = self.recent
         if rows.order.n_rows >= FEWEST_ROWS or not recent.enough:

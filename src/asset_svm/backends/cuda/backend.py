@@ -33,19 +33,19 @@ from asset_svm.solvers.cells import CellFunctions
 
 CARD = torch.device("cuda", 0)
 WORKING_MEMORY = 6 << 30
-"""Bytes that the products of a chunk take at most, beside the rows that are kept."""
+"""The products of a chunk take at most so many bytes, beside the rows that are kept."""
 
 
 @dataclass(frozen=True)
 class CudaBackend:
-    """One card.
+    """A card, and how it is used.
 
     Parameters
     ----------
     memory_limit : int, optional
         Bytes that mapped rows may take on the card; by default what is free.
     precision : {"float32", "float16"}
-        Of products, and of features that are kept; for float32 rows.
+        That of products, and of features that are kept, for float32 rows.
     """
 
     memory_limit: int | None = None
@@ -58,7 +58,7 @@ class CudaBackend:
     hides_rows_by_model = False
     """Whether models that train together may each see other rows."""
     crew = 1
-    """Threads for the models of a search."""
+    """The number of threads for the models of a search."""
 
     @property
     def nystroem(self) -> type[CardNystroem]:
@@ -74,26 +74,26 @@ class CudaBackend:
         return CardRows(phi, X, dtype, self.device, self.precision, keep=keep)
 
     def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
-        """Nothing: the card maps rows a chunk at a time when they are first visited."""
+        """Do nothing: the card maps rows a chunk at a time when they are first visited."""
 
     def memory(self) -> int:
-        """Bytes that mapped rows may take on the card."""
+        """The bytes that mapped rows may take on the card."""
         if self.memory_limit is not None:
             return self.memory_limit
         return max(free_memory(self.device) - WORKING_MEMORY, WORKING_MEMORY // 2)
 
     def cut(self) -> Cut:
-        """Gram blocks."""
+        """The blocks of steps that share a Gram matrix."""
         return Cut(BLOCK)
 
     @contextmanager
     def working(self, rows: BlockRows) -> Iterator[None]:
-        """The card maps rows by itself, a chunk at a time."""
+        """Do nothing: the card maps rows by itself, a chunk at a time."""
         yield
 
     @contextmanager
     def pool(self, n_models: int) -> Iterator[None]:
-        """Models run side by side on the card."""
+        """No threads: models run side by side on the card."""
         yield None
 
     def driver(
@@ -104,7 +104,7 @@ class CudaBackend:
         return CardDriver(**parts, device=self.device, card_form=self.form)
 
     def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
-        """Some of the mapped rows, mapped once."""
+        """Some of the mapped rows, to be stepped through many times."""
         assert isinstance(mapped, CardRows)
         return mapped.hold(rows)
 

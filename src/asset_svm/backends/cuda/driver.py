@@ -33,7 +33,6 @@ class CardDriver(Driver):
     ----------
     parts, options
         The parameters of ``Driver``.
-    device : torch.device
     card_form : class
         It steps through a chunk, as ``CudaForm`` does.
     chunk_size : int

@@ -36,7 +36,7 @@ PATIENT = 1024
 GROWTH = 3.0
 """What twice the components cost, in time: between 2 (kernel values) and 4 (features)."""
 FACTOR_BYTES = 24
-"""Of s^2: the landmarks' kernel matrix and its factor."""
+"""Times s^2: what the kernel matrix of s landmarks and its factor take."""
 
 
 def choose_map(
@@ -101,14 +101,14 @@ def find_components(
 
 
 def _clearly_less(losses: np.ndarray, others: np.ndarray, weight: np.ndarray) -> bool:
-    """Whether the mean is smaller by more than a standard error of the difference."""
+    """Whether the mean loss is smaller by more than a standard error of the difference."""
     gain = others - losses
     mean = float(weight @ gain)
     return mean > float(np.sqrt(weight**2 @ (gain - mean) ** 2))
 
 
 def _most(settings: Settings, rows: Rows) -> int:
-    """The largest number worth a thought."""
+    """The largest number of components that memory, rows and ``MOST`` allow."""
     row_bytes = len(rows.y) * rows.X.dtype.itemsize
     # s row_bytes + FACTOR_BYTES s^2 <= memory
     root = np.sqrt(row_bytes**2 + 4.0 * FACTOR_BYTES * planned_memory(settings.memory_limit))

@@ -23,10 +23,8 @@ class DrawnMap:
 
     Parameters
     ----------
-    phi : FeatureMap
-    metric : Metric, optional
     mapped : CpuRows, optional
-        In the metric.
+        Those rows, in the metric.
     """
 
     phi: FeatureMap

@@ -28,11 +28,11 @@ from asset_svm.training.stopping import Stopping
 
 DEFAULT_EPOCHS = Epochs(least=25, steps=100_000)
 BESIDE_EIGENVALUES = 3.0
-"""Times s^3 operations, that a tight bound may take after an eigendecomposition of some 10 s^3."""
+"""A tight bound may take so many times s^3 operations after an eigendecomposition of some 10 s^3."""
 NOTICED = 0.01
-"""Of the objective of coef = 0: a gap below which nobody would notice."""
+"""Nobody would notice a gap of a smaller part of the objective of coef = 0."""
 WORTH_TELLING = 0.1
-"""Of the objective: a duality gap beyond which a model is not what was asked for."""
+"""A model whose gap is a larger part of its objective is not what was asked for."""
 
 
 def fit_batch(

@@ -24,10 +24,10 @@ from asset_svm.training.solution import Solution
 from asset_svm.training.stream import OnlineSession, state_at
 
 HISTORY = 32
-"""Batches that the history of a stream reaches back."""
+"""The history of a stream reaches back so many batches."""
 COMPACTED = "it was compacted; take the model that it was made from"
 BARE = "it holds no more than prediction needs; take the model that it was made from"
-"""Why a model is fixed."""
+"""Why a model cannot go on learning, and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,23 +36,16 @@ class FittedMap:
 
     Parameters
     ----------
-    task : Task
     coef : array of shape (K, d) or None
-        Of the features; None where there is no map that they belong to.
+        The coefficients of features; None where there is no map that they belong to.
     phi : FeatureMap or None
         None where the model is fixed.
-    decision : Decision
     indices : array, optional
         The rows that are landmarks, numbered as the user passed them.
     session : OnlineSession or None
         What ``partial_fit`` and ``warm_start`` go on from.
     map_key : tuple or None
         ``Settings.map_key`` of the settings that the map was drawn with.
-    lam : float
-    n_iter, steps : int
-    step_scale : float or None
-    objective, dual_gap : float
-    history : list of dict
     component_search : list of dict, optional
         The trials of n_components="auto".
     beginning : Beginning, optional
@@ -165,7 +158,7 @@ class FittedMap:
 
     @classmethod
     def so_far(cls, task: Task, phi: FeatureMap, coef: Array, intercept: Array) -> FittedMap:
-        """The model of a run that goes on: it predicts."""
+        """The model of a run that goes on, which can predict and no more."""
         coef, unknown = np.asarray(coef, dtype=np.float64), float("nan")
         decision = decision_of(coef, intercept, phi, task.offset)
         indices = getattr(phi, "indices", None)
@@ -180,7 +173,7 @@ class FittedMap:
         return getattr(self.decision.source, "components", None)
 
     def attributes(self) -> dict[str, Any]:
-        """What users see of it."""
+        """What users see of the model, by the names of an estimator's attributes."""
         source = self.decision.source
         found: dict[str, Any] = {
             "intercept_": self.decision.intercept,
@@ -274,7 +267,7 @@ def adopted(
     mean_weight: float,
     steps: int,
 ) -> FittedMap:
-    """A model of other making, from which a stream goes on."""
+    """A model that was not found by a run, as one that a stream goes on from."""
     seed, lam = settings.draw_seed(), settings.lam
     assert lam is not None
     recipe = settings.recipe(task.loss, lam, len(coef), seed)
@@ -328,5 +321,5 @@ def same_classes(one: Task, other: Task) -> bool:
 
 
 def _is_given(settings: Settings) -> bool:
-    """Whether the landmarks are those of a map that was fitted before: no rows of these."""
+    """Whether the landmarks are those of a map that was fitted before, and no rows of this fit."""
     return hasattr(settings.approximation, "features_")

@@ -18,7 +18,6 @@ class Keeper:
 
     Parameters
     ----------
-    checkpoint : Checkpoint
     parameters : dict
         The plain values of all parameters.
     files : Fingerprint

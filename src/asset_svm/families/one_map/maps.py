@@ -21,9 +21,9 @@ from asset_svm.settings.mapping import resolve_components
 from asset_svm.settings.solving import own_map
 
 CENTRE_SAMPLE = 1024
-"""Rows whose mean Fourier features are centred by."""
+"""Fourier features are centred by the mean of so many rows."""
 LARGEST_EIGENBASIS = 2048
-"""Landmarks up to which the eigendecomposition of their kernel matrix is cheap beside the map."""
+"""The eigendecomposition of the kernel matrix of so many landmarks is cheap beside the map."""
 
 
 def draw_map(

@@ -21,9 +21,9 @@ from asset_svm.settings import Settings
 from asset_svm.tasks import Task
 
 FIRST_COMPONENTS = 512
-"""Landmarks of the first fit, at most."""
+"""The first fit has at most so many landmarks."""
 FEWEST_ROWS = 50_000
-"""Rows that the first fit sees, where there are as many."""
+"""The first fit sees so many rows, where there are as many."""
 
 
 def margin_sampler(

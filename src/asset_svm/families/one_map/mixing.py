@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 SORTED = 0.1
-"""Ratios from which rows count as sorted."""
+"""Rows count as sorted where the ratio is larger."""
 
 
 @dataclass(eq=False)
 class Mixing:
-    """Sums over windows of targets, by model: those of the encoded targets, (K, rows) a window."""
+    """Sums of the encoded targets of each model, over all rows and by windows."""
 
     n_rows: float = 0.0
     sums: np.ndarray | float = 0.0
     squares: np.ndarray | float = 0.0
     between: np.ndarray | float = field(default=0.0)
-    """Of n mean^2 over windows."""
+    """The sum of n mean^2 over windows."""
 
     def add(self, y: np.ndarray) -> None:
         """Take a window into account."""

@@ -62,7 +62,7 @@ def _after(
     component_search: list[dict[str, Any]] | None = None,
     drawn_from: Rows | None = None,
 ) -> FittedMap:
-    """The model after a batch."""
+    """The model after a batch, which the session learns from."""
     certificate = session.update(
         settings.backend(rows.X),
         as_type(rows.X, session.state.direction.dtype),

@@ -32,7 +32,7 @@ def trial(
     lam: float,
     seed: int,
 ) -> Callable[[Any], Array]:
-    """The decisions of a few epochs on these rows with this map."""
+    """The decision function of a model trained for a few epochs on these rows with this map."""
     recipe = settings.recipe(encoded.loss, lam, encoded.targets.n_models, seed)
     drawn = DrawnMap.measured(backend, phi, rows, recipe.step, seed)
     epochs = TRIAL_EPOCHS.over(len(rows.y))

@@ -45,10 +45,10 @@ from asset_svm.training.stream import OnlineSession
 
 WINDOW_ROWS = 65_536
 WINDOW_BYTES = 32 << 20
-"""A window has at most so many rows and takes about so much memory."""
+"""A window has at most so many rows, and takes about so many bytes."""
 STREAM_EPOCHS = Epochs(least=3, steps=100_000)
 MOST_RECORDS = 200
-"""Of the history."""
+"""The history has about so many records."""
 
 
 @dataclass(eq=False)
@@ -68,10 +68,8 @@ class WindowFit:
 
     Parameters
     ----------
-    settings : Settings
     task : Task
         Not settled yet: a sample of the rows does that.
-    scanned : Scanned
     keeper : Keeper, optional
         It saves the run, and knows the one to go on with.
     observer : Observer
