@@ -17,14 +17,15 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 from dask.delayed import Delayed, delayed
-from distributed import Client, Future, KilledWorker
+from distributed import Client, Future, KilledWorker, futures_of
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
 
 from asset_svm import clock
 from asset_svm.dask.exceptions import ClusterError
-from asset_svm.dask.partitions import join
+from asset_svm.dask.partitions import ShardRows, join
 from asset_svm.dask.work import Assignment, Past, Place, run_certificate, run_round
 from asset_svm.problem import CertificateSums
 from asset_svm.training.shards import Model, Plan, Report, ShardSnapshot
@@ -195,34 +196,21 @@ class ShardedRun:
 
     Parameters
     ----------
-    parts : list of lists of Delayed
-        The parts of each shard, from their source.
-    loaded : list of lists of Delayed
-        The same as they lie on the cluster; let go of when the shards have them.
-    sizes, n_bytes : list of int
-        The rows of each shard, and what they take in memory.
-    holders : list of dict
-        For each shard, how many of its parts each worker has already.
-    snapshot_rounds : int
-        After so many rounds snapshots are taken.
+    shards : list of ShardRows
+        Their ``loaded`` parts are let go of when the shards have homes.
+    dtype : dtype
+        The type of the rows of all shards.
     """
 
     def __init__(
         self,
         watch: Watch,
-        parts: Sequence[Sequence[Delayed]],
-        loaded: Sequence[Sequence[Delayed]],
-        sizes: Sequence[int],
-        n_bytes: Sequence[int],
-        holders: Sequence[Counter[str]],
+        shards: Sequence[ShardRows],
         assignment: Assignment,
-        snapshot_rounds: int,
-        dtype: Any,
+        dtype: np.dtype[Any],
     ):
-        self.watch, self.client = watch, watch.client
-        self.parts, self.sizes, self.n_bytes, self.dtype = parts, sizes, n_bytes, dtype
-        self.assignment, self.snapshots = assignment, [ShardSnapshot()] * len(parts)
-        self.snapshot_rounds = snapshot_rounds
+        self.watch, self.client, self.shards, self.dtype = watch, watch.client, shards, dtype
+        self.assignment, self.snapshots = assignment, [ShardSnapshot()] * len(shards)
         self.id = uuid4().hex[:8]
         self.means: list[Model | None] = []
         self.moves = Counter[int]()
@@ -230,18 +218,21 @@ class ShardedRun:
         workers = sorted(watch.some_workers())
         self.homes: dict[int, Home] = {}
         load = dict.fromkeys(workers, 0)
-        for number in sorted(range(len(parts)), key=lambda i: -sizes[i]):
-            least = min(load.values())
-            near = holders[number]
+        where = watch.wait(watch.client.who_has, futures_of([shard.loaded for shard in shards]))
+        for number in sorted(range(len(shards)), key=lambda i: -shards[i].n_rows):
+            shard, least = shards[number], min(load.values())
+            near = Counter(w for part in shard.loaded for w in where.get(part.key, ()))
             # As many rows on each worker as can be; among equals, where the rows lie already.
-            fair = [w for w in workers if load[w] <= least + sizes[number] // 10]
+            fair = [w for w in workers if load[w] <= least + shard.n_rows // 10]
             worker = max(fair, key=lambda w: (near[w], -load[w], w))
-            load[worker] += sizes[number]
+            load[worker] += shard.n_rows
             self._check_room(number, worker)
             try:
-                self.homes[number] = self._settle(number, worker, loaded[number])
+                self.homes[number] = self._settle(number, worker, shard.loaded)
             except GONE:
                 self._move(number)
+        for shard in shards:
+            shard.loaded.clear()
 
     @property
     def plan(self) -> Plan:
@@ -267,7 +258,7 @@ class ShardedRun:
         info = self.watch.wait(self.client.scheduler_info, n_workers=-1)["workers"].get(worker, {})
         limit = info.get("memory_limit") or float("inf")
         others = [i for i, home in self.homes.items() if home.worker == worker and i != number]
-        rows = sum(self.n_bytes[i] for i in (*others, number))
+        rows = sum(self.shards[i].n_bytes for i in (*others, number))
         if rows + PROCESS_BYTES > PAUSE * limit:
             raise ClusterError(
                 f"Worker {worker} would have to hold {rows / 1e6:.0f} MB of rows, and Dask stops it at "
@@ -290,11 +281,11 @@ class ShardedRun:
             load = dict.fromkeys(workers, 0)
             for other, home in self.homes.items():
                 if other != number and home.worker in load:
-                    load[home.worker] += self.sizes[other]
+                    load[home.worker] += self.shards[other].n_rows
             freest = min(workers, key=lambda w: (load[w], w))
             self._check_room(number, freest)
             try:
-                self.homes[number] = self._settle(number, freest, self.parts[number])
+                self.homes[number] = self._settle(number, freest, self.shards[number].parts)
                 return
             except GONE:  # that one is gone too, and the scheduler does not know yet
                 time.sleep(POLL * self.moves[number])
@@ -363,7 +354,8 @@ class ShardedRun:
         plan = self.plan
         if mean is not None:  # what shards would round it to: half as long to send
             mean = mean[0].astype(self.dtype), mean[1]
-        keep = plan.n_shards > 1 and (r + 1) % self.snapshot_rounds == 0 and r + 1 < plan.rounds
+        epoch_ends = (r + 1) % max(plan.rounds // plan.epochs, 1) == 0
+        keep = plan.n_shards > 1 and epoch_ends and r + 1 < plan.rounds  # a snapshot is taken
         answers = self._everywhere(f"round-{self.id}-{r}", run_round, r, mean, keep)
         self.means.append(mean)
         for number, (_, snapshot) in enumerate(answers):

@@ -8,16 +8,13 @@ certify   the intercept settled by the sample; objective and duality gap, from s
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from distributed import futures_of
 
 from asset_svm.dask.cluster import ShardedRun, Watch
 from asset_svm.dask.loading import Loaded
-from asset_svm.dask.partitions import group
 from asset_svm.dask.work import Assignment
 from asset_svm.data import GivenOrder
 from asset_svm.families.observing import Observer
@@ -50,7 +47,7 @@ def fit_shards(
     Parameters
     ----------
     data : Loaded
-        Its ``loaded`` rows are let go of when the shards have them.
+        Its parts on the cluster are let go of when the shards have them.
     n_shards, rounds_per_epoch : int, optional
         Those of the estimator.
     """
@@ -61,9 +58,9 @@ def fit_shards(
     recipe = settings.recipe(encoded.loss, data.lam, K, seed)
     epochs = DEFAULT_EPOCHS.over(total, settings.max_iter)
     monitor = Monitor(settings, data.task, drawn, epochs, observer)
-    groups = group([s.n_rows for s in data.summaries], n_shards or MOST_SHARDS)
-    sizes = [sum(data.summaries[k].n_rows for k in members) for members in groups]
-    steps = total * epochs // len(groups)
+    shards = data.shards(n_shards or MOST_SHARDS)
+    sizes, count = np.array([shard.n_rows for shard in shards]), len(shards)
+    steps = total * epochs // count
     mean = data.total_weight / total
     sampling = resolve_sampling(settings.sampling, settings.step, data.heaviest, mean)
     mean_weight = None if data.even else mean
@@ -76,35 +73,23 @@ def fit_shards(
         solution = Solution.trivial(recipe, phi.dimension, data.dtype)
     else:
         rounds = epochs * (rounds_per_epoch or 1)
-        if len(groups) == 1:  # nobody to average with: only the epochs are of interest
+        if count == 1:  # nobody to average with: only the epochs are of interest
             rounds = epochs
         elif rounds_per_epoch is None:
             shard = np.searchsorted(np.cumsum(sizes), rows.index, side="right")
-            rounds = count_rounds(recipe, epochs, steps, sample, shard, len(groups))
-        plan = Plan(recipe, drawn.mapping, drawn.metric, found, epochs, rounds, len(groups))
+            rounds = count_rounds(recipe, epochs, steps, sample, shard, count)
+        plan = Plan(recipe, drawn.mapping, drawn.metric, found, epochs, rounds, count)
         del sample  # mapped rows take memory
-        others = np.random.SeedSequence(seed).generate_state(len(groups) - 1)
-        seeds = [seed, *map(int, others)]
+        seeds = [seed, *map(int, np.random.SeedSequence(seed).generate_state(count - 1))]
         limit = settings.memory_limit
         assignment = Assignment(plan, data.whole, sampling, mean_weight, seeds, limit)
-        shards = ShardedRun(
-            watch,
-            [[data.parts[k] for k in members] for members in groups],
-            [[data.loaded[k] for k in members] for members in groups],
-            sizes,
-            [sum(data.summaries[k].n_bytes for k in members) for members in groups],
-            _holders(watch, data, groups),
-            assignment,
-            max(rounds // epochs, 1),
-            data.dtype,
-        )
+        run = ShardedRun(watch, shards, assignment, data.dtype)
         data.loaded.clear()
-        shares = np.array(sizes) / total
+        shares = sizes / total
         if sampling == "uniform":  # rows are drawn by their weights, which shares must then follow
-            weights = [sum(data.weights[k] for k in members) for members in groups]
-            shares = np.array(weights) / data.total_weight
+            shares = np.array([shard.weight for shard in shards]) / data.total_weight
         whole = len(rows.y) == total
-        solution = train_shards(plan, shares, shards, take_sample, monitor, whole=whole)
+        solution = train_shards(plan, shares, run, take_sample, monitor, whole=whole)
     fitted = FittedMap.solved(
         settings,
         data.task,
@@ -114,16 +99,9 @@ def fit_shards(
         rows,
         mean_weight=float(rows.weight.mean()),
         y_max=encoded.y_max,
-        extra={"n_shards_": len(sizes), "n_rounds_": len(solution.history)},
+        extra={"n_shards_": count, "n_rounds_": len(solution.history)},
     )
     if data.skipped:  # landmarks are numbered without those rows
         fitted = replace(fitted, indices=None)
     monitor.finish(solution.coef, solution.intercept)
     return fitted
-
-
-def _holders(watch: Watch, data: Loaded, groups: list[list[int]]) -> list[Counter[str]]:
-    """For each shard, how many of its parts each worker has."""
-    where = watch.wait(watch.client.who_has, futures_of(data.loaded))
-    keys = [part.key for part in data.loaded]
-    return [Counter(w for k in members for w in where.get(keys[k], ())) for members in groups]

@@ -14,7 +14,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from asset_svm.dask.cluster import Watch
-from asset_svm.dask.partitions import Part, Summary, join, partitions, summarise
+from asset_svm.dask.partitions import Part, ShardRows, Summary, group, join, partitions, summarise
 from asset_svm.families.rows import Rows
 from asset_svm.families.whole import WholeTask
 from asset_svm.features.cells import SAMPLE
@@ -57,6 +57,19 @@ class Loaded:
     heaviest: float
     lam: float
     seed: int
+
+    def shards(self, most: int) -> list[ShardRows]:
+        """At most so many shards of neighbouring parts, of about as many rows."""
+        return [
+            ShardRows(
+                [self.parts[k] for k in members],
+                [self.loaded[k] for k in members],
+                sum(self.summaries[k].n_rows for k in members),
+                sum(self.summaries[k].n_bytes for k in members),
+                sum(self.weights[k] for k in members),
+            )
+            for members in group([s.n_rows for s in self.summaries], most)
+        ]
 
     @property
     def task(self) -> Task:

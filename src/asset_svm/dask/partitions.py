@@ -58,6 +58,25 @@ class Summary:
     value_weights: Array
 
 
+@dataclass(frozen=True, eq=False)
+class ShardRows:
+    """The rows of a shard: some neighbouring parts.
+
+    Parameters
+    ----------
+    parts, loaded : lists of Delayed
+        The parts from their source, and the same as they lie on the cluster.
+    n_rows, n_bytes, weight
+        How many rows there are, what they take in memory, and their weight in (PL).
+    """
+
+    parts: list[Delayed]
+    loaded: list[Delayed]
+    n_rows: int
+    n_bytes: int
+    weight: float
+
+
 def is_collection(X: Any) -> bool:
     """Whether X is a Dask array, dataframe or series."""
     return isinstance(X, da.Array | dd.DataFrame | dd.Series)
