@@ -20,6 +20,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.dask.cluster import Watch, finished
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import Part, join
@@ -59,7 +60,7 @@ class CellWork:
     largest: int
     seed: int
 
-    def __call__(self, part: Part, cells: np.ndarray) -> list[tuple[int, FittedCell]]:
+    def __call__(self, part: Part, cells: Array) -> list[tuple[int, FittedCell]]:
         """Solve the cells of these rows; they come with their numbers."""
         weight, encoded = self.whole.weights(part.y, part.weight), self.whole.encode(part.y)
         rows = Rows(part.X, part.y, part.weight, weight, np.arange(len(part.y)))
@@ -75,36 +76,36 @@ class CellWork:
 # On workers ---------------------------------------------------------------------------------------
 
 
-def find_cells(part: Part, partition: Partition, dtype: Any) -> np.ndarray:
+def find_cells(part: Part, partition: Partition, dtype: Any) -> Array:
     """The cell of every row of a part."""
     with few_threads(0):
         return partition.assign(part.X.astype(dtype, copy=False)).astype(np.int32)
 
 
-def weigh_cells(part: Part, cells: np.ndarray, n_cells: int, whole: WholeTask) -> np.ndarray:
+def weigh_cells(part: Part, cells: Array, n_cells: int, whole: WholeTask) -> Array:
     """The rows and the weight of each cell in a part."""
     weight = whole.weights(part.y, part.weight)
     count = np.bincount(cells, minlength=n_cells).astype(np.float64)
     return np.array([count, np.bincount(cells, weights=weight, minlength=n_cells)])
 
 
-def route_rows(part: Part, cells: np.ndarray, bundle_of: np.ndarray, count: int) -> list[Any]:
+def route_rows(part: Part, cells: Array, bundle_of: Array, count: int) -> list[Any]:
     """The rows of a part for each bundle, with their cells."""
     pieces = grouped(np.arange(len(cells)), bundle_of[cells], count)
     return [(part.take(rows), cells[rows]) for rows in pieces]
 
 
-def meet_rows(pieces: list[tuple[Part, np.ndarray]], dtype: Any) -> tuple[Part, np.ndarray]:
+def meet_rows(pieces: list[tuple[Part, Array]], dtype: Any) -> tuple[Part, Array]:
     """The rows of a bundle from all parts, in the order of the parts."""
     return join([part for part, _ in pieces], dtype), np.concatenate([cells for _, cells in pieces])
 
 
-def solve_cells(work: CellWork, met: tuple[Part, np.ndarray]) -> list[tuple[int, FittedCell]]:
+def solve_cells(work: CellWork, met: tuple[Part, Array]) -> list[tuple[int, FittedCell]]:
     """The cells of a bundle, with their numbers."""
     return work(*met)
 
 
-def add_up(tables: list[np.ndarray]) -> np.ndarray:
+def add_up(tables: list[Array]) -> Array:
     """The sum of tables."""
     return np.sum(tables, axis=0)
 
@@ -174,7 +175,7 @@ class _PartitionRun:
         decisions = [cell.decision for cell in fitted]
         return CellModels(self.partition, decisions, shares, mean, data.n_rows), fitted
 
-    def _sizes(self, cells: list[Delayed]) -> np.ndarray:
+    def _sizes(self, cells: list[Delayed]) -> Array:
         """The rows and the weights of all cells."""
         weigh = delayed(weigh_cells, pure=False)
         pairs = zip(self.loaded, cells, strict=True)
@@ -182,7 +183,7 @@ class _PartitionRun:
         (total,) = self.watch.gather(self.watch.client.compute([delayed(add_up, pure=False)(tables)]))
         return np.asarray(total)
 
-    def _routed(self, cells: list[Delayed], bundle_of: np.ndarray, count: int) -> list[Delayed]:
+    def _routed(self, cells: list[Delayed], bundle_of: Array, count: int) -> list[Delayed]:
         """The rows of each bundle."""
         route, meet = delayed(route_rows, nout=count, pure=False), delayed(meet_rows, pure=False)
         to = delayed(bundle_of, pure=False)
@@ -197,7 +198,7 @@ class _PartitionRun:
         return FittedCell(Constant(values), 0.0, 0.0, 0, converged=True)
 
 
-def bundles(counts: np.ndarray, most: int) -> tuple[np.ndarray, list[int]]:
+def bundles(counts: Array, most: int) -> tuple[Array, list[int]]:
     """The bundle of each cell, and the rows of each bundle: about as much work in each.
 
     Largest cells first, each to the bundle with the least to do; a cell costs the square of its rows.

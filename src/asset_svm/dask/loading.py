@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from dask.delayed import Delayed, delayed
 
+from asset_svm.arrays import Array
 from asset_svm.dask.cluster import Watch
 from asset_svm.dask.partitions import Part, ShardRows, Summary, group, join, partitions, summarise
 from asset_svm.families.rows import Rows
@@ -178,7 +179,7 @@ def _summaries(watch: Watch, loaded: Any, *, numeric: bool) -> list[Summary]:
     return found
 
 
-def _taken(loaded: Any, summaries: list[Summary], chosen: np.ndarray) -> list[Delayed]:
+def _taken(loaded: Any, summaries: list[Summary], chosen: Array) -> list[Delayed]:
     """The chosen rows of each part that has any."""
     tasks, begin = [], 0
     for part, summary in zip(loaded, summaries, strict=True):

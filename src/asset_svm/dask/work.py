@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from distributed import get_worker
 
@@ -73,7 +72,7 @@ class Place:
 
     rows: TrainingRows | None = None
     shard: Shard | None = None
-    lock: Any = field(default_factory=threading.Lock)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __reduce__(self) -> tuple[type[Place], tuple[()]]:
         return Place, ()  # elsewhere, or back from disk, it is empty

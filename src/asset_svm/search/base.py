@@ -247,8 +247,8 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         self.best_at_edge_ = table.edges()
         if table.grid.epsilons is not None:
             self.epsilons_ = table.grid.epsilons
-        if self.keep_path:
-            path = table.lines[table.best_line()].path
+        path = table.lines[table.best_line()].path
+        if path is not None:
             self.path_coefs_, self.path_map_ = path.coefs, path.feature_map
 
     def _tell_of_edges(self) -> None:

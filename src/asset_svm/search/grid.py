@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array
 from asset_svm.backends.device import on_host
 from asset_svm.settings.checks import check_choice, is_integer
 
@@ -28,7 +29,7 @@ MEDIAN_ROWS = 500
 class Grid:
     """The candidates of a search: gammas x epsilons x Cs, C fastest; None where not searched."""
 
-    Cs: np.ndarray
+    Cs: Array
     gammas: tuple[float, ...] | None
     epsilons: tuple[float, ...] | None
 
@@ -52,7 +53,7 @@ class Grid:
         return [{"C": float(C), **shared} for C in self.Cs]
 
 
-def resolve_costs(Cs: Any, unit: float = 1.0) -> np.ndarray:
+def resolve_costs(Cs: Any, unit: float = 1.0) -> Array:
     """The values of C to try, ascending: so many from 0.01 to 10000 times a unit, or those given."""
     if is_integer(Cs):
         if Cs < 1:
@@ -61,7 +62,7 @@ def resolve_costs(Cs: Any, unit: float = 1.0) -> np.ndarray:
     return _values("Cs", Cs, "an integer or a list of numbers above 0")
 
 
-def target_unit(y: np.ndarray) -> float:
+def target_unit(y: Array) -> float:
     """The power of 10 nearest to the spread of the targets of a regression, the unit of C.
 
     The spread is 1.4826 times the median distance to the median: the standard deviation of normal
@@ -103,7 +104,7 @@ def median_gamma(X: Any, rng: np.random.Generator) -> float:
     return 1.0 / float(np.median(upper)) if len(upper) else 1.0
 
 
-def _values(name: str, given: Any, what: str, *, zero: bool = False) -> np.ndarray:
+def _values(name: str, given: Any, what: str, *, zero: bool = False) -> Array:
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

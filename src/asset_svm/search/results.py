@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from asset_svm.arrays import Array
 from asset_svm.search.grid import Grid
+from asset_svm.search.lines import Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,12 +21,12 @@ class Line:
     ``scores`` is (Cs, splits); ``round_number`` that of the race, ``n_rows`` what it ran on.
     """
 
-    scores: np.ndarray
+    scores: Array
     round_number: int
     n_rows: int
     fit_seconds: float
     score_seconds: float
-    path: Any = None
+    path: Path | None = None
 
 
 @dataclass(eq=False)
@@ -86,15 +89,15 @@ class Table:
                 found[name] = "smallest" if place == 0 else "largest"
         return found
 
-    def means(self) -> np.ndarray:
+    def means(self) -> Array:
         """The mean score of every candidate; NaN where it has none."""
         return self._each(lambda line: line.scores.mean(axis=1))
 
-    def deviations(self) -> np.ndarray:
+    def deviations(self) -> Array:
         """The standard deviation of the scores of every candidate over the splits."""
         return self._each(lambda line: line.scores.std(axis=1))
 
-    def rounds(self) -> np.ndarray:
+    def rounds(self) -> Array:
         """The round that each candidate reached, -1 where it never ran."""
         found = self._each(lambda line: np.full(len(self.grid.Cs), float(line.round_number)))
         return np.where(np.isnan(found), -1, found).astype(int)
@@ -103,7 +106,7 @@ class Table:
         """The parameters of all candidates."""
         return [params for line in self.grid.maps for params in self.grid.params(line)]
 
-    def ranks(self) -> np.ndarray:
+    def ranks(self) -> Array:
         """The ranks, 1 for the best; candidates of a later round come before all others."""
         mean, reached = self.means(), self.rounds()
         value = np.where(np.isnan(mean), -np.inf, mean)
@@ -136,7 +139,7 @@ class Table:
         params = self.params()
         models = len(self.grid.Cs) * self.n_splits
 
-        def seconds(name: str) -> np.ndarray:
+        def seconds(name: str) -> Array:
             return self._each(lambda line: np.full(len(self.grid.Cs), getattr(line, name) / models))
 
         out: dict[str, Any] = {
@@ -150,7 +153,11 @@ class Table:
             out[f"param_{name}"] = np.ma.MaskedArray(values, mask=np.zeros(len(values), dtype=bool))
         out["params"] = params
         for number in range(self.n_splits):
-            out[f"split{number}_test_score"] = self._each(lambda line, n=number: line.scores[:, n])
+
+            def of_split(line: Line, number: int = number) -> Array:
+                return np.asarray(line.scores[:, number])
+
+            out[f"split{number}_test_score"] = self._each(of_split)
         out["mean_test_score"] = self.means()
         out["std_test_score"] = self.deviations()
         out["rank_test_score"] = self.ranks()
@@ -159,7 +166,8 @@ class Table:
         out["iter"] = self.rounds()
         return out
 
-    def _each(self, values: Any) -> np.ndarray:
+    def _each(self, values: Callable[[Line], Array]) -> Array:
+        """What each line says of its candidates, in their order; NaN for lines not found yet."""
         nothing = np.full(len(self.grid.Cs), np.nan)
         parts = []
         with warnings.catch_warnings():

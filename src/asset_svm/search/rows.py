@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
+from asset_svm.arrays import Matrix
 from asset_svm.backends.device import on_card
 
 KEPT = 1e-4
@@ -15,7 +14,7 @@ LARGEST = 1e18
 """Squares of larger values are not finite in single precision."""
 
 
-def in_single(X: Any) -> Any:
+def in_single(X: Matrix) -> Matrix:
     """X in float32, which halves the work; as it is where a column would lose its differences."""
     if on_card(X) or X.dtype == np.float32:
         return X

@@ -26,7 +26,7 @@ from asset_svm.backends.cuda.products import Precision
 from asset_svm.backends.cuda.rows import CHUNK, CardRows, HeldRows, padded
 from asset_svm.backends.cuda.sweeps import CudaSweeps
 from asset_svm.backends.cuda.transfer import RowFeeder
-from asset_svm.features import FeatureMap, Metric
+from asset_svm.features import Evaluable, FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS
 from asset_svm.solvers import Average, BlockRows, Cut, ModelAxis, SolverState
 from asset_svm.solvers.cells import CellFunctions
@@ -51,8 +51,8 @@ class CudaBackend:
     memory_limit: int | None = None
     precision: Precision = "float32"
     device: torch.device = CARD
-    form: Any = CudaForm
-    sweeps: Any = CudaSweeps
+    form: type[CudaForm] = CudaForm
+    sweeps: type[CudaSweeps] = CudaSweeps
 
     block_size = BLOCK
     hides_rows_by_model = False
@@ -65,7 +65,7 @@ class CudaBackend:
         """The class of Nystroem maps whose landmarks are factored here."""
         return type("CardNystroem", (CardNystroem,), {"device": self.device})
 
-    def rows(self, phi: Any, X: Matrix) -> CardRows:
+    def rows(self, phi: Evaluable, X: Matrix) -> CardRows:
         """The rows of X: kept on the card where they fit, else mapped whenever they are visited."""
         dtype = host_type(X)
         size = 2 if self.precision == "float16" and dtype == np.float32 else dtype.itemsize
@@ -138,7 +138,7 @@ class CudaBackend:
         every = np.arange(X.shape[0])
         return lambda coef: rows.open(every).margins(coef).T
 
-    def _features(self, phi: Any, X: Matrix, chosen: Array) -> Tensor:
+    def _features(self, phi: FeatureMap, X: Matrix, chosen: Array) -> Tensor:
         dtype = torch_type(host_type(X))
         rows = RowFeeder(X, dtype, self.device)
         part = rows.take(chosen)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.families.one_map.margin import draw_map_of
 from asset_svm.families.one_map.trial import some_of, trial
@@ -100,7 +101,7 @@ def find_components(
         count = min(2 * count, most)
 
 
-def _clearly_less(losses: np.ndarray, others: np.ndarray, weight: np.ndarray) -> bool:
+def _clearly_less(losses: Array, others: Array, weight: Array) -> bool:
     """Whether the mean loss is smaller by more than a standard error of the difference."""
     gain = others - losses
     mean = float(weight @ gain)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from asset_svm.arrays import Array
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.base import Backend
 from asset_svm.backends.cpu import CpuRows
 from asset_svm.data import Order
@@ -45,7 +44,7 @@ class DrawnMap:
         """The map of the rows of a run: phi, in the metric if there is one."""
         return in_metric(self.phi, self.metric)
 
-    def rows(self, backend: Backend, X: Any) -> BlockRows:
+    def rows(self, backend: Backend, X: Matrix) -> BlockRows:
         """The rows of X; those that were mapped before are given away."""
         mapped, self.mapped = self.mapped, None
         if mapped is not None:

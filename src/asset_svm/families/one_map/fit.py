@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.exceptions import warn_caller
-from asset_svm.families.base import Trained
+from asset_svm.families.base import Fitted, Trained
 from asset_svm.families.epochs import Epochs
 from asset_svm.families.observing import Observer
 from asset_svm.families.one_map.components import choose_map
@@ -41,7 +40,7 @@ def fit_batch(
     rows: Rows,
     begun: float,
     observer: Observer,
-    before: Any = None,
+    before: Fitted | None = None,
     drawn: DrawnMap | None = None,
     keeper: Keeper | None = None,
 ) -> Trained:

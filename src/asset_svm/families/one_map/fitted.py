@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from asset_svm.arrays import Array
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.device import row_type
+from asset_svm.families.base import Fitted
 from asset_svm.families.beginning import Beginning
 from asset_svm.families.decision import Decision, decision_of
 from asset_svm.families.one_map.drawn import DrawnMap
@@ -168,7 +170,7 @@ class FittedMap:
         )  # fmt: skip
 
     @property
-    def landmarks(self) -> Any:
+    def landmarks(self) -> Matrix | None:
         """The landmarks; None where there are none."""
         return getattr(self.decision.source, "components", None)
 
@@ -263,7 +265,7 @@ def adopted(
     phi: FeatureMap,
     coef: Array,
     intercept: Array,
-    dtype: Any,
+    dtype: npt.DTypeLike,
     mean_weight: float,
     steps: int,
 ) -> FittedMap:
@@ -290,7 +292,7 @@ class WarmStart:
     indices: Array | None
 
 
-def warm_start(settings: Settings, before: Any, task: Task, X: Any) -> WarmStart | None:
+def warm_start(settings: Settings, before: Fitted | None, task: Task, X: Matrix) -> WarmStart | None:
     """What a fit goes on from, where ``warm_start`` asks for it and the earlier fit serves."""
     if not settings.warm_start or not isinstance(before, FittedMap):
         return None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from asset_svm.arrays import Array
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.base import Backend
 from asset_svm.backends.device import on_card, on_host
 from asset_svm.exceptions import warn_caller
@@ -29,7 +29,7 @@ LARGEST_EIGENBASIS = 2048
 def draw_map(
     settings: Settings,
     backend: Backend,
-    X: Any,
+    X: Matrix,
     weight: Array | None,
     seed: int,
     *,
@@ -69,7 +69,7 @@ def draw_map(
     )
 
 
-def _given_map(approximation: Any, X: Any, weight: Array | None, seed: int) -> FeatureMap:
+def _given_map(approximation: Any, X: Matrix, weight: Array | None, seed: int) -> FeatureMap:
     """A map of the user's own, fitted to these rows where it is not fitted yet."""
     given = own_map(approximation)
     if not hasattr(given, "features_"):
@@ -87,7 +87,7 @@ def _given_map(approximation: Any, X: Any, weight: Array | None, seed: int) -> F
 
 
 def resolve_landmarks(
-    settings: MapSettings, X: Any, weight: Array | None, n_components: int | None
+    settings: MapSettings, X: Matrix, weight: Array | None, n_components: int | None
 ) -> int:
     """How many landmarks the Nystroem map has: no more than rows that can be landmarks."""
     if not isinstance(settings.landmarks, str):
@@ -115,7 +115,7 @@ def warn_of_few_landmarks(settings: MapSettings, n_landmarks: int) -> None:
 
 def draw_nystroem(
     settings: MapSettings,
-    X: Any,
+    X: Matrix,
     weight: Array | None,
     rng: np.random.Generator,
     count: int,
@@ -147,7 +147,7 @@ def draw_nystroem(
 
 def draw_fourier(
     settings: MapSettings,
-    X: Any,
+    X: Matrix,
     weight: Array | None,
     rng: np.random.Generator,
     count: int,

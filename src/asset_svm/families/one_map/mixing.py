@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from asset_svm.arrays import Array
+
 SORTED = 0.1
 """Rows count as sorted where the ratio is larger."""
 
@@ -20,12 +22,12 @@ class Mixing:
     """Sums of the encoded targets of each model, over all rows and by windows."""
 
     n_rows: float = 0.0
-    sums: np.ndarray | float = 0.0
-    squares: np.ndarray | float = 0.0
-    between: np.ndarray | float = field(default=0.0)
+    sums: Array | float = 0.0
+    squares: Array | float = 0.0
+    between: Array | float = field(default=0.0)
     """The sum of n mean^2 over windows."""
 
-    def add(self, y: np.ndarray) -> None:
+    def add(self, y: Array) -> None:
         """Take a window into account."""
         total = y.sum(axis=1)
         self.n_rows += y.shape[1]
