@@ -21,7 +21,7 @@ from dask.delayed import Delayed, delayed
 
 from asset_svm import clock
 from asset_svm.arrays import Array
-from asset_svm.dask.cluster import Watch, finished
+from asset_svm.dask.cluster import Cluster, finished
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import Part, join
 from asset_svm.families.cells import CellModels, Constant, FittedCells
@@ -113,7 +113,7 @@ def add_up(tables: list[Array]) -> Array:
 # On the client ------------------------------------------------------------------------------------
 
 
-def fit_cells(settings: Settings, watch: Watch, data: Loaded, observer: Observer) -> FittedCells:
+def fit_cells(settings: Settings, cluster: Cluster, data: Loaded, observer: Observer) -> FittedCells:
     """Train the cells of every partition.
 
     Cells come in bundles. Once the observer asks to stop, no other partition begins.
@@ -129,7 +129,7 @@ def fit_cells(settings: Settings, watch: Watch, data: Loaded, observer: Observer
         partition, _ = grow_partition(rows.X, settings.cells_of(data.n_rows), seed, number)
         own = replace(work, seed=partition_seed(seed, number))
         progress.partition_begin(number, partition.n_cells)
-        return _PartitionRun(watch, data, partition, own, problem).solve(progress)
+        return _PartitionRun(cluster, data, partition, own, problem).solve(progress)
 
     bare = FittedCells.empty(data.task, kernel, data.dtype, seed, data.lam)
     return fit_partitions(settings, bare, data.n_rows, progress, train)[0]
@@ -139,31 +139,31 @@ class _PartitionRun:
     """The cells of one partition."""
 
     def __init__(
-        self, watch: Watch, data: Loaded, partition: Partition, work: CellWork, problem: CellProblem
+        self, cluster: Cluster, data: Loaded, partition: Partition, work: CellWork, problem: CellProblem
     ):
-        self.watch, self.data, self.partition, self.work = watch, data, partition, work
+        self.cluster, self.data, self.partition, self.work = cluster, data, partition, work
         self.problem = problem
         filled = [k for k, s in enumerate(data.summaries) if s.n_rows]
         self.loaded = [data.loaded[k] for k in filled]
 
     def solve(self, progress: CellProgress) -> tuple[CellModels, list[FittedCell]]:
         """Solve all cells; they come in the order of their numbers."""
-        client, data, n_cells = self.watch.client, self.data, self.partition.n_cells
+        client, data, n_cells = self.cluster.client, self.data, self.partition.n_cells
         tree, work = delayed(self.partition, pure=False), delayed(self.work, pure=False)
         find = delayed(find_cells, pure=False)
         cells = client.persist([find(part, tree, data.dtype) for part in self.loaded])
         counts, weights = self._sizes(cells)
-        self.problem.check_memory(counts, self.work.largest, _memory(self.watch))
-        bundle_of, sizes = bundles(counts, BUNDLES * sum(self.watch.some_workers().values()))
+        self.problem.check_memory(counts, self.work.largest, _memory(self.cluster))
+        bundle_of, sizes = bundles(counts, BUNDLES * sum(self.cluster.some_workers().values()))
         bundled = self._routed(cells, bundle_of, len(sizes))
         solve = delayed(solve_cells, pure=False)
         left = client.compute([solve(work, rows) for rows in bundled])
         del cells, bundled
         found: dict[int, FittedCell] = {}
         while left:
-            self.watch.workers()
+            self.cluster.workers()
             for future in finished(left):
-                bundle = self.watch.result(future)
+                bundle = self.cluster.result(future)
                 left.remove(future)
                 for number, cell in bundle:
                     with progress.cell(number):
@@ -180,7 +180,9 @@ class _PartitionRun:
         weigh = delayed(weigh_cells, pure=False)
         pairs = zip(self.loaded, cells, strict=True)
         tables = [weigh(part, of, self.partition.n_cells, self.data.whole) for part, of in pairs]
-        (total,) = self.watch.gather(self.watch.client.compute([delayed(add_up, pure=False)(tables)]))
+        (total,) = self.cluster.gather(
+            self.cluster.client.compute([delayed(add_up, pure=False)(tables)])
+        )
         return np.asarray(total)
 
     def _routed(self, cells: list[Delayed], bundle_of: Array, count: int) -> list[Delayed]:
@@ -212,8 +214,8 @@ def bundles(counts: Array, most: int) -> tuple[Array, list[int]]:
     return bundle_of, [int(n) for n in np.bincount(bundle_of, weights=counts, minlength=count)]
 
 
-def _memory(watch: Watch) -> int:
+def _memory(cluster: Cluster) -> int:
     """The bytes that one thread of any worker may take."""
-    workers = watch.wait(watch.client.scheduler_info, n_workers=-1)["workers"].values()
+    workers = cluster.wait(cluster.client.scheduler_info, n_workers=-1)["workers"].values()
     limits = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
     return min(limits, default=1 << 62)

@@ -55,8 +55,8 @@ LOST = (KilledWorker, FutureCancelledError, FuturesCancelledError, CommClosedErr
 """Errors of futures whose results, or workers, are gone."""
 
 
-class Watch:
-    """Whoever waits for a cluster, and says when it is gone."""
+class Cluster:
+    """A cluster, as seen by a client that waits for it and says when it is gone."""
 
     def __init__(self, client: Client):
         self.client, self.address = client, client.scheduler.address
@@ -204,21 +204,21 @@ class ShardedRun:
 
     def __init__(
         self,
-        watch: Watch,
+        cluster: Cluster,
         shards: Sequence[ShardRows],
         assignment: Assignment,
         dtype: np.dtype[Any],
     ):
-        self.watch, self.client, self.shards, self.dtype = watch, watch.client, shards, dtype
+        self.cluster, self.client, self.shards, self.dtype = cluster, cluster.client, shards, dtype
         self.assignment, self.snapshots = assignment, [ShardSnapshot()] * len(shards)
         self.id = uuid4().hex[:8]
         self.means: list[Model | None] = []
         self.moves = Counter[int]()
         self._assignments: dict[str, Future] = {}
-        workers = sorted(watch.some_workers())
+        workers = sorted(cluster.some_workers())
         self.homes: dict[int, Home] = {}
         load = dict.fromkeys(workers, 0)
-        where = watch.wait(watch.client.who_has, futures_of([shard.loaded for shard in shards]))
+        where = cluster.wait(cluster.client.who_has, futures_of([shard.loaded for shard in shards]))
         for number in sorted(range(len(shards)), key=lambda i: -shards[i].n_rows):
             shard, least = shards[number], min(load.values())
             near = Counter(w for part in shard.loaded for w in where.get(part.key, ()))
@@ -249,13 +249,13 @@ class ShardedRun:
         part = client.compute(rows, workers=[worker])
         place = client.submit(Place, key=self._key("place", number), workers=[worker], pure=False)
         if worker not in self._assignments:
-            sent = self.watch.wait(client.scatter, self.assignment, workers=[worker], hash=False)
+            sent = self.cluster.wait(client.scatter, self.assignment, workers=[worker], hash=False)
             self._assignments[worker] = sent
         return Home(worker, part, place, self._assignments[worker])
 
     def _check_room(self, number: int, worker: str) -> None:
         """Raise where the rows fill a worker's memory: Dask would stop it, without a word."""
-        info = self.watch.wait(self.client.scheduler_info, n_workers=-1)["workers"].get(worker, {})
+        info = self.cluster.wait(self.client.scheduler_info, n_workers=-1)["workers"].get(worker, {})
         limit = info.get("memory_limit") or float("inf")
         others = [i for i, home in self.homes.items() if home.worker == worker and i != number]
         rows = sum(self.shards[i].n_bytes for i in (*others, number))
@@ -277,7 +277,7 @@ class ShardedRun:
                     "ends workers (their memory limit?), and make the rows from a source that Dask can "
                     "read again, not by client.scatter."
                 )
-            workers = sorted(self.watch.some_workers())
+            workers = sorted(self.cluster.some_workers())
             load = dict.fromkeys(workers, 0)
             for other, home in self.homes.items():
                 if other != number and home.worker in load:
@@ -319,22 +319,22 @@ class ShardedRun:
         waiting = {i: submit(i, self._past(i) if begins else None) for i in self.homes}
         while waiting:
             done = finished(list(waiting.values()))
-            workers = {} if done else self.watch.workers()
+            workers = {} if done else self.cluster.workers()
             for number, future in list(waiting.items()):
                 homeless = bool(workers) and self.homes[number].worker not in workers
                 if future in done and future.status == "finished":
                     try:
-                        answer = self.watch.wait(future.result, timeout=GRACE)
+                        answer = self.cluster.wait(future.result, timeout=GRACE)
                     except (*LOST, TimeoutError):  # with its worker, before it came here
                         self._move(number)
                         answer = None
                     if answer is not None:
-                        self.watch.heard()
+                        self.cluster.heard()
                         answers[number] = answer
                         del waiting[number]
                         continue
                 elif future in done and future.status == "error":
-                    error = self.watch.wait(future.exception, timeout=GRACE)
+                    error = self.cluster.wait(future.exception, timeout=GRACE)
                     if not isinstance(error, LOST):
                         raise error
                     self._move(number)

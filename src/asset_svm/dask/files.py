@@ -21,7 +21,7 @@ from dask.delayed import delayed
 from distributed import Client, get_client
 
 from asset_svm.arrays import Array, Matrix
-from asset_svm.dask.cluster import Watch
+from asset_svm.dask.cluster import Cluster
 from asset_svm.data.joined import matching_files
 from asset_svm.data.opening import open_rows
 from asset_svm.data.scan import Summary, TargetSummary
@@ -32,7 +32,7 @@ PIECE_BYTES = 64 << 20
 """The bytes of a file that make a partition."""
 
 
-class Observer(Protocol):
+class RowObserver(Protocol):
     """Whoever looks at rows on the way, such as the scaling of columns."""
 
     def observe(self, X: Matrix) -> None:
@@ -42,7 +42,7 @@ class Observer(Protocol):
         """Take what another observer saw into account."""
 
 
-Seen = TypeVar("Seen", bound=Observer)
+Seen = TypeVar("Seen", bound=RowObserver)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +95,10 @@ class RowFiles:
 
     def scan(self, client: Client, seen: Seen | None = None) -> tuple[Summary, Seen | None]:
         """Read all rows once; returns their summary, without a sample, and what an observer saw."""
-        watch, name = Watch(client), self.source.name
-        with watch.watching():
+        cluster, name = Cluster(client), self.source.name
+        with cluster.watching():
             look = delayed(scan_piece, pure=False)
-            self.found: list[PieceSummary] = watch.gather(
+            self.found: list[PieceSummary] = cluster.gather(
                 client.compute([look(piece, seen) for piece in self.pieces])
             )
         n_rows = sum(found.n_rows for found in self.found)

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from asset_svm.dask.cluster import ShardedRun, Watch
+from asset_svm.dask.cluster import Cluster, ShardedRun
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.work import Assignment
 from asset_svm.data import GivenOrder
@@ -21,7 +21,6 @@ from asset_svm.families.observing import Observer
 from asset_svm.families.one_map import FittedMap
 from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.one_map.fit import DEFAULT_EPOCHS
-from asset_svm.families.one_map.maps import draw_map
 from asset_svm.families.one_map.monitor import Monitor
 from asset_svm.families.rows import resolve_sampling, visiting_order
 from asset_svm.settings import Settings
@@ -35,7 +34,7 @@ MOST_SHARDS = 128
 
 def fit_shards(
     settings: Settings,
-    watch: Watch,
+    cluster: Cluster,
     data: Loaded,
     observer: Observer,
     *,
@@ -53,8 +52,7 @@ def fit_shards(
     """
     rows, encoded, seed, total = data.rows, data.encoded, data.seed, data.n_rows
     backend, K = settings.host(), encoded.targets.n_models
-    phi = draw_map(settings, backend, rows.X, rows.uneven, seed)
-    drawn = DrawnMap.measured(backend, phi, rows, settings.step, seed)
+    drawn = DrawnMap.draw(settings, backend, rows, seed)
     recipe = settings.recipe(encoded.loss, data.lam, K, seed)
     epochs = DEFAULT_EPOCHS.over(total, settings.max_iter)
     monitor = Monitor(settings, data.task, drawn, epochs, observer)
@@ -70,7 +68,7 @@ def fit_shards(
     with backend.pool(K) as pool, backend.working(sample.mapped):
         found = find_step_sizes(backend, recipe, sample, steps, pool, decaying=True)
     if found.trivial:
-        solution = Solution.trivial(recipe, phi.dimension, data.dtype)
+        solution = Solution.trivial(recipe, drawn.phi.dimension, data.dtype)
     else:
         rounds = epochs * (rounds_per_epoch or 1)
         if count == 1:  # nobody to average with: only the epochs are of interest
@@ -83,7 +81,7 @@ def fit_shards(
         seeds = [seed, *map(int, np.random.SeedSequence(seed).generate_state(count - 1))]
         limit = settings.memory_limit
         assignment = Assignment(plan, data.whole, sampling, mean_weight, seeds, limit)
-        run = ShardedRun(watch, shards, assignment, data.dtype)
+        run = ShardedRun(cluster, shards, assignment, data.dtype)
         data.loaded.clear()
         shares = sizes / total
         if sampling == "uniform":  # rows are drawn by their weights, which shares must then follow

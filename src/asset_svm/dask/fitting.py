@@ -17,7 +17,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.dask.cells import fit_cells
-from asset_svm.dask.cluster import Watch
+from asset_svm.dask.cluster import Cluster
 from asset_svm.dask.fit import fit_shards
 from asset_svm.dask.loading import load_rows
 from asset_svm.dask.partitions import column_names, is_collection
@@ -191,7 +191,7 @@ class DaskLearner(Learner):
             settings = self._settings()
             family_of(settings).check(settings)
             task, observer = self._task(settings), FitObserver(self, X, y, watch)
-            cluster = Watch(self._connection())
+            cluster = Cluster(self._connection())
             with cluster.watching():
                 data = load_rows(settings, task, cluster, X, y, sample_weight)
                 fitted: Fitted

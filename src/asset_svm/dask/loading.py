@@ -14,7 +14,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from asset_svm.arrays import Array
-from asset_svm.dask.cluster import Watch
+from asset_svm.dask.cluster import Cluster
 from asset_svm.dask.partitions import Part, ShardRows, Summary, group, join, partitions, summarise
 from asset_svm.families.rows import Rows
 from asset_svm.families.whole import WholeTask
@@ -106,7 +106,7 @@ class Loaded:
 def load_rows(
     settings: Settings,
     task: Task,
-    watch: Watch,
+    cluster: Cluster,
     X: Any,
     y: Any,
     sample_weight: Any,
@@ -115,8 +115,8 @@ def load_rows(
     numeric = task.numeric
     parts = partitions(X, y, sample_weight, numeric=numeric)
     seed = settings.draw_seed()
-    loaded = watch.client.persist(parts)
-    summaries = _summaries(watch, loaded, numeric=numeric)
+    loaded = cluster.client.persist(parts)
+    summaries = _summaries(cluster, loaded, numeric=numeric)
     total = sum(s.n_rows for s in summaries)
     chosen = np.arange(total)
     count = max(SAMPLE_ROWS, _needed_rows(settings, total))
@@ -125,7 +125,7 @@ def load_rows(
         chosen = np.sort(rng.choice(total, size=count, replace=False))
     filled = [s for s in summaries if s.n_rows]
     dtype = np.result_type(*(s.dtype for s in filled))
-    sample = join(watch.gather(watch.client.compute(_taken(loaded, summaries, chosen))), dtype)
+    sample = join(cluster.gather(cluster.client.compute(_taken(loaded, summaries, chosen))), dtype)
     even = all(s.even and s.largest_weight == filled[0].largest_weight for s in filled)
     heaviest = max(s.largest_weight for s in filled)
     values = np.concatenate([s.values for s in filled])
@@ -161,10 +161,10 @@ def _needed_rows(settings: Settings, m: int) -> int:
     return SAMPLE * settings.cells_of(m)
 
 
-def _summaries(watch: Watch, loaded: Any, *, numeric: bool) -> list[Summary]:
+def _summaries(cluster: Cluster, loaded: Any, *, numeric: bool) -> list[Summary]:
     """The summaries of all parts, which must agree with each other."""
     tasks = [delayed(summarise, pure=False)(part, numeric) for part in loaded]
-    found: list[Summary] = watch.gather(watch.client.compute(tasks))
+    found: list[Summary] = cluster.gather(cluster.client.compute(tasks))
     filled = [s for s in found if s.n_rows]
     if not filled:
         raise ValueError("X has no row of positive weight; give some row a positive weight.")

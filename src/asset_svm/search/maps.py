@@ -11,7 +11,6 @@ from asset_svm import clock
 from asset_svm.arrays import Array
 from asset_svm.families.epochs import Epochs
 from asset_svm.families.one_map.drawn import DrawnMap
-from asset_svm.families.one_map.maps import draw_map
 from asset_svm.search.cost import map_seconds
 from asset_svm.search.lines import Found, LineSearch, Path
 from asset_svm.search.splits import Encoding, encode, restricted
@@ -76,11 +75,10 @@ class MapSearch(LineSearch):
         rows, backend = self.rows, settings.backend(self.rows.X)
         if self.centres is not None:
             settings = settings.changed(landmarks=self.centres)
-        phi = draw_map(settings, backend, rows.X, rows.uneven, self.seed)
+        drawn = DrawnMap.draw(settings, backend, rows, self.seed)
         if isinstance(settings.map.landmarks, str) and settings.map.landmarks == "kmeans":
-            self.centres = phi.components  # type: ignore[attr-defined]
-        drawn = DrawnMap.measured(backend, phi, rows, settings.step, self.seed)
-        metric, features = drawn.metric, drawn.rows(backend, rows.X)
+            self.centres = drawn.phi.components  # type: ignore[attr-defined]
+        phi, metric, features = drawn.phi, drawn.metric, drawn.rows(backend, rows.X)
         drawn.keep(features)
         # Splits weigh the rows, each in its own way: the order they are visited in has no part in it.
         even = replace(rows, weight=np.ones(len(rows.y)))

@@ -8,8 +8,10 @@ from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.base import Backend
 from asset_svm.backends.cpu import CpuRows
 from asset_svm.data import Order
+from asset_svm.families.one_map.maps import draw_map
 from asset_svm.families.rows import Rows
 from asset_svm.features import Evaluable, FeatureMap, Metric
+from asset_svm.settings import Settings
 from asset_svm.solvers import BlockRows
 from asset_svm.tasks import Encoded
 from asset_svm.training.recipe import StepKind
@@ -29,6 +31,12 @@ class DrawnMap:
     phi: FeatureMap
     metric: Metric | None
     mapped: CpuRows | None = None
+
+    @classmethod
+    def draw(cls, settings: Settings, backend: Backend, rows: Rows, seed: int) -> DrawnMap:
+        """The map of these rows, whose targets are not looked at, with its metric."""
+        phi = draw_map(settings, backend, rows.X, rows.uneven, seed)
+        return cls.measured(backend, phi, rows, settings.step, seed)
 
     @classmethod
     def measured(
