@@ -42,6 +42,8 @@ rounds_per_epoch : int, default=None
     sample say that shards differ; fewer where a shard would have less than 1000 steps a round, but
     10 in all."""
 
+OF_CLUSTER = ("client", "n_shards", "rounds_per_epoch")
+"""The parameters that plain estimators do not have."""
 NOT_HERE = {
     "tol": (None, "the gap is known when the run is over"),
     "early_stopping": (False, "no rows are held out"),
@@ -49,6 +51,7 @@ NOT_HERE = {
     "warm_start": (False, "every fit begins anew"),
     "device": ("cpu", "workers use their processors"),
 }
+"""Parameters that a cluster does without: their usual values, and why."""
 
 
 def on_cluster(cls: Any) -> Any:
@@ -94,8 +97,8 @@ class DaskLearner(Learner):
 
     def to_local(self):
         """The plain estimator: a copy with the same parameters and the same model."""
-        names = self._local._get_param_names()
-        local = self._local(**{name: getattr(self, name) for name in names})
+        parameters = self.get_params(deep=False).items()
+        local = self._local(**{name: value for name, value in parameters if name not in OF_CLUSTER})
         local.__dict__.update(results(self))
         return local
 
