@@ -33,7 +33,7 @@ MOST_SEARCHED = 4096
 the time grows with their square."""
 
 
-def warn_of_large_cells(cells: list[Array]) -> None:
+def tell_of_large_cells(cells: list[Array]) -> None:
     """Tell where models of the search do not learn from all rows of a cell."""
     largest = max(map(len, cells))
     if largest > MOST_SEARCHED:

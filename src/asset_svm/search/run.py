@@ -17,7 +17,7 @@ from asset_svm.families.cells.partitions import grow_partition
 from asset_svm.families.observing import logger
 from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.rows import Rows
-from asset_svm.search.cells import CellSearch, warn_of_large_cells
+from asset_svm.search.cells import CellSearch, tell_of_large_cells
 from asset_svm.search.grid import MOST_BEYOND, Grid
 from asset_svm.search.lines import Found
 from asset_svm.search.maps import MapSearch
@@ -95,7 +95,7 @@ class SearchRun:
             self.rows = replace(rows, X=in_single(on_host(rows.X)))
             cells = grow_partition(self.rows.X, settings.cells_of(len(rows.y)), seed, 0)[1]
             self.whole = CellSearch(self.rows, splits, grid.Cs, scorer, seed, cells)
-            warn_of_large_cells(cells)
+            tell_of_large_cells(cells)
         self.as_given = self.rows.X is rows.X
         self.table = Table(grid, len(splits))
         self.done = self.total = self.beyond = 0
