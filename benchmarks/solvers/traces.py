@@ -25,7 +25,7 @@ from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, CountWindow, Cut, Driver, FractionWindow, ModelAxis, SolverState
 from asset_svm.solvers.average import Window
 from asset_svm.steps import RobustStep, StepRule, StrongStep, estimate_gradient_bound
-from asset_svm.training.plan import sample_gradients
+from asset_svm.training.plan import measure
 from asset_svm.training.recipe import Recipe, StepKind
 from asset_svm.training.rows import TrainingRows
 from solvers.base import Problem
@@ -80,9 +80,7 @@ def trace(
     order = UniformOrder(m, seed, None)
     rows = TrainingRows(backend.rows(phi, problem.X), targets, order, np.ones(m), None, 1.0)
     recipe = Recipe(loss, (problem.lam,), step, 1.0, WINDOW, free_intercept=False, seed=seed)
-    bounds, kappa, bulk = sample_gradients(recipe, rows)
-    sets = recipe.feasible_sets(1.0, kappa, bulk, rows.metric)
-    axis = ModelAxis.build(loss, recipe.lam, sets, recipe.rules(sets, bounds, 1.0))
+    axis = measure(recipe, rows).axis(recipe, rows.metric, 0)
     driver = Driver(
         rows.mapped, targets, order, axis, SolverState.zeros(1, phi.dimension, rows.mapped.dtype),
         Average(CountWindow(WINDOW)), cut=backend.cut(),

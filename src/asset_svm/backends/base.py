@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from asset_svm.arrays import Array, Matrix
 from asset_svm.data import Order, Targets
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
@@ -32,6 +34,15 @@ class Visits:
     length: int | None = None
     ahead: bool = False
     shrink_interval: int | None = None
+
+
+def gather(mapped: MappedRows, rows: Array, size: int) -> Array:
+    """The features of these rows, mapped ``size`` at a time."""
+    parts = []
+    for start in range(0, len(rows), size):
+        V, positions = mapped.fetch(rows[start : start + size])
+        parts.append(V[positions, : mapped.dimension])
+    return np.concatenate(parts)
 
 
 class HeldRows(MappedRows, Protocol):
@@ -73,10 +84,6 @@ class Backend(Protocol):
     @property
     def hides_rows_by_model(self) -> bool:
         """Whether models that train together may each see other rows."""
-
-    @property
-    def crew(self) -> int:
-        """The number of threads for the models of a search."""
 
     def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
         """Map rows ahead of time, where they are kept."""

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from asset_svm.arrays import Array, Matrix
-from asset_svm.backends.base import HeldRows, Visits
+from asset_svm.backends.base import HeldRows, Visits, gather
 from asset_svm.backends.workers import Workers, working
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.memory import available_memory
-from asset_svm.solvers import Average, Driver, MappedRows, ModelAxis, SolverState
+from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
 from asset_svm.solvers.blocked_form import MANY_MODELS
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.products import exact_margins, exact_sums, scattered_margins
@@ -209,15 +209,6 @@ class Subset:
 
     V: Array
 
-    @classmethod
-    def of(cls, mapped: MappedRows, rows: Array, size: int) -> Subset:
-        """These rows, mapped ``size`` at a time."""
-        parts = []
-        for start in range(0, len(rows), size):
-            V, positions = mapped.fetch(rows[start : start + size])
-            parts.append(V[positions, : mapped.dimension])
-        return cls(np.concatenate(parts))
-
     @property
     def dimension(self) -> int:
         """The number of features, d."""
@@ -324,7 +315,7 @@ class CpuBackend:
 
     def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
         """Some of the mapped rows, to be stepped through many times."""
-        return Subset.of(mapped, rows, self.block_size)
+        return Subset(gather(mapped, rows, self.block_size))
 
     def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
         """The metric of the data from a random sample of rows."""

@@ -8,7 +8,8 @@ race look at a part of the cells, which are solved like all others.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -117,23 +118,22 @@ class CellSearch(LineSearch):
             yield Found(found, trained, clock.now() - scored, in_time)
 
 
+@dataclass(eq=False)
 class _CostPath:
     """The models of one target in a cell, for any C, by way of powers of 10."""
 
-    def __init__(
-        self,
-        problem: CellProblem,
-        K: Array,
-        y: Array,
-        weight: Array,
-        seed: int,
-        *,
-        paired: bool,
-    ):
-        self.problem, self.K, self.y, self.weight, self.seed = problem, K, y, weight, seed
-        self.paired = paired
-        self.first = unit_power(y, float(np.mean(np.diagonal(K))))
-        self.known: dict[int, Model] = {}
+    problem: CellProblem
+    K: Array
+    y: Array
+    weight: Array
+    seed: int
+    paired: bool
+    known: dict[int, Model] = field(default_factory=dict)
+
+    @cached_property
+    def first(self) -> int:
+        """The power of 10 that begins the path."""
+        return unit_power(self.y, float(np.mean(np.diagonal(self.K))))
 
     def model(self, C: float) -> Model:
         """The model of this C."""
@@ -232,7 +232,7 @@ class _Run:
             if trivial[t] or like[t] != t:
                 out[:, :, t] = target[0] if trivial[t] else out[:, :, like[t]]
                 continue
-            path = _CostPath(problem, own, target, weight, seed + t, paired=paired)
+            path = _CostPath(problem, own, target, weight, seed + t, paired)
             for c, C in enumerate(self.search.Cs):
                 beta, b, *_ = path.model(float(C))
                 out[c, :, t] = across @ beta.astype(own.dtype) + b

@@ -6,9 +6,7 @@ lam = 1 / (C W_f), W_f the weight of the rows it sees.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -29,6 +27,7 @@ from asset_svm.solvers import (
     SolverState,
 )
 from asset_svm.solvers.average import NEVER
+from asset_svm.solvers.blocked_form import MANY_MODELS
 from asset_svm.solvers.many import BLOCK_ROWS, ManyDriver
 from asset_svm.steps import GRID
 from asset_svm.threads.blas import few_threads
@@ -155,7 +154,7 @@ class ManyModels:
         total = self.epochs * self.order.n_rows
         coef = np.zeros((n_Cs, F, T, self.mapped.dimension))
         intercept = np.zeros((n_Cs, F, T))
-        with crew(backend) as pool:
+        with backend.pool(MANY_MODELS) as pool, few_threads(0):  # products have one thread each
             backend.map_all(self.mapped, pool)
             sample = GradientSample.draw(self.recipe, self.mapped, self.order.n_rows, self.metric)
             scales = self._step_scales(backend, sample, pool, deadline)
@@ -324,18 +323,3 @@ class ManyModels:
         powers = np.array(sorted(found))
         scales = np.log([found[power] for power in powers])
         return np.exp(np.interp(np.log10(self.Cs), powers, scales))
-
-
-@contextmanager
-def crew(backend: Backend) -> Iterator[ThreadPoolExecutor | None]:
-    """The threads that groups of models are spread over; None where there is one.
-
-    Inside, a matrix product has one thread of BLAS.
-    """
-    count = backend.crew
-    with few_threads(0):
-        if count <= 1:
-            yield None
-            return
-        with ThreadPoolExecutor(count) as pool:
-            yield pool

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asset_svm.arrays import Array
+from asset_svm.backends.base import gather
 from asset_svm.features import Metric
 from asset_svm.solvers import BlockRows
 from asset_svm.steps import gradient_bound
@@ -40,11 +41,7 @@ class GradientSample:
         rng = np.random.default_rng([recipe.seed, 1])
         count = min(recipe.gradient_sample, n_rows)
         chosen = rng.choice(n_rows, size=count, replace=p is not None, p=p)
-        parts = []
-        for start in range(0, count, BLOCK):
-            V, positions = mapped.fetch(chosen[start : start + BLOCK])
-            parts.append(V[positions, : mapped.dimension])
-        V = np.concatenate(parts)
+        V = gather(mapped, chosen, BLOCK)
         plain = V if metric is None else metric.invert(V)
         kappa = float(np.sqrt(np.max(np.einsum("ij,ij->i", plain, plain, dtype=np.float64))))
         return cls(chosen, V.astype(np.float64), kappa)

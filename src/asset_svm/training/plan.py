@@ -60,20 +60,16 @@ class StepSizes:
         return ModelAxis.build(recipe.loss, recipe.lam, self.sets, rules)
 
 
-def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float, float]:
-    """(D_G of each model, kappa, bulk) from a random sample of ``gradient_sample`` rows."""
+def measure(recipe: Recipe, rows: TrainingRows) -> StepSizes:
+    """The step sizes by a random sample of the rows, with a multiplier that is not found yet."""
     even = bool((rows.weight == rows.weight[0]).all())
     p = None if even or rows.slope_weight is not None else rows.weight / rows.weight.sum()
     sample = GradientSample.draw(recipe, rows.mapped, rows.order.n_rows, rows.metric, p)
     weight = None if rows.slope_weight is None else rows.slope_weight[sample.rows]
     y = rows.targets.block(sample.rows)
-    return sample.bounds(recipe, y, weight), sample.kappa, bulk_of(y, weight)
-
-
-def measure(recipe: Recipe, rows: TrainingRows) -> StepSizes:
-    """The step sizes by a sample of the rows, with a multiplier that is not found yet."""
-    bounds, kappa, bulk = sample_gradients(recipe, rows)
-    return StepSizes(recipe.feasible_sets(rows.y_max, kappa, bulk, rows.metric), bounds, kappa, bulk)
+    bulk = bulk_of(y, weight)
+    sets = recipe.feasible_sets(rows.y_max, sample.kappa, bulk, rows.metric)
+    return StepSizes(sets, sample.bounds(recipe, y, weight), sample.kappa, bulk)
 
 
 def find_step_sizes(

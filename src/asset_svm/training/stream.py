@@ -33,7 +33,7 @@ from asset_svm.problem import Certificate
 from asset_svm.solvers import Average, Cut, SolverState
 from asset_svm.solvers.driver import Progress, Slopes
 from asset_svm.training.certificate import certify_rows, settle_intercept
-from asset_svm.training.plan import StepSizes, pilot_scale, sample_gradients
+from asset_svm.training.plan import StepSizes, measure, pilot_scale
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows, in_metric, plain_coef
 from asset_svm.training.solution import Solution, check_finite
@@ -174,10 +174,9 @@ class OnlineSession:
         recent = self.recent
         m = recent.X.shape[0]
         rows = self._rows(backend, recent.X, recent, recent.weight, GivenOrder(m))
-        first = self.gradient_bounds is None
-        self.gradient_bounds, kappa, bulk = sample_gradients(self.recipe, rows)
-        self.kappa = max(self.kappa, kappa)
-        self.bulk = bulk if first else max(self.bulk, bulk)
+        first, found = self.gradient_bounds is None, measure(self.recipe, rows)
+        self.gradient_bounds, self.kappa = found.bounds, max(self.kappa, found.kappa)
+        self.bulk = found.bulk if first else max(self.bulk, found.bulk)
         self.next_estimate = 2 * max(self.rows_seen, m)
 
     @classmethod
@@ -216,7 +215,8 @@ class OnlineSession:
         if self.recipe.step == "metric":
             self.metric = backend.find_metric(self.phi, X, weight, self.recipe.seed)
         rows = self._rows(backend, X, targets, weight, GivenOrder(X.shape[0]))
-        self.gradient_bounds, self.kappa, self.bulk = sample_gradients(self.recipe, rows)
+        found = measure(self.recipe, rows)
+        self.gradient_bounds, self.kappa, self.bulk = found.bounds, found.kappa, found.bulk
         with backend.pool(len(self.recipe.lam)) as pool:
             self._settle_scale(backend, rows, steps, pool)
 

@@ -57,8 +57,6 @@ class CudaBackend:
     block_size = BLOCK
     hides_rows_by_model = False
     """Whether models that train together may each see other rows."""
-    crew = 1
-    """The number of threads for the models of a search."""
 
     @property
     def nystroem(self) -> type[CardNystroem]:
