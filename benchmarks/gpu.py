@@ -24,6 +24,7 @@ import torch
 
 import datasets as data
 from asset_svm import AssetClassifier
+from asset_svm.backends.base import Visits
 from asset_svm.backends.cuda import driver as card_driver
 from asset_svm.backends.cuda.backend import CudaBackend
 from asset_svm.backends.cuda.blocks import BLOCK
@@ -174,12 +175,13 @@ def sweep(digits: Digits, dimensions: list[int], limits: dict[str, float]) -> No
                     RobustStep(feasible.size, 1.0, 0.03) if step == "robust" else StrongStep(LAM)
                 )
                 passes = 3 if d == max(dimensions) else 1
+                targets = OneVsRestTargets((digits.y > 0).astype(int), 2)
                 driver = backend.driver(
-                    mapped, OneVsRestTargets((digits.y > 0).astype(int), 2), GivenOrder(m),
+                    Visits(mapped, targets, GivenOrder(m), Cut(BLOCK), length=passes * m),
                     ModelAxis.build(Hinge(), [LAM], [feasible], [rule]),
                     SolverState.zeros(1, phi.dimension, np.float32),
-                    Average(FractionWindow(0.5, passes * m)), cut=Cut(BLOCK), length=passes * m,
-                )  # fmt: skip
+                    Average(FractionWindow(0.5, passes * m)),
+                )
                 times, errors = [], []
                 for _ in range(passes):
                     with clock() as spent:

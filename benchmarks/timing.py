@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from asset_svm.training import run as training
+from asset_svm.training import plan as training
 
 
 @contextmanager

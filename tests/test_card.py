@@ -119,7 +119,7 @@ def drivers(V, y, device, *, task, step, C, N, radius=None, bound=None, weight=N
         return SolverState.zeros(K, V.shape[1], V.dtype), Average(FractionWindow(r, N))
 
     here = Driver(Plain(V), ManyTargets(y), order, axis, *parts(), **common)
-    form = dict(form=HostForm) if device.type == "cpu" else {}
+    form = dict(card_form=HostForm) if device.type == "cpu" else {}
     there = CardDriver(
         held(V, device), ManyTargets(y), order, axis, *parts(),
         device=device, chunk_size=512, **form, **common,

@@ -676,7 +676,7 @@ def test_silence_counts_from_the_last_answer(ticks, monkeypatch):
         raise TimeoutError
 
     scheduler = SimpleNamespace(address="tcp://127.0.0.1:1", ncores=None)
-    watch = cluster.Watch(
+    watch = cluster.Cluster(
         SimpleNamespace(scheduler=scheduler, status="running", generation=0, sync=silent)
     )
     for _ in range(3):

@@ -4,7 +4,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 from asset_svm import AssetClassifierCV, AssetRegressorCV
-from asset_svm.search import cells, run
+from asset_svm.search import cells
 from asset_svm.search.cost import cell_seconds, map_seconds
 from asset_svm.solvers.cells import CellProblem
 
@@ -50,8 +50,7 @@ def test_models_of_a_search_learn_from_some_rows_of_a_large_cell_and_that_is_tol
         return whole(self, rows, *args)
 
     monkeypatch.setattr(CellProblem, "kernel_matrix", watched)
-    for module in (run, cells):
-        monkeypatch.setattr(module, "MOST_SEARCHED", 200)
+    monkeypatch.setattr(cells, "MOST_SEARCHED", 200)
     search = AssetClassifierCV(Cs=[1.0], gammas=[0.5, 1.0], cv=2, n_cells=1, random_state=0).fit(X, Y)
     assert sizes == [200, 200, 300]  # the last is the best model's
     assert "up to 300 rows: models of the search learn from at most 200 of each" in caplog.text

@@ -86,6 +86,21 @@ def test_learning_goes_on_after_a_streamed_fit():
     assert model.t_ == before + 300 and model.score(X, Y) > 0.7
 
 
+def test_what_is_known_of_most_targets_goes_with_the_model_of_a_file():
+    """Large outliers would make an intercept's set, and later steps, far too large."""
+    outliers = REAL.copy()
+    outliers[::300] = 1e6
+    stream = streamed(AssetRegressor(**COMMON), ArrayRows(X, outliers))
+    arrays = AssetRegressor(**COMMON).fit(X, outliers)
+    assert stream._fitted.session.bulk == pytest.approx(arrays._fitted.session.bulk, rel=0.2)
+
+
+def test_a_streamed_model_that_is_worse_than_none_is_told_of():
+    model = AssetClassifier(**COMMON, step="robust", step_scale=1e6, C=1e6)
+    with pytest.warns(ConvergenceWarning, match="is far above that of coef = 0"):
+        streamed(model, ArrayRows(X, Y))
+
+
 def test_weights_of_classes_count_over_the_whole_file():
     rare = np.where(X[:, 0] > 1.8, 1, 0)
     options = dict(class_weight="balanced", **COMMON)

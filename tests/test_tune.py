@@ -25,7 +25,7 @@ from asset_svm.cli.options import ELSEWHERE, SEARCH_PARAMETERS
 from asset_svm.cli.search_progress import SearchDisplay, score_lines_of, sparks
 from asset_svm.persistence import read_provenance
 from asset_svm.search import cells as search_cells
-from asset_svm.search import run as search_run
+from asset_svm.search import maps as search_maps
 from asset_svm.search.grid import AUTO_FACTORS
 from asset_svm.search.maps import MapSearch
 from chromium import look_at
@@ -200,7 +200,7 @@ def test_what_is_done_is_told_before_it_is_whatever_the_guess_of_its_length(gues
 
     lines, train = MapSearch.lines, AssetClassifier._train
     monkeypatch.setattr(MapSearch, "lines", noted)
-    monkeypatch.setattr(search_run, "map_seconds", lambda *sizes: guess)
+    monkeypatch.setattr(search_maps, "map_seconds", lambda *sizes: guess)
 
     def trained(self, *args, **options):
         told.append(capsys.readouterr().err)
@@ -238,7 +238,6 @@ def test_time_is_told_as_people_say_it(seconds, said):
 
 
 def test_a_cap_of_the_search_is_told_of(caplog, monkeypatch):
-    monkeypatch.setattr(search_run, "MOST_SEARCHED", 300)
     monkeypatch.setattr(search_cells, "MOST_SEARCHED", 300)
     few = ["--n-cells", "1", "--Cs", "1", "--gamma", "0.3", "--cv", "3"]
     assert main(["tune", "rows.npz", "-o", "m.asset", *few]) == 0

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from asset_svm.backends.base import Visits
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data import GivenOrder, OneVsRestTargets, UniformOrder
 from asset_svm.feasible import FeasibleSet
@@ -24,7 +25,7 @@ from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, CountWindow, Cut, Driver, FractionWindow, ModelAxis, SolverState
 from asset_svm.solvers.average import Window
 from asset_svm.steps import RobustStep, StepRule, StrongStep, estimate_gradient_bound
-from asset_svm.training.plan import sample_gradients
+from asset_svm.training.plan import measure
 from asset_svm.training.recipe import Recipe, StepKind
 from asset_svm.training.rows import TrainingRows
 from solvers.base import Problem
@@ -79,9 +80,7 @@ def trace(
     order = UniformOrder(m, seed, None)
     rows = TrainingRows(backend.rows(phi, problem.X), targets, order, np.ones(m), None, 1.0)
     recipe = Recipe(loss, (problem.lam,), step, 1.0, WINDOW, free_intercept=False, seed=seed)
-    bounds, kappa, bulk = sample_gradients(recipe, rows)
-    sets = recipe.feasible_sets(1.0, kappa, bulk, rows.metric)
-    axis = ModelAxis.build(loss, recipe.lam, sets, recipe.rules(sets, bounds, 1.0))
+    axis = measure(recipe, rows).axis(recipe, rows.metric, 0)
     driver = Driver(
         rows.mapped, targets, order, axis, SolverState.zeros(1, phi.dimension, rows.mapped.dtype),
         Average(CountWindow(WINDOW)), cut=backend.cut(),
@@ -221,9 +220,11 @@ def card_trace(
 
         def start(rule: StepRule = rule, window: Window = window) -> Driver:
             return backend.driver(
-                mapped, targets, GivenOrder(count), ModelAxis.build(loss, (lam,), [ball], [rule]),
-                SolverState.zeros(1, d, np.float32), Average(window), cut=Cut(BLOCK), length=count,
-            )  # fmt: skip
+                Visits(mapped, targets, GivenOrder(count), Cut(BLOCK), length=count),
+                ModelAxis.build(loss, (lam,), [ball], [rule]),
+                SolverState.zeros(1, d, np.float32),
+                Average(window),
+            )
 
         start().advance(min(WINDOW, count))  # the kernel is compiled, or read from disk
         driver, spent, found[name] = start(), 0.0, []

@@ -5,21 +5,48 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
-import numpy.typing as npt
+import numpy as np
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.data import Order, Targets
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.solvers import Average, BlockRows, Cut, Driver, MappedRows, ModelAxis, SolverState
 from asset_svm.solvers.driver import Form
 
-Array = npt.NDArray[Any]
-Matrix = Any
+
+@dataclass(frozen=True, eq=False)
+class Visits:
+    """What a driver steps through: rows, in which order, and how many of them at a time.
+
+    Its fields are the parameters of ``Driver`` of the same names.
+    """
+
+    rows: MappedRows
+    targets: Targets
+    order: Order
+    cut: Cut
+    weight: Array | None = None
+    form: Form = "row"
+    pool: ThreadPoolExecutor | None = None
+    length: int | None = None
+    ahead: bool = False
+    shrink_interval: int | None = None
+
+
+def gather(mapped: MappedRows, rows: Array, size: int) -> Array:
+    """The features of these rows, mapped ``size`` at a time."""
+    parts = []
+    for start in range(0, len(rows), size):
+        V, positions = mapped.fetch(rows[start : start + size])
+        parts.append(V[positions, : mapped.dimension])
+    return np.concatenate(parts)
 
 
 class HeldRows(MappedRows, Protocol):
-    """Some rows of mapped rows, mapped once."""
+    """Some of the mapped rows, which lie in memory."""
 
     @property
     def mean_square(self) -> float:
@@ -29,37 +56,7 @@ class HeldRows(MappedRows, Protocol):
         """V coef^T of the first ``count`` rows, (K, count)."""
 
 
-class Trials(Protocol):
-    """Who steps through rows that are held: all that a pilot needs of a backend."""
-
-    @property
-    def block_size(self) -> int:
-        """The steps that are taken at a time."""
-
-    def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
-        """Some of the mapped rows, mapped once."""
-
-    def driver(
-        self,
-        rows: MappedRows,
-        targets: Targets,
-        order: Order,
-        axis: ModelAxis,
-        state: SolverState,
-        average: Average,
-        *,
-        cut: Cut,
-        weight: Array | None = None,
-        form: Form = "row",
-        pool: ThreadPoolExecutor | None = None,
-        length: int | None = None,
-        ahead: bool = False,
-        shrink_interval: int | None = None,
-    ) -> Driver:
-        """A driver for rows of this backend; parameters as in ``Driver``."""
-
-
-class Backend(Trials, Protocol):
+class Backend(Protocol):
     """Who evaluates phi and runs the loop."""
 
     @property
@@ -67,19 +64,19 @@ class Backend(Trials, Protocol):
         """The class of Nystroem maps whose landmarks are factored here."""
 
     def rows(self, phi: Evaluable, X: Matrix) -> BlockRows:
-        """phi of the rows of X."""
+        """The rows of X, mapped by phi."""
 
     def memory(self) -> int:
-        """Bytes that mapped rows may take."""
+        """The bytes that mapped rows may take."""
 
     def cut(self) -> Cut:
-        """Steps between two looks at a run."""
+        """The blocks of steps between two looks at a run."""
 
     def working(self, rows: BlockRows) -> AbstractContextManager[None]:
         """Inside, rows are mapped ahead of the loop, where the backend has threads for it."""
 
     def pool(self, n_models: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
-        """Threads for the models of a block."""
+        """The threads that the models of a block are spread over; None where there is one."""
 
     def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
         """The metric of the data from a random sample of rows."""
@@ -88,12 +85,18 @@ class Backend(Trials, Protocol):
     def hides_rows_by_model(self) -> bool:
         """Whether models that train together may each see other rows."""
 
-    @property
-    def crew(self) -> int:
-        """Threads for the models of a search."""
-
     def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
-        """Map the rows that are kept ahead of time."""
+        """Map rows ahead of time, where they are kept."""
 
     def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:
         """A function from (K, d) coef to the (rows, K) decisions on these rows, without intercept."""
+
+    @property
+    def block_size(self) -> int:
+        """The steps that are taken at a time."""
+
+    def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
+        """Some of the mapped rows, to be stepped through many times."""
+
+    def driver(self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average) -> Driver:
+        """A driver of these models through rows of this backend."""

@@ -15,37 +15,33 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from asset_svm.backends.base import HeldRows
+from asset_svm.arrays import Array, Matrix
+from asset_svm.backends.base import HeldRows, Visits, gather
 from asset_svm.backends.workers import Workers, working
-from asset_svm.data import Order, Targets
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.memory import available_memory
-from asset_svm.solvers import Average, Driver, MappedRows, ModelAxis, SolverState
+from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
 from asset_svm.solvers.blocked_form import MANY_MODELS
 from asset_svm.solvers.blocks import BlockRows, Cut
-from asset_svm.solvers.driver import Form
 from asset_svm.solvers.products import exact_margins, exact_sums, scattered_margins
 from asset_svm.threads.blas import blas_threads, few_threads
 
-Array = npt.NDArray[Any]
-Matrix = Any
-
 ROWS = 16
+"""Products have a multiple of so many rows."""
 FEW_MODELS = 4
-"""Up to so many, loops over rows are faster than matrix products with copies of them."""
+"""Up to so many models, loops over rows are faster than matrix products with copies of them."""
 FEW_SLOPES = 0.15
-"""Of the slopes of many models: with fewer that are not 0, loops are faster too."""
+"""Loops are faster, too, where a smaller part of the slopes of many models is not 0."""
 LONG_BLOCKS = 4
-"""Blocks that are stepped through at a time where nothing is looked at between them."""
+"""So many blocks are stepped through at a time where nothing is looked at between them."""
 BLOCK_SIZE = 512
-"""Rows mapped and stepped through at a time: large enough for a matrix product, small enough for
-the block of V to stay in a cache."""
+"""So many rows are mapped and stepped through at a time: enough for a matrix product, and few enough
+for the block of V to stay in a cache."""
 METRIC_SAMPLE = 2048
-"""Rows from which the metric is estimated."""
+"""The metric is estimated from so many rows."""
 LOOK = 4096
-"""Rows at a time, where all of them are looked at once."""
+"""So many rows are opened at a time where all of them are looked at once."""
 
 
 class CpuRows:
@@ -53,11 +49,9 @@ class CpuRows:
 
     Parameters
     ----------
-    phi : Evaluable
     X : matrix of shape (m, n)
     block_size : int
         Rows are mapped so many at a time.
-    keep : bool
     """
 
     look_size = LOOK
@@ -76,18 +70,18 @@ class CpuRows:
 
     @property
     def kept_bytes(self) -> int:
-        """Of memory that mapped rows take."""
+        """The bytes that mapped rows take."""
         return 0 if self.kept is None else self.kept.nbytes
 
     @property
     def looks_ahead(self) -> int:
-        """How many blocks should be announced."""
+        """How many blocks should be announced before they are opened."""
         if self.workers is None or not self.reentrant or (self.kept is not None and self.seen.all()):
             return 0
         return self.workers.depth
 
     def expect(self, rows: Array) -> None:
-        """These rows come next but one, or later: workers map them meanwhile."""
+        """Have workers map these rows, which come next but one, or later."""
         assert self.workers is not None
         if self.kept is None:
             self.workers.announce(rows, self._anew)
@@ -145,7 +139,7 @@ class CpuRows:
         return block.matrix, block.positions
 
     def _compute(self, rows: Array, out: Array, where: Array) -> None:
-        """Put the numbers of these rows there."""
+        """Map these rows, and put them where they belong."""
         size = self.block_size
         for start in range(0, len(rows), size):
             part, place = rows[start : start + size], where[start : start + size]
@@ -165,7 +159,7 @@ class CpuBlock:
         return np.asarray(self.matrix[self.positions])
 
     def margins(self, coef: Array) -> Array:
-        """V coef^T."""
+        """V coef^T, with sums in the type of the rows."""
         weights = coef.astype(self.matrix.dtype)
         if len(coef) > FEW_MODELS:
             return (weights @ self.values.T).astype(np.float64)
@@ -211,22 +205,13 @@ def _even(rows: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Subset:
-    """Some rows of mapped rows, in memory."""
+    """Some of the mapped rows, in memory."""
 
     V: Array
 
-    @classmethod
-    def of(cls, mapped: MappedRows, rows: Array, size: int) -> Subset:
-        """These rows, ``size`` at a time."""
-        parts = []
-        for start in range(0, len(rows), size):
-            V, positions = mapped.fetch(rows[start : start + size])
-            parts.append(V[positions, : mapped.dimension])
-        return cls(np.concatenate(parts))
-
     @property
     def dimension(self) -> int:
-        """d."""
+        """The number of features, d."""
         return int(self.V.shape[1])
 
     @property
@@ -259,7 +244,6 @@ class CpuBackend:
         take, whichever is more.
     memory_limit : int, optional
         Bytes that mapped rows may take; by default half of what is available.
-    block_size : int
     """
 
     n_threads: int = 1
@@ -270,7 +254,7 @@ class CpuBackend:
     """The class of Nystroem maps whose landmarks are factored here."""
 
     def memory(self) -> int:
-        """Bytes that mapped rows, or kernel matrices, may take now: a matter of speed alone."""
+        """The bytes that mapped rows, or kernel matrices, may take now: a matter of speed alone."""
         free = available_memory()
         return free // 2 if self.memory_limit is None else min(self.memory_limit, free)
 
@@ -280,7 +264,7 @@ class CpuBackend:
         return CpuRows(phi, X, self.block_size, keep=size <= self.memory())
 
     def cut(self) -> Cut:
-        """Steps between two looks at the run."""
+        """The blocks of steps between two looks at a run."""
         return Cut(LONG_BLOCKS * self.block_size)
 
     @contextmanager
@@ -297,7 +281,7 @@ class CpuBackend:
 
     @contextmanager
     def pool(self, n_models: int) -> Iterator[ThreadPoolExecutor | None]:
-        """Threads for the models of a block, where there is more than one of each.
+        """The threads that the models of a block are spread over; None where there is one.
 
         Many models share matrix products, which take as many threads as BLAS may.
         """
@@ -308,47 +292,17 @@ class CpuBackend:
         with ThreadPoolExecutor(threads) as pool:
             yield pool
 
-    def driver(
-        self,
-        rows: MappedRows,
-        targets: Targets,
-        order: Order,
-        axis: ModelAxis,
-        state: SolverState,
-        average: Average,
-        *,
-        cut: Cut,
-        weight: Array | None = None,
-        form: Form = "row",
-        pool: ThreadPoolExecutor | None = None,
-        length: int | None = None,
-        ahead: bool = False,
-        shrink_interval: int | None = None,
-    ) -> Driver:
-        """A driver for rows of this backend; parameters as in ``Driver``."""
-        return Driver(
-            rows,
-            targets,
-            order,
-            axis,
-            state,
-            average,
-            cut=cut,
-            weight=weight,
-            form=form,
-            pool=pool,
-            length=length,
-            ahead=ahead,
-            shrink_interval=shrink_interval,
-            n_threads=self.n_threads,
-        )
+    def driver(self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average) -> Driver:
+        """A driver of these models through rows of this backend."""
+        parts = {"axis": axis, "state": state, "average": average, **vars(visits)}
+        return Driver(**parts, n_threads=self.n_threads)
 
     hides_rows_by_model = True
     """Whether models that train together may each see other rows."""
 
     @property
     def crew(self) -> int:
-        """Threads for the models of a search."""
+        """The number of threads for the models of a search."""
         return max(self.n_threads, blas_threads())
 
     def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
@@ -360,8 +314,8 @@ class CpuBackend:
         list(pool.map(rows.fetch, np.array_split(every, -(-len(every) // self.block_size))))
 
     def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
-        """Some of the mapped rows, mapped once."""
-        return Subset.of(mapped, rows, self.block_size)
+        """Some of the mapped rows, to be stepped through many times."""
+        return Subset(gather(mapped, rows, self.block_size))
 
     def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
         """The metric of the data from a random sample of rows."""

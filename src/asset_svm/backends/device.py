@@ -6,12 +6,19 @@ A tensor is known by its class; torch is imported only where ``device``, or such
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
+
+from asset_svm.arrays import Matrix
+
+if TYPE_CHECKING:
+    from asset_svm.backends.cuda.backend import CudaBackend
+    from asset_svm.backends.cuda.products import Precision
 
 WORTH = 2e11
-"""Operations of one pass of the map from which "auto" takes the card: some seconds on a core."""
+"""A map of so many operations is worth the card where device="auto": some seconds on a core."""
 
 
 def on_card(X: Any) -> bool:
@@ -24,19 +31,19 @@ def on_host(X: Any) -> Any:
     return X.detach().cpu().numpy() if on_card(X) else X
 
 
-def row_type(X: Any) -> np.dtype:
+def row_type(X: Matrix) -> np.dtype[Any]:
     """The numpy type of the rows of X."""
     return np.dtype(str(X.dtype).removeprefix("torch."))
 
 
-def as_type(X: Any, dtype: Any) -> Any:
-    """X in this type, itself where it has it."""
+def as_type(X: Matrix, dtype: npt.DTypeLike) -> Matrix:
+    """X in this type; X itself where it has that already."""
     if on_card(X):
         return X.double() if np.dtype(dtype) == np.float64 else X.float()
     return X.astype(dtype, copy=False)
 
 
-def goes_to_card(device: str, X: Any, width: int) -> bool:
+def goes_to_card(device: str, X: Matrix, width: int) -> bool:
     """Whether rows X go to the card: asked to, or there already, or ("auto") worth it."""
     if device == "cpu":
         if on_card(X):
@@ -60,7 +67,7 @@ def _has_card() -> bool:
 
 
 def require_card() -> None:
-    """Say what is missing."""
+    """Raise where there is no card to work on, and say what is missing."""
     if find_spec("torch") is None:
         raise ImportError(
             'device="cuda" needs PyTorch, which is not installed; run: pip install "asset-svm[cuda]"'
@@ -72,7 +79,7 @@ def require_card() -> None:
         )
 
 
-def card_backend(memory_limit: int | None, precision: Any) -> Any:
+def card_backend(memory_limit: int | None, precision: Precision) -> CudaBackend:
     """The backend of the card."""
     require_card()
     from asset_svm.backends.cuda.backend import CudaBackend

@@ -16,15 +16,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-import numpy.typing as npt
-
+from asset_svm.arrays import Array
 from asset_svm.threads.blas import few_threads
-
-Array = npt.NDArray[Any]
 
 
 class Workers:
-    """``count`` threads for what comes next."""
+    """``count`` threads that map the rows of the next blocks."""
 
     def __init__(self, count: int, ahead: ThreadPoolExecutor):
         self.count, self._ahead = count, ahead
@@ -32,11 +29,11 @@ class Workers:
 
     @property
     def depth(self) -> int:
-        """Blocks that are announced ahead of time."""
+        """How many blocks should be announced before their turn."""
         return 2 * self.count
 
     def announce(self, rows: Array, job: Callable[[Array], Any]) -> None:
-        """Have job(rows) done, some time."""
+        """Have a thread do job(rows), after what was announced before."""
         self._due.append((rows, self._ahead.submit(job, rows)))
 
     def finished(self) -> Iterator[tuple[Array, Any]]:
@@ -48,7 +45,7 @@ class Workers:
 
 @contextmanager
 def working(count: int) -> Iterator[Workers | None]:
-    """So many workers, or None for one thread: the main one does it all."""
+    """So many workers; None for one, whose work the main thread does."""
     with few_threads(0):
         if count <= 1:
             yield None

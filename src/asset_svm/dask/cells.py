@@ -13,7 +13,6 @@ what a dead worker had.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,27 +20,26 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from asset_svm import clock
-from asset_svm.dask.cluster import Watch, finished
+from asset_svm.arrays import Array
+from asset_svm.dask.cluster import Cluster, finished
 from asset_svm.dask.loading import Loaded
 from asset_svm.dask.partitions import Part, join
-from asset_svm.dask.work import Encoding
 from asset_svm.families.cells import CellModels, Constant, FittedCells
-from asset_svm.families.cells.fit import cell_problem, joined_decision, partition_record
+from asset_svm.families.cells.fit import cell_problem, fit_partitions
 from asset_svm.families.cells.partitions import grow_partition, partition_seed
 from asset_svm.families.cells.progress import CellProgress
 from asset_svm.families.cells.trainer import CellTrainer, FittedCell
 from asset_svm.families.observing import Observer
 from asset_svm.families.rows import Rows
-from asset_svm.features.cells import SAMPLE, Partition, grouped
+from asset_svm.families.whole import WholeTask
+from asset_svm.features.cells import Partition, grouped
 from asset_svm.kernels import Kernel
 from asset_svm.settings import Settings
-from asset_svm.settings.solving import resolve_cells
 from asset_svm.solvers.cells import CellProblem
-from asset_svm.tasks import Encoded, Task
 from asset_svm.threads.blas import few_threads
 
 BUNDLES = 4
-"""A thread of the cluster: more even out what cells cost, and are more pieces to send."""
+"""The bundles for each thread of the cluster: more even out what cells cost, and are more to send."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,31 +48,27 @@ class CellWork:
 
     Parameters
     ----------
-    settings : Settings
-    task : Task
-        Settled.
     largest : int
         Rows of a cell up to which it is solved whole: the same on every worker.
     """
 
     settings: Settings
-    task: Task
+    whole: WholeTask
     kernel: Kernel
-    encoding: Encoding
     lam: float
     total_weight: float
     largest: int
     seed: int
 
-    def __call__(self, part: Part, cells: np.ndarray) -> list[tuple[int, FittedCell]]:
-        """The cells of these rows, with their numbers."""
-        targets, weight = self.encoding(part)
+    def __call__(self, part: Part, cells: Array) -> list[tuple[int, FittedCell]]:
+        """Solve the cells of these rows; they come with their numbers."""
+        weight, encoded = self.whole.weights(part.y, part.weight), self.whole.encode(part.y)
         rows = Rows(part.X, part.y, part.weight, weight, np.arange(len(part.y)))
-        encoded = Encoded(targets, self.task.loss, 0.0, self.task.offset)
         problem = cell_problem(self.settings, rows, encoded, self.kernel, self.lam, self.total_weight)
         numbers, of = np.unique(cells, return_inverse=True)
         groups = dict(zip(numbers.tolist(), grouped(rows.index, of, len(numbers)), strict=True))
-        train = CellTrainer(self.settings, self.task, rows, problem, groups, self.seed, self.largest)
+        task = self.whole.task
+        train = CellTrainer(self.settings, task, rows, problem, groups, self.seed, self.largest)
         with few_threads(0):
             return [(number, train(number)) for number in groups]
 
@@ -82,36 +76,36 @@ class CellWork:
 # On workers ---------------------------------------------------------------------------------------
 
 
-def find_cells(part: Part, partition: Partition, dtype: Any) -> np.ndarray:
+def find_cells(part: Part, partition: Partition, dtype: Any) -> Array:
     """The cell of every row of a part."""
     with few_threads(0):
         return partition.assign(part.X.astype(dtype, copy=False)).astype(np.int32)
 
 
-def weigh_cells(part: Part, cells: np.ndarray, n_cells: int, encoding: Encoding) -> np.ndarray:
+def weigh_cells(part: Part, cells: Array, n_cells: int, whole: WholeTask) -> Array:
     """The rows and the weight of each cell in a part."""
-    _, weight = encoding(part)
+    weight = whole.weights(part.y, part.weight)
     count = np.bincount(cells, minlength=n_cells).astype(np.float64)
     return np.array([count, np.bincount(cells, weights=weight, minlength=n_cells)])
 
 
-def route_rows(part: Part, cells: np.ndarray, bundle_of: np.ndarray, count: int) -> list[Any]:
+def route_rows(part: Part, cells: Array, bundle_of: Array, count: int) -> list[Any]:
     """The rows of a part for each bundle, with their cells."""
     pieces = grouped(np.arange(len(cells)), bundle_of[cells], count)
     return [(part.take(rows), cells[rows]) for rows in pieces]
 
 
-def meet_rows(pieces: list[tuple[Part, np.ndarray]], dtype: Any) -> tuple[Part, np.ndarray]:
+def meet_rows(pieces: list[tuple[Part, Array]], dtype: Any) -> tuple[Part, Array]:
     """The rows of a bundle from all parts, in the order of the parts."""
     return join([part for part, _ in pieces], dtype), np.concatenate([cells for _, cells in pieces])
 
 
-def solve_cells(work: CellWork, met: tuple[Part, np.ndarray]) -> list[tuple[int, FittedCell]]:
+def solve_cells(work: CellWork, met: tuple[Part, Array]) -> list[tuple[int, FittedCell]]:
     """The cells of a bundle, with their numbers."""
     return work(*met)
 
 
-def add_up(tables: list[np.ndarray]) -> np.ndarray:
+def add_up(tables: list[Array]) -> Array:
     """The sum of tables."""
     return np.sum(tables, axis=0)
 
@@ -119,78 +113,57 @@ def add_up(tables: list[np.ndarray]) -> np.ndarray:
 # On the client ------------------------------------------------------------------------------------
 
 
-def sample_rows(n_cells: Any, m: int) -> int:
-    """Rows, of m, that the partition is grown from: as many a cell as k-means looks at."""
-    return SAMPLE * resolve_cells(n_cells, m)
-
-
-def fit_cells(settings: Settings, watch: Watch, data: Loaded, observer: Observer) -> FittedCells:
+def fit_cells(settings: Settings, cluster: Cluster, data: Loaded, observer: Observer) -> FittedCells:
     """Train the cells of every partition.
 
     Cells come in bundles. Once the observer asks to stop, no other partition begins.
     """
-    begun, seed, task = clock.now(), data.seed, data.task
-    rows, encoded = data.rows, data.encoded
+    begun, seed, rows = clock.now(), data.seed, data.rows
     kernel = settings.map.kernel_for(rows.X, rows.uneven)
-    problem = cell_problem(settings, rows, encoded, kernel, data.lam, data.total_weight)
-    work = CellWork(
-        settings, task, kernel, data.encoding, data.lam, data.total_weight,
-        problem.largest(settings.memory_limit), seed,
-    )  # fmt: skip
-    count = settings.cells_of(data.n_rows)
+    problem = cell_problem(settings, rows, data.encoded, kernel, data.lam, data.total_weight)
+    largest = problem.largest(settings.memory_limit)
+    work = CellWork(settings, data.whole, kernel, data.lam, data.total_weight, largest, seed)
     progress = CellProgress(settings, begun, observer)
-    parts: list[CellModels] = []
-    history: list[dict[str, Any]] = []
 
-    def model() -> FittedCells:
-        decision = joined_decision(parts, kernel, task.n_models, data.dtype)
-        return FittedCells.of(task, kernel, decision, seed, data.lam, list(history), data.n_rows)
-
-    for number in range(settings.n_partitions):
-        partition, _ = grow_partition(rows.X, count, seed, number)
-        run = _PartitionRun(
-            watch, data, partition, replace(work, seed=partition_seed(seed, number)), problem
-        )
+    def train(number: int) -> tuple[CellModels, list[FittedCell]]:
+        partition, _ = grow_partition(rows.X, settings.cells_of(data.n_rows), seed, number)
+        own = replace(work, seed=partition_seed(seed, number))
         progress.partition_begin(number, partition.n_cells)
-        models, fitted = run.solve(progress)
-        parts.append(models)
-        history.append(partition_record(number, fitted, clock.now() - begun, stopped=False))
-        progress.partition_end(history[-1], model)
-        if progress.stopped:
-            break
-    progress.fit_end(model)
-    return model()
+        return _PartitionRun(cluster, data, partition, own, problem).solve(progress)
+
+    bare = FittedCells.empty(data.task, kernel, data.dtype, seed, data.lam)
+    return fit_partitions(settings, bare, data.n_rows, progress, train)[0]
 
 
 class _PartitionRun:
     """The cells of one partition."""
 
     def __init__(
-        self, watch: Watch, data: Loaded, partition: Partition, work: CellWork, problem: CellProblem
+        self, cluster: Cluster, data: Loaded, partition: Partition, work: CellWork, problem: CellProblem
     ):
-        self.watch, self.data, self.partition, self.work = watch, data, partition, work
+        self.cluster, self.data, self.partition, self.work = cluster, data, partition, work
         self.problem = problem
         filled = [k for k, s in enumerate(data.summaries) if s.n_rows]
         self.loaded = [data.loaded[k] for k in filled]
 
     def solve(self, progress: CellProgress) -> tuple[CellModels, list[FittedCell]]:
-        """All cells, in the order of their numbers."""
-        client, data, n_cells = self.watch.client, self.data, self.partition.n_cells
+        """Solve all cells; they come in the order of their numbers."""
+        client, data, n_cells = self.cluster.client, self.data, self.partition.n_cells
         tree, work = delayed(self.partition, pure=False), delayed(self.work, pure=False)
         find = delayed(find_cells, pure=False)
         cells = client.persist([find(part, tree, data.dtype) for part in self.loaded])
         counts, weights = self._sizes(cells)
-        self.problem.check_memory(counts, self.work.largest, _memory(self.watch))
-        bundle_of, sizes = bundles(counts, BUNDLES * sum(self._threads().values()))
+        self.problem.check_memory(counts, self.work.largest, _memory(self.cluster))
+        bundle_of, sizes = bundles(counts, BUNDLES * sum(self.cluster.some_workers().values()))
         bundled = self._routed(cells, bundle_of, len(sizes))
         solve = delayed(solve_cells, pure=False)
         left = client.compute([solve(work, rows) for rows in bundled])
         del cells, bundled
         found: dict[int, FittedCell] = {}
         while left:
-            self.watch.workers()
+            self.cluster.workers()
             for future in finished(left):
-                bundle = self.watch.result(future)
+                bundle = self.cluster.result(future)
                 left.remove(future)
                 for number, cell in bundle:
                     with progress.cell(number):
@@ -202,20 +175,17 @@ class _PartitionRun:
         decisions = [cell.decision for cell in fitted]
         return CellModels(self.partition, decisions, shares, mean, data.n_rows), fitted
 
-    def _threads(self) -> dict[str, int]:
-        while not (found := self.watch.workers()):
-            time.sleep(0.1)
-        return found
-
-    def _sizes(self, cells: list[Delayed]) -> np.ndarray:
+    def _sizes(self, cells: list[Delayed]) -> Array:
         """The rows and the weights of all cells."""
         weigh = delayed(weigh_cells, pure=False)
         pairs = zip(self.loaded, cells, strict=True)
-        tables = [weigh(part, of, self.partition.n_cells, self.data.encoding) for part, of in pairs]
-        (total,) = self.watch.gather(self.watch.client.compute([delayed(add_up, pure=False)(tables)]))
+        tables = [weigh(part, of, self.partition.n_cells, self.data.whole) for part, of in pairs]
+        (total,) = self.cluster.gather(
+            self.cluster.client.compute([delayed(add_up, pure=False)(tables)])
+        )
         return np.asarray(total)
 
-    def _routed(self, cells: list[Delayed], bundle_of: np.ndarray, count: int) -> list[Delayed]:
+    def _routed(self, cells: list[Delayed], bundle_of: Array, count: int) -> list[Delayed]:
         """The rows of each bundle."""
         route, meet = delayed(route_rows, nout=count, pure=False), delayed(meet_rows, pure=False)
         to = delayed(bundle_of, pure=False)
@@ -230,7 +200,7 @@ class _PartitionRun:
         return FittedCell(Constant(values), 0.0, 0.0, 0, converged=True)
 
 
-def bundles(counts: np.ndarray, most: int) -> tuple[np.ndarray, list[int]]:
+def bundles(counts: Array, most: int) -> tuple[Array, list[int]]:
     """The bundle of each cell, and the rows of each bundle: about as much work in each.
 
     Largest cells first, each to the bundle with the least to do; a cell costs the square of its rows.
@@ -244,8 +214,8 @@ def bundles(counts: np.ndarray, most: int) -> tuple[np.ndarray, list[int]]:
     return bundle_of, [int(n) for n in np.bincount(bundle_of, weights=counts, minlength=count)]
 
 
-def _memory(watch: Watch) -> int:
-    """Bytes that one thread of any worker may take."""
-    workers = watch.wait(watch.client.scheduler_info, n_workers=-1)["workers"].values()
+def _memory(cluster: Cluster) -> int:
+    """The bytes that one thread of any worker may take."""
+    workers = cluster.wait(cluster.client.scheduler_info, n_workers=-1)["workers"].values()
     limits = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
     return min(limits, default=1 << 62)

@@ -17,27 +17,26 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-import numpy.typing as npt
+import numpy as np
 from dask.delayed import Delayed, delayed
-from distributed import Client, Future, KilledWorker
+from distributed import Client, Future, KilledWorker, futures_of
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
 
 from asset_svm import clock
 from asset_svm.dask.exceptions import ClusterError
-from asset_svm.dask.partitions import join
+from asset_svm.dask.partitions import ShardRows, join
 from asset_svm.dask.work import Assignment, Past, Place, run_certificate, run_round
 from asset_svm.problem import CertificateSums
 from asset_svm.training.shards import Model, Plan, Report, ShardSnapshot
 
-Array = npt.NDArray[Any]
 POLL = 0.5
 """Seconds between two looks at the cluster."""
 NAP = 0.002
-"""Seconds between two looks at futures, at first."""
+"""Seconds between the first two looks at futures."""
 LATE = 0.02
-"""Times the seconds that futures took: how much later it may be noticed. Workers may be on the same
-machine, and want its processors."""
+"""The part of the time that futures took by which their end may be noticed later. Workers may be on
+the same machine, and want its processors."""
 ANSWER = 5.0
 """Seconds that one look may take: a scheduler that stands still keeps its connections."""
 GRACE = 20.0
@@ -45,18 +44,19 @@ GRACE = 20.0
 STARTING = 60.0
 """Seconds that a cluster may be without workers: new ones take their time."""
 PAUSE = 0.8
-"""Of its memory limit: there Dask stops a worker."""
+"""Dask stops a worker that takes such a part of its memory limit."""
 PROCESS_BYTES = 150_000_000
-"""What a worker takes without any rows."""
+"""The bytes that a worker takes without any rows."""
 MOST_MOVES = 5
-"""Times that one shard may lose its home."""
+"""One shard may lose its home so many times."""
 GONE = (OSError, KeyError)
-"""What sending to a worker raises that is no more, known to the scheduler or not."""
+"""Errors of sending to a worker that is no more, whether the scheduler knows or not."""
 LOST = (KilledWorker, FutureCancelledError, FuturesCancelledError, CommClosedError)
+"""Errors of futures whose results, or workers, are gone."""
 
 
-class Watch:
-    """Looks at the cluster while one waits for it, and says when it is gone."""
+class Cluster:
+    """A cluster, as seen by a client that waits for it and says when it is gone."""
 
     def __init__(self, client: Client):
         self.client, self.address = client, client.scheduler.address
@@ -88,8 +88,14 @@ class Watch:
             )
         return {}
 
+    def some_workers(self) -> dict[str, int]:
+        """The threads of each worker, as soon as there is one."""
+        while not (found := self.workers()):
+            time.sleep(POLL)
+        return found
+
     def heard(self) -> None:
-        """The cluster has answered."""
+        """Note that the cluster has answered."""
         self._missed = None
 
     def check_generation(self) -> None:
@@ -111,7 +117,7 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Whatever Dask raises inside because it was closed becomes one sentence."""
+        """Turn whatever Dask raises inside because it was closed into one sentence."""
         try:
             yield
         except ClusterError:
@@ -165,7 +171,7 @@ class Watch:
 
 
 def finished(futures: Sequence[Future]) -> set[Future]:
-    """Those that are done, failed or given up; none if nothing happens until the next look."""
+    """The futures that are done, failed or given up; none if nothing happens until the next look."""
     begun = clock.now()
     while True:
         found = {future for future in futures if future.done()}
@@ -190,65 +196,48 @@ class ShardedRun:
 
     Parameters
     ----------
-    watch : Watch
-    parts : list of lists of Delayed
-        The parts of each shard, from their source.
-    loaded : list of lists of Delayed
-        The same as they lie on the cluster; let go of when the shards have them.
-    sizes, n_bytes : list of int
-        The rows of each shard, and what they take in memory.
-    holders : list of dict
-        For each shard, how many of its parts each worker has already.
-    assignment : Assignment
-    snapshot_rounds : int
-        After so many rounds snapshots are taken.
+    shards : list of ShardRows
+        Their ``loaded`` parts are let go of when the shards have homes.
+    dtype : dtype
+        The type of the rows of all shards.
     """
 
     def __init__(
         self,
-        watch: Watch,
-        parts: Sequence[Sequence[Delayed]],
-        loaded: Sequence[Sequence[Delayed]],
-        sizes: Sequence[int],
-        n_bytes: Sequence[int],
-        holders: Sequence[Counter[str]],
+        cluster: Cluster,
+        shards: Sequence[ShardRows],
         assignment: Assignment,
-        snapshot_rounds: int,
-        dtype: Any,
+        dtype: np.dtype[Any],
     ):
-        self.watch, self.client = watch, watch.client
-        self.parts, self.sizes, self.n_bytes, self.dtype = parts, sizes, n_bytes, dtype
-        self.assignment, self.snapshots = assignment, [ShardSnapshot()] * len(parts)
-        self.snapshot_rounds = snapshot_rounds
+        self.cluster, self.client, self.shards, self.dtype = cluster, cluster.client, shards, dtype
+        self.assignment, self.snapshots = assignment, [ShardSnapshot()] * len(shards)
         self.id = uuid4().hex[:8]
         self.means: list[Model | None] = []
         self.moves = Counter[int]()
         self._assignments: dict[str, Future] = {}
-        workers = self._workers()
+        workers = sorted(cluster.some_workers())
         self.homes: dict[int, Home] = {}
         load = dict.fromkeys(workers, 0)
-        for number in sorted(range(len(parts)), key=lambda i: -sizes[i]):
-            least = min(load.values())
-            near = holders[number]
+        where = cluster.wait(cluster.client.who_has, futures_of([shard.loaded for shard in shards]))
+        for number in sorted(range(len(shards)), key=lambda i: -shards[i].n_rows):
+            shard, least = shards[number], min(load.values())
+            near = Counter(w for part in shard.loaded for w in where.get(part.key, ()))
             # As many rows on each worker as can be; among equals, where the rows lie already.
-            fair = [w for w in workers if load[w] <= least + sizes[number] // 10]
+            fair = [w for w in workers if load[w] <= least + shard.n_rows // 10]
             worker = max(fair, key=lambda w: (near[w], -load[w], w))
-            load[worker] += sizes[number]
+            load[worker] += shard.n_rows
             self._check_room(number, worker)
             try:
-                self.homes[number] = self._settle(number, worker, loaded[number])
+                self.homes[number] = self._settle(number, worker, shard.loaded)
             except GONE:
                 self._move(number)
+        for shard in shards:
+            shard.loaded.clear()
 
     @property
     def plan(self) -> Plan:
-        """That of the assignment."""
+        """The plan of the run."""
         return self.assignment.plan
-
-    def _workers(self) -> list[str]:
-        while not (found := self.watch.workers()):
-            time.sleep(POLL)
-        return sorted(found)
 
     def _key(self, name: str, number: int) -> str:
         return f"asset_{name}-{self.id}-{number}-{self.moves[number]}"
@@ -260,16 +249,16 @@ class ShardedRun:
         part = client.compute(rows, workers=[worker])
         place = client.submit(Place, key=self._key("place", number), workers=[worker], pure=False)
         if worker not in self._assignments:
-            sent = self.watch.wait(client.scatter, self.assignment, workers=[worker], hash=False)
+            sent = self.cluster.wait(client.scatter, self.assignment, workers=[worker], hash=False)
             self._assignments[worker] = sent
         return Home(worker, part, place, self._assignments[worker])
 
     def _check_room(self, number: int, worker: str) -> None:
-        """Dask would stop a worker whose memory is full, without end and without a word."""
-        info = self.watch.wait(self.client.scheduler_info, n_workers=-1)["workers"].get(worker, {})
+        """Raise where the rows fill a worker's memory: Dask would stop it, without a word."""
+        info = self.cluster.wait(self.client.scheduler_info, n_workers=-1)["workers"].get(worker, {})
         limit = info.get("memory_limit") or float("inf")
         others = [i for i, home in self.homes.items() if home.worker == worker and i != number]
-        rows = sum(self.n_bytes[i] for i in (*others, number))
+        rows = sum(self.shards[i].n_bytes for i in (*others, number))
         if rows + PROCESS_BYTES > PAUSE * limit:
             raise ClusterError(
                 f"Worker {worker} would have to hold {rows / 1e6:.0f} MB of rows, and Dask stops it at "
@@ -277,7 +266,7 @@ class ShardedRun:
             )
 
     def _move(self, number: int) -> None:
-        """A new home for a shard whose old one is gone: the worker with the fewest rows."""
+        """Give a shard whose home is gone another: the worker with the fewest rows."""
         if number in self.homes:
             self._assignments.pop(self.homes[number].worker, None)
         while True:
@@ -288,42 +277,64 @@ class ShardedRun:
                     "ends workers (their memory limit?), and make the rows from a source that Dask can "
                     "read again, not by client.scatter."
                 )
-            workers = self._workers()
+            workers = sorted(self.cluster.some_workers())
             load = dict.fromkeys(workers, 0)
             for other, home in self.homes.items():
                 if other != number and home.worker in load:
-                    load[home.worker] += self.sizes[other]
+                    load[home.worker] += self.shards[other].n_rows
             freest = min(workers, key=lambda w: (load[w], w))
             self._check_room(number, freest)
             try:
-                self.homes[number] = self._settle(number, freest, self.parts[number])
+                self.homes[number] = self._settle(number, freest, self.shards[number].parts)
                 return
             except GONE:  # that one is gone too, and the scheduler does not know yet
                 time.sleep(POLL * self.moves[number])
 
-    def _everywhere(self, submit: Callable[[int, Past | None], Future]) -> list[Any]:
-        """What every shard answers; where one was lost, after it has found a new home."""
+    def _everywhere(self, name: str, function: Callable[..., Any], *told: Any) -> list[Any]:
+        """What every shard answers to a function; where one was lost, after it has a new home.
+
+        The function is called with the home of the shard, its number, its past where that is needed,
+        and what it is told; ``name`` is that of its tasks.
+        """
         answers: dict[int, Any] = {}
+        attempts = Counter[int]()
+
+        def submit(number: int, past: Past | None) -> Future:
+            home = self.homes[number]
+            attempts[number] += 1
+            return self.client.submit(
+                function,
+                home.place,
+                home.part,
+                home.assignment,
+                number,
+                past,
+                *told,
+                key=f"asset_{name}-{number}-{attempts[number]}",
+                workers=[home.worker],
+                pure=False,
+            )
+
         begins = not self.means
         waiting = {i: submit(i, self._past(i) if begins else None) for i in self.homes}
         while waiting:
             done = finished(list(waiting.values()))
-            workers = {} if done else self.watch.workers()
+            workers = {} if done else self.cluster.workers()
             for number, future in list(waiting.items()):
                 homeless = bool(workers) and self.homes[number].worker not in workers
                 if future in done and future.status == "finished":
                     try:
-                        answer = self.watch.wait(future.result, timeout=GRACE)
+                        answer = self.cluster.wait(future.result, timeout=GRACE)
                     except (*LOST, TimeoutError):  # with its worker, before it came here
                         self._move(number)
                         answer = None
                     if answer is not None:
-                        self.watch.heard()
+                        self.cluster.heard()
                         answers[number] = answer
                         del waiting[number]
                         continue
                 elif future in done and future.status == "error":
-                    error = self.watch.wait(future.exception, timeout=GRACE)
+                    error = self.cluster.wait(future.exception, timeout=GRACE)
                     if not isinstance(error, LOST):
                         raise error
                     self._move(number)
@@ -339,32 +350,13 @@ class ShardedRun:
         return Past(snapshot, self.means[snapshot.rounds :])
 
     def round(self, r: int, mean: Model | None) -> list[Report]:
-        """Round r of every shard."""
+        """Have every shard do round r; their reports, in order."""
         plan = self.plan
         if mean is not None:  # what shards would round it to: half as long to send
             mean = mean[0].astype(self.dtype), mean[1]
-        keep = plan.n_shards > 1 and (r + 1) % self.snapshot_rounds == 0 and r + 1 < plan.rounds
-        attempts = Counter[int]()
-
-        def submit(number: int, past: Past | None) -> Future:
-            home = self.homes[number]
-            attempts[number] += 1
-            return self.client.submit(
-                run_round,
-                home.place,
-                home.part,
-                home.assignment,
-                number,
-                r,
-                mean,
-                past,
-                keep,
-                key=f"asset_round-{self.id}-{r}-{number}-{attempts[number]}",
-                workers=[home.worker],
-                pure=False,
-            )
-
-        answers = self._everywhere(submit)
+        epoch_ends = (r + 1) % max(plan.rounds // plan.epochs, 1) == 0
+        keep = plan.n_shards > 1 and epoch_ends and r + 1 < plan.rounds  # a snapshot is taken
+        answers = self._everywhere(f"round-{self.id}-{r}", run_round, r, mean, keep)
         self.means.append(mean)
         for number, (_, snapshot) in enumerate(answers):
             if snapshot is not None:
@@ -372,27 +364,7 @@ class ShardedRun:
         return [report for report, _ in answers]
 
     def certificate_sums(self, model: Model) -> CertificateSums:
-        """What the certificate of a model is made of."""
-        attempts = Counter[int]()
-
-        def submit(number: int, past: Past | None) -> Future:
-            home = self.homes[number]
-            attempts[number] += 1
-            return self.client.submit(
-                run_certificate,
-                home.place,
-                home.part,
-                home.assignment,
-                number,
-                len(self.means),
-                model,
-                past,
-                key=f"asset_certificate-{self.id}-{number}-{attempts[number]}",
-                workers=[home.worker],
-                pure=False,
-            )
-
-        first, *others = self._everywhere(submit)
-        for sums in others:
-            first = first + sums
-        return first
+        """What the rows of all shards add to the certificate of a model."""
+        name = f"certificate-{self.id}"
+        first, *others = self._everywhere(name, run_certificate, len(self.means), model)
+        return sum(others, start=first)

@@ -15,36 +15,34 @@ from typing import Any, Protocol, TypeVar
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 from dask.delayed import delayed
 from distributed import Client, get_client
 
-from asset_svm.dask.cluster import Watch
+from asset_svm.arrays import Array, Matrix
+from asset_svm.dask.cluster import Cluster
 from asset_svm.data.joined import matching_files
 from asset_svm.data.opening import open_rows
 from asset_svm.data.scan import Summary, TargetSummary
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
-Matrix = Any
 PIECE_BYTES = 64 << 20
-"""Of a file that make a partition."""
+"""The bytes of a file that make a partition."""
 
 
-class Observer(Protocol):
-    """What looks at rows on the way, such as the scaling of columns."""
+class RowObserver(Protocol):
+    """Whoever looks at rows on the way, such as the scaling of columns."""
 
     def observe(self, X: Matrix) -> None:
-        """Take a block into account."""
+        """Take the rows of a block into account."""
 
     def join(self, other: Any) -> None:
-        """Take what another one saw into account."""
+        """Take what another observer saw into account."""
 
 
-Seen = TypeVar("Seen", bound=Observer)
+Seen = TypeVar("Seen", bound=RowObserver)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +54,7 @@ class Piece:
     segments: Array | None
 
     def blocks(self) -> Iterator[Block]:
-        """The rows; there may be none."""
+        """The rows of the piece, which may be none."""
         return open_rows(self.path, **self.options)._read(self.segments)
 
 
@@ -96,11 +94,11 @@ class RowFiles:
         ]
 
     def scan(self, client: Client, seen: Seen | None = None) -> tuple[Summary, Seen | None]:
-        """Read all rows once: what they are, without a sample; and what an observer saw of them."""
-        watch, name = Watch(client), self.source.name
-        with watch.watching():
+        """Read all rows once; returns their summary, without a sample, and what an observer saw."""
+        cluster, name = Cluster(client), self.source.name
+        with cluster.watching():
             look = delayed(scan_piece, pure=False)
-            self.found: list[PieceSummary] = watch.gather(
+            self.found: list[PieceSummary] = cluster.gather(
                 client.compute([look(piece, seen) for piece in self.pieces])
             )
         n_rows = sum(found.n_rows for found in self.found)
@@ -182,7 +180,7 @@ def _cut(source: RowSource) -> list[Array | None]:
 
 
 def scan_piece(piece: Piece, seen: Any) -> PieceSummary:
-    """One pass over a piece."""
+    """Read a piece once, and tell what its rows are."""
     summary = PieceSummary(0, 0, 0, False, TargetSummary(), seen)
     for block in piece.blocks():
         if block.y is None:
@@ -207,5 +205,5 @@ def read_piece(
 
 
 def as_frame(X: Array, names: tuple[str, ...]) -> Any:
-    """Rows with the names of their columns."""
+    """The rows as a dataframe, with the names of their columns."""
     return pd.DataFrame(X, columns=list(names), copy=False)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import dask
@@ -18,25 +16,18 @@ from distributed import Client, get_client
 from sklearn.base import clone, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from asset_svm.dask.cells import fit_cells, sample_rows
-from asset_svm.dask.cluster import Watch
-from asset_svm.dask.fit import ClusterFit
-from asset_svm.dask.loading import Loaded, load_rows
+from asset_svm.dask.cells import fit_cells
+from asset_svm.dask.cluster import Cluster
+from asset_svm.dask.fit import fit_shards
+from asset_svm.dask.loading import load_rows
 from asset_svm.dask.partitions import column_names, is_collection
 from asset_svm.estimators.callbacks import FitObserver
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import check_scored
 from asset_svm.estimators.validation import all_or_nothing, results
-from asset_svm.families import Trained, family_of
-from asset_svm.families.cells import FittedCells
-from asset_svm.families.cells.fit import warn_of_cells
-from asset_svm.families.constant import warn_of_constant
+from asset_svm.families import Fitted, Trained, family_of
 from asset_svm.families.observing import shown
-from asset_svm.families.one_map import FittedMap
-from asset_svm.families.one_map.fit import warn_of_excess
-from asset_svm.families.one_map.fitted import session_of
-from asset_svm.families.one_map.maps import warn_of_few_landmarks
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 
@@ -51,6 +42,8 @@ rounds_per_epoch : int, default=None
     sample say that shards differ; fewer where a shard would have less than 1000 steps a round, but
     10 in all."""
 
+OF_CLUSTER = ("client", "n_shards", "rounds_per_epoch")
+"""The parameters that plain estimators do not have."""
 NOT_HERE = {
     "tol": (None, "the gap is known when the run is over"),
     "early_stopping": (False, "no rows are held out"),
@@ -58,6 +51,7 @@ NOT_HERE = {
     "warm_start": (False, "every fit begins anew"),
     "device": ("cpu", "workers use their processors"),
 }
+"""Parameters that a cluster does without: their usual values, and why."""
 
 
 def on_cluster(cls: Any) -> Any:
@@ -84,7 +78,7 @@ def on_cluster(cls: Any) -> Any:
 
 
 class DaskLearner(Learner):
-    """The common part; not for use by itself."""
+    """What both estimators share; not for use by itself."""
 
     _local: ClassVar[type[Learner]]
     _metric: ClassVar[Callable[..., float]]
@@ -103,13 +97,13 @@ class DaskLearner(Learner):
 
     def to_local(self) -> Any:
         """The plain estimator: a copy with the same parameters and the same model."""
-        names = self._local._get_param_names()
-        local = self._local(**{name: getattr(self, name) for name in names})
+        parameters = self.get_params(deep=False).items()
+        local = self._local(**{name: value for name, value in parameters if name not in OF_CLUSTER})
         local.__dict__.update(results(self))
         return local
 
     def partial_fit(self, *args, **options):
-        """Not on a cluster."""
+        """Raise: batches lie in the memory of one machine."""
         raise AttributeError(
             "partial_fit learns from batches in the memory of one machine; use "
             "to_local().partial_fit(X, y)."
@@ -152,7 +146,7 @@ class DaskLearner(Learner):
         return X.map_partitions(_apply_labelled, model, method, meta=example.iloc[:0])
 
     def score(self, X, y, sample_weight=None):
-        """As the plain estimator's, from collections; the targets come to the client, X does not."""
+        """The plain estimator's score, of collections; targets come to the client, X does not."""
         if not is_collection(X):
             return self.to_local().score(X, y, sample_weight)
         with nullcontext() if self.client is None else self.client.as_current():
@@ -201,78 +195,21 @@ class DaskLearner(Learner):
             settings = self.settings()
             family_of(settings).check(settings)
             task, observer = self.task(settings), FitObserver(self, X, y, watch)
-            cluster = Watch(self._connection())
+            cluster = Cluster(self._connection())
             with cluster.watching():
-                fit = self._fit_shards if settings.n_cells is None else self._fit_cells
-                fitted, data = fit(settings, task, cluster, X, y, sample_weight, observer)
+                data = load_rows(settings, task, cluster, X, y, sample_weight)
+                fitted: Fitted
+                if settings.n_cells is None:
+                    options = {"n_shards": self.n_shards, "rounds_per_epoch": self.rounds_per_epoch}
+                    fitted = fit_shards(settings, cluster, data, observer, **options)
+                else:
+                    fitted = fit_cells(settings, cluster, data, observer)
             self.adopt(fitted)
             self.n_features_in_ = data.rows.X.shape[1]
             names = column_names(X)
             if names is not None:
                 self.feature_names_in_ = names
-        return settings, Trained(fitted, data.rows)
-
-    def _warn(self, settings, trained, *, searched=False) -> None:
-        fitted, rows = trained.fitted, trained.rows
-        if isinstance(fitted, FittedCells):
-            warn_of_cells(settings, fitted)
-        else:  # of the gap little is known where shards have averaged
-            if settings.is_nystroem and fitted.landmarks is not None:
-                warn_of_few_landmarks(settings.map, fitted.landmarks.shape[0])
-            warn_of_excess(settings, trained)
-        names = getattr(self, "feature_names_in_", None)
-        warn_of_constant(settings, fitted, rows.X, rows.y, rows.weight, names)
-
-    def _fit_shards(
-        self, settings, task, cluster, X, y, sample_weight, observer
-    ) -> tuple[FittedMap, Loaded]:
-        wanted = 4 * (settings.map.number or 0)
-        data = load_rows(settings, task, cluster, X, y, sample_weight, lambda m: wanted)
-        fit = ClusterFit(
-            settings,
-            cluster,
-            data,
-            observer,
-            n_shards=self.n_shards,
-            rounds_per_epoch=self.rounds_per_epoch,
-        )
-        solution, rows = fit.run(), data.rows
-        session = session_of(
-            solution,
-            fit.recipe,
-            fit.phi,
-            fit.metric,
-            float(rows.weight.mean()),
-            data.encoded.y_max,
-            solution.steps,
-        )
-        fitted = FittedMap.of(
-            settings,
-            data.task,
-            fit.phi,
-            (solution.coef, solution.intercept),
-            solution.certificate,
-            session,
-            rows,
-            lam=data.lam,
-            n_iter=solution.epochs,
-            steps=solution.steps,
-            step_scale=solution.step_scale,
-            history=solution.history,
-            extra={"n_shards_": len(fit.sizes), "n_rounds_": len(solution.history)},
-        )
-        if data.skipped:  # landmarks are numbered without those rows
-            fitted = replace(fitted, indices=None)
-        fit.monitor.finish(solution.coef, solution.intercept)
-        return fitted, data
-
-    def _fit_cells(
-        self, settings, task, cluster, X, y, sample_weight, observer
-    ) -> tuple[FittedCells, Loaded]:
-        data = load_rows(
-            settings, task, cluster, X, y, sample_weight, partial(sample_rows, settings.n_cells)
-        )
-        return fit_cells(settings, cluster, data, observer), data
+        return settings, Trained(fitted, data.rows, sampled=True)
 
 
 def _predictor(local):
@@ -296,6 +233,6 @@ def _apply_labelled(frame, model, method):
 
 
 def _labelled(values, frame):
-    """Values with the index of the rows that they are of."""
+    """The values of rows, with the index of these rows."""
     kind = pd.Series if values.ndim == 1 else pd.DataFrame
     return kind(values, index=frame.index)

@@ -13,21 +13,18 @@ from typing import Any
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import check_array, column_or_1d
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.estimators.validation import FLOATS, check_weight
 from asset_svm.settings.kinds import check_kind, check_targets
-
-Array = npt.NDArray[Any]
-Matrix = Any
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows of positive weight, their targets and weights; ``skipped`` others were beside them."""
+    """The rows of a partition, but for ``skipped`` ones of weight 0, their targets and weights."""
 
     X: Matrix
     y: Array
@@ -61,6 +58,25 @@ class Summary:
     value_weights: Array
 
 
+@dataclass(frozen=True, eq=False)
+class ShardRows:
+    """The rows of a shard: some neighbouring parts.
+
+    Parameters
+    ----------
+    parts, loaded : lists of Delayed
+        The parts from their source, and the same as they lie on the cluster.
+    n_rows, n_bytes, weight
+        How many rows there are, what they take in memory, and their weight in (PL).
+    """
+
+    parts: list[Delayed]
+    loaded: list[Delayed]
+    n_rows: int
+    n_bytes: int
+    weight: float
+
+
 def is_collection(X: Any) -> bool:
     """Whether X is a Dask array, dataframe or series."""
     return isinstance(X, da.Array | dd.DataFrame | dd.Series)
@@ -75,7 +91,7 @@ def column_names(X: Any) -> Array | None:
 
 
 def partitions(X: Any, y: Any, sample_weight: Any, *, numeric: bool) -> list[Delayed]:
-    """One lazy ``Part`` a partition of X."""
+    """A lazy ``Part`` for each partition of X."""
     if not isinstance(X, da.Array | dd.DataFrame):
         raise TypeError(
             f"X is a {type(X).__name__}, not a Dask array or dataframe; wrap it by "
@@ -144,7 +160,7 @@ def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
 
 
 def summarise(part: Part, numeric: bool) -> Summary:
-    """The summary of a part."""
+    """What the client must know of a part."""
     X, y, w = part.X, part.y, part.weight
     if not len(y):
         values, weights = y, w

@@ -11,51 +11,21 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from distributed import get_worker
 
 from asset_svm.backends.cpu import CpuBackend, CpuRows
 from asset_svm.dask.partitions import Part
-from asset_svm.data import GivenOrder, OneVsRestTargets, Order, RealTargets, ShuffledOrder, UniformOrder
+from asset_svm.families.rows import visiting_order
+from asset_svm.families.whole import WholeTask
 from asset_svm.memory import available_memory
 from asset_svm.problem import CertificateSums
 from asset_svm.training.certificate import row_sums
 from asset_svm.training.rows import TrainingRows
 from asset_svm.training.shards import Model, Plan, Report, Shard, ShardSnapshot
 
-Array = npt.NDArray[Any]
 SAFE = 0.6
-"""Of a worker's memory limit: beyond, Dask begins to write data to disk."""
-
-
-@dataclass(frozen=True, eq=False)
-class Encoding:
-    """From targets and weights as they lie to those of (PL).
-
-    Parameters
-    ----------
-    classes : array, optional
-        None for a regression.
-    factors : array of shape (n_classes,), optional
-        What the class of a row multiplies its weight by.
-    offset : float
-        Subtracted from the targets of a regression.
-    """
-
-    classes: Array | None = None
-    factors: Array | None = None
-    offset: float = 0.0
-
-    def __call__(self, part: Part) -> tuple[OneVsRestTargets | RealTargets, Array]:
-        """Targets and weights."""
-        if self.classes is None:
-            return RealTargets(np.asarray(part.y, dtype=np.float64) - self.offset), part.weight
-        codes = np.searchsorted(self.classes, part.y)
-        weight = part.weight if self.factors is None else part.weight * self.factors[codes]
-        return OneVsRestTargets(codes, len(self.classes)), weight
+"""Beyond such a part of a worker's memory limit, Dask begins to write data to disk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,45 +34,28 @@ class Assignment:
 
     Parameters
     ----------
-    plan : Plan
-    encoding : Encoding
     sampling : {"shuffle", "uniform", "given"}
     mean_weight : float or None
-        Of all rows; None where all weights are alike.
-    y_max : float
+        That of all rows; None where all weights are alike.
     seeds : sequence of int
-        Of the order of visits in each shard.
+        Those of the order of visits in each shard.
     memory_limit : int or None
-        Bytes that mapped rows may take on a worker.
+        The bytes that mapped rows may take on a worker.
     """
 
     plan: Plan
-    encoding: Encoding
+    whole: WholeTask
     sampling: str
     mean_weight: float | None
-    y_max: float
     seeds: Sequence[int]
     memory_limit: int | None
 
     def rows(self, backend: CpuBackend, part: Part, number: int) -> TrainingRows:
         """The rows of a shard, in the map of the plan."""
-        plan, m = self.plan, len(part.y)
-        targets, weight = self.encoding(part)
-        order: Order = GivenOrder(m)
-        if self.sampling == "uniform":
-            order = UniformOrder(m, self.seeds[number], None if self.mean_weight is None else weight)
-        elif self.sampling == "shuffle":
-            order = ShuffledOrder(m, self.seeds[number])
-        multiplies = self.mean_weight is not None and self.sampling != "uniform"
-        return TrainingRows(
-            backend.rows(plan.phi, part.X),
-            targets,
-            order,
-            weight,
-            weight / self.mean_weight if multiplies and self.mean_weight else None,
-            self.y_max,
-            plan.metric,
-        )
+        encoded, weight = self.whole.encode(part.y), self.whole.weights(part.y, part.weight)
+        order, slopes = visiting_order(self.sampling, self.seeds[number], weight, self.mean_weight)
+        mapped, metric = backend.rows(self.plan.phi, part.X), self.plan.metric
+        return TrainingRows(mapped, encoded.targets, order, weight, slopes, encoded.y_max, metric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,19 +72,19 @@ class Place:
 
     rows: TrainingRows | None = None
     shard: Shard | None = None
-    lock: Any = field(default_factory=threading.Lock)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __reduce__(self) -> tuple[type[Place], tuple[()]]:
         return Place, ()  # elsewhere, or back from disk, it is empty
 
     @property
     def kept_bytes(self) -> int:
-        """Of memory that mapped rows take here, or will."""
+        """The bytes that mapped rows take here, or will take."""
         return 0 if self._mapped is None else self._mapped.kept_bytes
 
     @property
     def due_bytes(self) -> int:
-        """Of these, what rows will take that are not mapped yet: the process does not hold it yet."""
+        """The bytes among them of rows that are not mapped yet: the process does not hold them yet."""
         mapped = self._mapped
         return 0 if mapped is None else round(mapped.kept_bytes * (1.0 - mapped.seen.mean()))
 
@@ -159,7 +112,7 @@ class Place:
 
 
 _places: weakref.WeakSet[Place] = weakref.WeakSet()
-"""Those of this process."""
+"""The places of this process."""
 _room = threading.Lock()
 
 
@@ -186,12 +139,12 @@ def run_round(
     part: Part,
     assignment: Assignment,
     number: int,
+    past: Past | None,
     r: int,
     mean: Model | None,
-    past: Past | None,
     keep: bool,
 ) -> tuple[Report, ShardSnapshot | None] | None:
-    """Round r of a shard from the mean model before it; with a snapshot where asked for."""
+    """Do round r of a shard from the mean model before it; the snapshot comes where asked for."""
     with place.lock:
         if not place.at(r, part, assignment, number, past):
             return None
@@ -205,9 +158,9 @@ def run_certificate(
     part: Part,
     assignment: Assignment,
     number: int,
+    past: Past | None,
     done: int,
     model: Model,
-    past: Past | None,
 ) -> CertificateSums | None:
     """The shard's part of the certificate of the model after ``done`` rounds."""
     plan = assignment.plan

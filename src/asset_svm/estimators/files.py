@@ -21,7 +21,6 @@ from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.estimators.callbacks import FitObserver
 from asset_svm.estimators.validation import all_or_nothing
 from asset_svm.exceptions import DataError
-from asset_svm.families.constant import warn_of_constant
 from asset_svm.families.labels import labelled, whole_labels
 from asset_svm.families.observing import Watch, shown
 from asset_svm.families.one_map.keeping import Keeper
@@ -96,18 +95,25 @@ def fit_rows(
             fingerprint=checkpoint is not None,
             too_large=partial(check_streamed, settings),
         )
-    if scanned.held is None:
-        check_streamed(settings)
-        _fit_windows(model, settings, scanned, checkpoint, resumed, watch)
-        return model
-    held = labelled(scanned.held, scanned.summary, numeric=is_regressor(model))
-    keeper = None
-    if checkpoint is not None:
-        keeper = _keeper(model, scanned, str(held.X.dtype), checkpoint, resumed)
+    keeper = None if checkpoint is None else _keeper(model, scanned, checkpoint, resumed)
     columns = scanned.source.feature_names
-    return model.fit_watched(
-        held.X, held.y, watch=watch, columns=columns, keeper=keeper, settings=settings
-    )
+    if scanned.held is not None:
+        held = labelled(scanned.held, scanned.summary, numeric=is_regressor(model))
+        return model.fit_watched(
+            held.X, held.y, watch=watch, columns=columns, keeper=keeper, settings=settings
+        )
+    check_streamed(settings)
+    run = WindowFit(settings, model.task(settings), scanned, keeper, FitObserver(model, watch=watch))
+    with all_or_nothing(model), shown(settings.verbose):
+        model.n_features_in_ = scanned.summary.n_features
+        trained = run.run()
+        model.adopt(trained.fitted)
+        model.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if columns is not None:
+            model.feature_names_in_ = np.array(columns, dtype=object)
+    run.warn()
+    model.warn_of(settings, trained)
+    return model
 
 
 def _plain_parameters(model: Learner) -> dict[str, Any]:
@@ -120,45 +126,18 @@ def _plain_parameters(model: Learner) -> dict[str, Any]:
 
 
 def _keeper(
-    model: Learner, scanned: Scanned, dtype: str, checkpoint: Checkpoint, resumed: SavedRun | None
+    model: Learner, scanned: Scanned, checkpoint: Checkpoint, resumed: SavedRun | None
 ) -> Keeper:
-    """The keeper that saves a run in memory."""
-    identity = {**_plain_parameters(model), "dtype": dtype}
+    """Who saves a run, in memory or by windows."""
+    held = scanned.held
+    dtype = (scanned.summary.sample if held is None else held).X.dtype
+    identity = {**_plain_parameters(model), "dtype": str(dtype)}
     if resumed is not None:
         resumed.check(identity, scanned.source.files)
-    files = scanned.files or Fingerprint.of(scanned.source.files)
-    return Keeper(checkpoint, identity, files, resumed)
-
-
-def _fit_windows(
-    model: Learner,
-    settings: Settings,
-    scanned: Scanned,
-    checkpoint: Checkpoint | None,
-    resumed: SavedRun | None,
-    watch: Watch | None,
-) -> None:
-    """Fit to a file a window at a time."""
-    run = WindowFit(
-        settings,
-        model.task(settings),
-        _plain_parameters(model),
-        scanned,
-        checkpoint,
-        resumed,
-        FitObserver(model, watch=watch),
-    )
-    columns = scanned.source.feature_names
-    with all_or_nothing(model), shown(settings.verbose):
-        model.n_features_in_ = scanned.summary.n_features
-        trained = run.run()
-        model.adopt(trained.fitted)
-        model.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        if columns is not None:
-            model.feature_names_in_ = np.array(columns, dtype=object)
-    run.warn(trained)
-    rows = trained.rows
-    warn_of_constant(settings, trained.fitted, rows.X, rows.y, rows.weight, columns)
+        files = resumed.files
+    else:
+        files = scanned.files or Fingerprint.of(scanned.source.files)
+    return Keeper(checkpoint, identity, files, resumed, scanned.summary if held is None else None)
 
 
 def check_kept(settings: Settings) -> None:

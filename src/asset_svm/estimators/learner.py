@@ -145,7 +145,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         """
         if isinstance(X, RowSource):
             return fit_rows(self, X, y, sample_weight)
-        self._warn(*self._train(X, y, sample_weight))
+        self.warn_of(*self._train(X, y, sample_weight))
         return self
 
     def fit_watched(
@@ -186,7 +186,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         )
         if columns is not None:
             self.feature_names_in_ = np.array(columns, dtype=object)
-        self._warn(settings, trained, searched=searched)
+        self.warn_of(settings, trained, searched=searched)
         return self
 
     @with_callbacks
@@ -222,7 +222,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             self.adopt(trained.fitted)
         return settings, trained
 
-    def _warn(self, settings: Settings, trained: Trained, *, searched: bool = False) -> None:
+    def warn_of(self, settings: Settings, trained: Trained, *, searched: bool = False) -> None:
         """Warn where the model is not what it should be; ``searched``: it is the best of many."""
         family_of(settings).warn(settings, trained)
         rows, names = trained.rows, getattr(self, "feature_names_in_", None)

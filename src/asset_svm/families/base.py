@@ -66,10 +66,14 @@ class Fitted(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A fitted model, and the rows that it has learnt from, in the words of its task."""
+    """A fitted model, and the rows that it has learnt from, in the words of its task.
+
+    Where the rows are a sample of them (``sampled``), little is known of the model's gap.
+    """
 
     fitted: Any
     rows: Rows
+    sampled: bool = False
 
 
 class Family(Protocol):

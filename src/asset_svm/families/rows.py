@@ -46,13 +46,23 @@ class Rows:
 
     def order(self, sampling: str, step: str, seed: int) -> tuple[Order, np.ndarray | None]:
         """The order of visits, and the multipliers of slopes where it ignores the weights."""
-        m, w = len(self.y), self.weight
-        even = bool((w == w[0]).all())
+        w = self.weight
         sampling = resolve_sampling(sampling, step, w.max(), w.mean())
-        if sampling == "uniform":
-            return UniformOrder(m, seed, None if even else w), None
-        order = ShuffledOrder(m, seed) if sampling == "shuffle" else GivenOrder(m)
-        return order, None if even else w / w.mean()
+        return visiting_order(sampling, seed, w, None if (w == w[0]).all() else w.mean())
+
+
+def visiting_order(
+    sampling: str, seed: int, weight: np.ndarray, mean_weight: float | None
+) -> tuple[Order, np.ndarray | None]:
+    """The order of visits of rows, and the multipliers of slopes where it ignores the weights.
+
+    ``mean_weight`` is that of all rows, of which these may be some; None where all weights are alike.
+    """
+    m = len(weight)
+    if sampling == "uniform":
+        return UniformOrder(m, seed, None if mean_weight is None else weight), None
+    order = ShuffledOrder(m, seed) if sampling == "shuffle" else GivenOrder(m)
+    return order, None if mean_weight is None else weight / mean_weight
 
 
 def resolve_sampling(sampling: str, step: str, heaviest: float, mean: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, is_regressor
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from asset_svm import clock
 from asset_svm.backends.device import on_host
 from asset_svm.data.source import RowSource
+from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import check_scored
 from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, forget
 from asset_svm.estimators.vocabulary import SpeaksOfSVC
@@ -29,7 +30,7 @@ from asset_svm.search.grid import (
 )
 from asset_svm.search.progress import Foreseen, Refitting, Watch
 from asset_svm.search.results import Table
-from asset_svm.search.run import SearchRun
+from asset_svm.search.run import SearchOptions, SearchRun
 from asset_svm.search.scores import check_one_scoring
 from asset_svm.search.splits import (
     check_classes,
@@ -38,13 +39,14 @@ from asset_svm.search.splits import (
     draw_splits,
     restricted,
 )
+from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 
 
 class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
-    """The common part; not for use by itself."""
+    """What both searches share; not for use by itself."""
 
-    _model: Any
+    _model: ClassVar[type[Learner]]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -56,18 +58,23 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
 
     # Parameters -------------------------------------------------------------------------------
 
-    def _learner(self, **settings: Any) -> Any:
+    def _learner(self, **others: Any) -> Learner:
         """The estimator that is searched for, with the parameters it shares with the search."""
-        names = set(self._model._get_param_names()) & set(self._get_param_names()) - {"time_limit"}
-        shared = {name: getattr(self, name) for name in names}
-        return self._model(**(shared | settings))
+        known = self._model().get_params(deep=False)
+        given = self.get_params(deep=False)
+        shared = {name: given[name] for name in known if name in given and name != "time_limit"}
+        return self._model(**(shared | others))
 
     def check_parameters(self) -> None:
         """Raise for the first parameter that cannot be."""
-        self._learner().settings()
+        self._checked()
+
+    def _checked(self) -> tuple[Learner, Settings, Any]:
+        """The estimator that is searched for, its settings, and the scorer: all checked."""
+        learner = self._learner()
+        settings = learner.settings()
         resolve_costs(self.Cs)
         check_folds(self.cv)
-        check_one_scoring(self._learner(), self.scoring)
         check.check_flag("refit", self.refit)
         check.check_flag("keep_path", self.keep_path)
         check.check_positive("time_limit", self.time_limit, optional=True)
@@ -89,10 +96,11 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 "keep_path=True keeps coefficients on one map for all rows, and "
                 f"n_cells={self.n_cells!r} asks for cells; set keep_path=False, or n_cells=None."
             )
+        return learner, settings, check_one_scoring(learner, self.scoring)
 
     @property
     def _gammas(self) -> Any:
-        """``gammas``, where "auto" leaves a gamma that is given, or that there is none of, as it is."""
+        """``gammas``; None for "auto" where gamma is given, or the kernel has none."""
         if isinstance(self.gammas, str) and self.gammas == "auto":
             named = isinstance(self.kernel, str) and self.kernel in WITH_GAMMA
             drawn = isinstance(self.approximation, str)
@@ -114,6 +122,24 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             )
 
     # The search -------------------------------------------------------------------------------
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Search, and train the best model on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Of the rows that are learnt from; scores do not weigh rows, and leave out those of weight 0.
+        groups : array-like of shape (n_samples,), optional
+            For splitters that keep groups together, such as GroupKFold.
+
+        Returns
+        -------
+        self
+        """
+        return self.fit_watched(X, y, sample_weight, groups)
 
     def fit_watched(
         self,
@@ -149,11 +175,9 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 "example of a sample of the rows."
             )
         with all_or_nothing(self), shown(self.verbose):
-            self.check_parameters()
+            learner, settings, scorer = self._checked()
             random_state = one_seed(self.random_state)
-            learner = self._learner(random_state=random_state)
-            settings = learner.settings()
-            scorer = check_one_scoring(learner, self.scoring)
+            settings = settings.changed(random_state=random_state)
             found = learner.check_rows(learner.task(settings), X, y, sample_weight, first=True)
             if found is None:
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
@@ -172,9 +196,21 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 resolve_epsilons(getattr(self, "epsilons", None)),
             )
             deadline = begun + self.time_limit if self.time_limit else float("inf")
-            asked = None if self.scoring is None else scorer
+            asked, widens = None if self.scoring is None else scorer, isinstance(self._gammas, str)
+            options = SearchOptions(self.refit, self.keep_path, self.search_iter, widens)
             run = SearchRun(
-                self, settings, task, rows, splits, grid, asked, seed, begun, deadline, watch, foreseen
+                options,
+                settings,
+                task,
+                rows,
+                splits,
+                grid,
+                asked,
+                seed,
+                begun,
+                deadline,
+                watch,
+                foreseen,
             )
             table = run.search()
             self._store(table, scorer)
@@ -233,8 +269,8 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         self.best_at_edge_ = table.edges()
         if table.grid.epsilons is not None:
             self.epsilons_ = table.grid.epsilons
-        if self.keep_path:
-            path = table.lines[table.best_line()].path
+        path = table.lines[table.best_line()].path
+        if path is not None:
             self.path_coefs_, self.path_map_ = path.coefs, path.feature_map
 
     def _tell_of_edges(self) -> None:
@@ -312,7 +348,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
 
 
 def one_seed(random_state: Any) -> int:
-    """An integer for ``random_state``, so that search and refit draw the same map."""
+    """An integer that stands for ``random_state``, so that search and refit draw the same map."""
     if check.is_integer(random_state):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

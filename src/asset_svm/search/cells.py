@@ -8,19 +8,19 @@ race look at a part of the cells, which are solved like all others.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from asset_svm import clock
-from asset_svm.families.cells.partitions import grow_partition
+from asset_svm.arrays import Array
+from asset_svm.families.observing import logger
 from asset_svm.memory import available_memory
-from asset_svm.search.maps import Found
-from asset_svm.search.scores import scores
-from asset_svm.search.splits import Encoding, Split, encode
+from asset_svm.search.cost import cell_seconds
+from asset_svm.search.lines import Found, LineSearch
+from asset_svm.search.splits import Encoding, encode
 from asset_svm.settings import Settings
-from asset_svm.settings.solving import resolve_cells
 from asset_svm.solvers.cells import CellProblem, Model, same_targets
 from asset_svm.tasks import Task
 from asset_svm.threads.blas import blas_threads
@@ -28,52 +28,59 @@ from asset_svm.threads.team import side_by_side
 from asset_svm.training.folds import SAME_POWER, power_below, unit_power
 
 ROUGH_TOLERANCE = 0.03
-"""Of the duality gap: scores of held-out rows hardly change below it, sweeps double."""
+"""The duality gap of a solved model: below it scores hardly change, and sweeps double."""
 MOST_SEARCHED = 4096
-"""Rows that a model of a search learns from in one cell: so many tell as much of C and gamma, and the
-time grows with their square."""
+"""A model of a search learns from at most so many rows of a cell: more tell no more of C and gamma, and
+the time grows with their square."""
 
 
-def grow_cells(X: Any, n_cells: Any, seed: int) -> list[np.ndarray]:
-    """The rows of every cell."""
-    return grow_partition(X, resolve_cells(n_cells, X.shape[0]), seed, 0)[1]
+def tell_of_large_cells(cells: list[Array]) -> None:
+    """Tell where models of the search do not learn from all rows of a cell."""
+    largest = max(map(len, cells))
+    if largest > MOST_SEARCHED:
+        logger.warning(
+            "Cells have up to %d rows: models of the search learn from at most %d of each, and the "
+            "best is trained on all.", largest, MOST_SEARCHED,
+        )  # fmt: skip
 
 
-def some_cells(groups: list[np.ndarray], share: float, seed: int) -> list[np.ndarray]:
-    """So large a part of them, drawn at random."""
-    if share == 1.0:
-        return groups
-    count = max(round(share * len(groups)), 1)
-    chosen = np.random.default_rng([seed, 7]).permutation(len(groups))[:count]
-    return [groups[number] for number in np.sort(chosen)]
-
-
-@dataclass(frozen=True, eq=False)
-class CellSearch:
-    """How the lines of one gamma are searched in cells.
+@dataclass(eq=False)
+class CellSearch(LineSearch):
+    """The search of lines in cells.
 
     Parameters
     ----------
-    rows : Rows
-    splits : list of Split
-    Cs : array
-        Ascending.
-    scorer : callable, optional
+    rows, splits, Cs, scorer, seed
+        As in ``LineSearch``.
     groups : list of arrays
         The rows of the cells that are looked at.
     """
 
-    rows: Any
-    splits: list[Split]
-    Cs: np.ndarray
-    scorer: Any
-    seed: int
-    groups: list[np.ndarray]
+    groups: list[Array]
 
     @property
     def n_rows(self) -> int:
-        """The rows that are looked at."""
+        """The number of rows that are looked at."""
         return sum(map(len, self.groups))
+
+    def kept(self, share: float) -> Array:
+        """The rows of a round that looks at such a part of the cells."""
+        return np.concatenate(self.on(share).groups)
+
+    def on(self, share: float) -> CellSearch:
+        """The search in so large a part of the cells, drawn at random."""
+        if share == 1.0:
+            return self
+        count = max(round(share * len(self.groups)), 1)
+        chosen = np.random.default_rng([self.seed, 7]).permutation(len(self.groups))[:count]
+        return replace(self, groups=[self.groups[number] for number in np.sort(chosen)])
+
+    def seconds(self, settings: Settings, n_models: int) -> float:
+        """A guess of the time that one line takes in all cells."""
+        m, n = self.rows.X.shape
+        sizes = [min(len(group), MOST_SEARCHED) for group in self.groups]
+        seen = float(np.mean([len(split.train) for split in self.splits])) / m
+        return cell_seconds(sizes, n, n_models, seen, settings.host().crew)
 
     def lines(
         self, settings: Settings, task: Task, epsilons: tuple[float, ...] | None, deadline: float
@@ -107,27 +114,26 @@ class CellSearch:
         trained = (clock.now() - begun) / len(encodings)
         for number in range(len(encodings)):
             scored = clock.now()
-            found = run.scores(number, done, task.classes)
+            found = run.scores(number, done, task)
             yield Found(found, trained, clock.now() - scored, in_time)
 
 
+@dataclass(eq=False)
 class _CostPath:
     """The models of one target in a cell, for any C, by way of powers of 10."""
 
-    def __init__(
-        self,
-        problem: CellProblem,
-        K: np.ndarray,
-        y: np.ndarray,
-        weight: np.ndarray,
-        seed: int,
-        *,
-        paired: bool,
-    ):
-        self.problem, self.K, self.y, self.weight, self.seed = problem, K, y, weight, seed
-        self.paired = paired
-        self.first = unit_power(y, float(np.mean(np.diagonal(K))))
-        self.known: dict[int, Model] = {}
+    problem: CellProblem
+    K: Array
+    y: Array
+    weight: Array
+    seed: int
+    paired: bool
+    known: dict[int, Model] = field(default_factory=dict)
+
+    @cached_property
+    def first(self) -> int:
+        """The power of 10 that begins the path."""
+        return unit_power(self.y, float(np.mean(np.diagonal(self.K))))
 
     def model(self, C: float) -> Model:
         """The model of this C."""
@@ -156,7 +162,7 @@ class _CostPath:
 
 
 class _Run:
-    """One gamma: the decisions of all models on the rows held out from them, cell by cell."""
+    """The decisions of all models of one gamma on the rows held out from them, cell by cell."""
 
     def __init__(
         self,
@@ -209,11 +215,11 @@ class _Run:
         self,
         encoding: Encoding,
         f: int,
-        rows: np.ndarray,
-        own: np.ndarray,
-        across: np.ndarray,
+        rows: Array,
+        own: Array,
+        across: Array,
         seed: int,
-    ) -> np.ndarray:
+    ) -> Array:
         """The (Cs, held out, outputs) decisions of the models of a split on its rows in a cell."""
         targets, weight = encoding.splits.targets_of(f), encoding.splits.weight[f, rows]
         out = np.zeros((len(self.search.Cs), len(across), len(targets)))
@@ -226,13 +232,13 @@ class _Run:
             if trivial[t] or like[t] != t:
                 out[:, :, t] = target[0] if trivial[t] else out[:, :, like[t]]
                 continue
-            path = _CostPath(problem, own, target, weight, seed + t, paired=paired)
+            path = _CostPath(problem, own, target, weight, seed + t, paired)
             for c, C in enumerate(self.search.Cs):
                 beta, b, *_ = path.model(float(C))
                 out[c, :, t] = across @ beta.astype(own.dtype) + b
         return out + encoding.offset[f]
 
-    def scores(self, number: int, done: list[bool], classes: np.ndarray | None) -> np.ndarray:
+    def scores(self, number: int, done: list[bool], task: Task) -> Array:
         """The (Cs, splits) scores on the held-out rows of the cells that were done."""
         search = self.search
         looked = np.zeros(len(search.rows.y), dtype=bool)
@@ -241,8 +247,5 @@ class _Run:
         out = np.empty((len(search.Cs), len(search.splits)))
         for f, split in enumerate(search.splits):
             kept = looked[split.test]
-            test = split.test[kept]
-            X = search.rows.X[test] if search.scorer is not None else None
-            decisions = self.decisions[number][f][:, kept]
-            out[:, f] = scores(search.scorer, classes, X, search.rows.y[test], decisions)
+            out[:, f] = search.score(task, split.test[kept], self.decisions[number][f][:, kept])
         return out

@@ -84,24 +84,6 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
     ):
         check.keep_parameters(self, locals())
 
-    def fit(self, X, y, sample_weight=None, groups=None):
-        """Search, and train the best model on all rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Of the rows that are learnt from; scores do not weigh rows, and leave out those of weight 0.
-        groups : array-like of shape (n_samples,), optional
-            For splitters that keep groups together, such as GroupKFold.
-
-        Returns
-        -------
-        self
-        """
-        return self.fit_watched(X, y, sample_weight, groups)
-
     score = SearchEstimator.score  # by ``scoring``, before the mixin's
 
     def decision_function(self, X):

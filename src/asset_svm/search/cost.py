@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 PRODUCTS = 5e10
-"""Operations of matrix products a second."""
+"""The operations of matrix products in a second."""
 LOOPS = 5e9
-"""Operations a second of the sweeps over a cell."""
+"""The operations of sweeps over a cell in a second."""
 SWEEPS = 100.0
-"""Times m^2: the operations that sweeps take for a model of m rows."""
+"""The sweeps for a model of m rows take so many times m^2 operations."""
 
 
 def map_seconds(m: int, n: int, s: int, models: int, epochs: int) -> float:
-    """Of one gamma: the map of m rows of n columns to s features, and steps on it."""
+    """The time of one gamma on a map of m rows of n columns to s features, and of steps on it."""
     return 2.0 * m * s * (n + s + 2.0 * models * epochs) / PRODUCTS
 
 
 def cell_seconds(sizes: Sequence[int], n: int, models: int, part: float, threads: int) -> float:
-    """Of one gamma: the kernel matrices of cells, and models that each see a part of their rows."""
+    """The time of one gamma in cells: kernel matrices, and models that see ``part`` of the rows."""
     total = sum(m * m * (2.0 * n / PRODUCTS + models * part**2 * SWEEPS / LOOPS) for m in sizes)
     return total / max(min(threads, len(sizes)), 1)

@@ -9,26 +9,27 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array
 from asset_svm.backends.device import on_host
 from asset_svm.settings.checks import check_choice, is_integer
 
 C_RANGE = (-2.0, 4.0)
-"""Powers of 10 between which a number of Cs is spread."""
+"""A number of Cs is spread between these powers of 10."""
 AUTO_FACTORS = (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0)
-"""Times the median heuristic: what gammas="auto" tries."""
+"""gammas="auto" tries these multiples of the median heuristic."""
 AUTO_RATIO = 4.0
-"""Of two neighbours of these, and of those beyond them."""
+"""The ratio of two neighbours of these, and of those beyond them."""
 MOST_BEYOND = 4
-"""Gammas that "auto" tries beyond the ends, where the best is one of them."""
+"""gammas="auto" tries at most so many beyond the ends, where the best is one of them."""
 MEDIAN_ROWS = 500
-"""Rows whose distances to each other give the median."""
+"""The median is that of the distances between so many rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
     """The candidates of a search: gammas x epsilons x Cs, C fastest; None where not searched."""
 
-    Cs: np.ndarray
+    Cs: Array
     gammas: tuple[float, ...] | None
     epsilons: tuple[float, ...] | None
 
@@ -52,8 +53,8 @@ class Grid:
         return [{"C": float(C), **shared} for C in self.Cs]
 
 
-def resolve_costs(Cs: Any, unit: float = 1.0) -> np.ndarray:
-    """So many values from 0.01 to 10000 times a unit, or the given ones, ascending."""
+def resolve_costs(Cs: Any, unit: float = 1.0) -> Array:
+    """The values of C to try, ascending: so many from 0.01 to 10000 times a unit, or those given."""
     if is_integer(Cs):
         if Cs < 1:
             raise ValueError(f"Cs={Cs!r} asks for no value of C; set Cs to an integer of at least 1.")
@@ -61,7 +62,7 @@ def resolve_costs(Cs: Any, unit: float = 1.0) -> np.ndarray:
     return _values("Cs", Cs, "an integer or a list of numbers above 0")
 
 
-def target_unit(y: np.ndarray) -> float:
+def target_unit(y: Array) -> float:
     """The power of 10 nearest to the spread of the targets of a regression, the unit of C.
 
     The spread is 1.4826 times the median distance to the median: the standard deviation of normal
@@ -73,7 +74,7 @@ def target_unit(y: np.ndarray) -> float:
 
 
 def resolve_gammas(gammas: Any, X: Any, rng: np.random.Generator) -> tuple[float, ...] | None:
-    """The values to try, ascending; None where gamma is not searched."""
+    """The values of gamma to try, ascending; None where it is not searched."""
     if gammas is None:
         return None
     if isinstance(gammas, str):
@@ -84,7 +85,7 @@ def resolve_gammas(gammas: Any, X: Any, rng: np.random.Generator) -> tuple[float
 
 
 def resolve_epsilons(epsilons: Any) -> tuple[float, ...] | None:
-    """The values to try, ascending; None where epsilon is not searched."""
+    """The values of epsilon to try, ascending; None where it is not searched."""
     if epsilons is None:
         return None
     found = _values("epsilons", epsilons, "None or a list of numbers of at least 0", zero=True)
@@ -92,7 +93,7 @@ def resolve_epsilons(epsilons: Any) -> tuple[float, ...] | None:
 
 
 def median_gamma(X: Any, rng: np.random.Generator) -> float:
-    """1 / the median squared distance between two rows."""
+    """One over the median squared distance between two rows."""
     chosen = np.sort(rng.choice(X.shape[0], size=min(MEDIAN_ROWS, X.shape[0]), replace=False))
     rows = on_host(X[chosen])
     rows = (rows.toarray() if sp.issparse(rows) else np.asarray(rows)).astype(np.float64)
@@ -103,7 +104,7 @@ def median_gamma(X: Any, rng: np.random.Generator) -> float:
     return 1.0 / float(np.median(upper)) if len(upper) else 1.0
 
 
-def _values(name: str, given: Any, what: str, *, zero: bool = False) -> np.ndarray:
+def _values(name: str, given: Any, what: str, *, zero: bool = False) -> Array:
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

@@ -3,72 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.families.epochs import Epochs
 from asset_svm.families.one_map.drawn import DrawnMap
-from asset_svm.families.one_map.maps import draw_map
-from asset_svm.families.rows import Rows
-from asset_svm.search.scores import scores
-from asset_svm.search.splits import Encoding, Split, encode
+from asset_svm.search.cost import map_seconds
+from asset_svm.search.lines import Found, LineSearch, Path
+from asset_svm.search.splits import Encoding, encode, restricted
 from asset_svm.settings import Settings
+from asset_svm.settings.mapping import DEFAULT_COMPONENTS
+from asset_svm.solvers import BlockRows
 from asset_svm.tasks import Task
 from asset_svm.training.folds import ManyModels
+from asset_svm.training.rows import plain_coef
 
 SEARCH_EPOCHS = Epochs(least=5, steps=30_000)
 
 
-@dataclass(frozen=True, eq=False)
-class Path:
-    """The models of one gamma and epsilon, (splits, Cs, outputs, d + 1) with the intercept last."""
-
-    coefs: np.ndarray
-    feature_map: Any
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """The scores of one gamma and epsilon, (Cs, splits), and the map of that gamma."""
-
-    scores: np.ndarray
-    fit_seconds: float
-    score_seconds: float
-    in_time: bool
-    path: Path | None = None
-    drawn: DrawnMap | None = None
-
-
 @dataclass(eq=False)
-class MapSearch:
-    """How the lines of one gamma are searched where there is one map for all rows.
+class MapSearch(LineSearch):
+    """The search of lines on one map for all rows.
 
     Parameters
     ----------
-    rows : Rows
-    splits : list of Split
-    Cs : array
-    scorer : callable, optional
+    rows, splits, Cs, scorer, seed
+        As in ``LineSearch``.
     epochs : int, optional
+        The epochs of every model; None: 5, more on small data.
+    keep_path : bool
+        Whether the models of a line are kept.
     """
 
-    rows: Rows
-    splits: list[Split]
-    Cs: np.ndarray
-    scorer: Any
-    seed: int
     epochs: int | None = None
     keep_path: bool = False
-    centres: Any = None
+    centres: Array | None = field(default=None, init=False)
     """Landmarks of "kmeans", which do not depend on gamma."""
 
     @property
     def n_rows(self) -> int:
-        """The rows that are looked at."""
+        """The number of rows that are looked at."""
         return len(self.rows.y)
+
+    def kept(self, share: float) -> Array:
+        """The rows of a round that looks at such a part of them, drawn at random."""
+        rng = np.random.default_rng([self.seed, 7])
+        return np.sort(rng.permutation(self.n_rows)[: round(share * self.n_rows)])
+
+    def on(self, share: float) -> MapSearch:
+        """The search on these rows."""
+        if share == 1.0:
+            return replace(self)
+        kept = self.kept(share)
+        splits = restricted(self.splits, kept, self.n_rows)
+        return replace(self, rows=self.rows.take(kept), splits=splits)
+
+    def seconds(self, settings: Settings, n_models: int) -> float:
+        """A guess of the time that one line takes on all rows."""
+        m, n = self.rows.X.shape
+        s = min(settings.map.number or DEFAULT_COMPONENTS, m)
+        return map_seconds(m, n, s, n_models, SEARCH_EPOCHS.over(m, self.epochs))
 
     def lines(
         self, settings: Settings, task: Task, epsilons: tuple[float, ...] | None, deadline: float
@@ -78,11 +75,10 @@ class MapSearch:
         rows, backend = self.rows, settings.backend(self.rows.X)
         if self.centres is not None:
             settings = settings.changed(landmarks=self.centres)
-        phi = draw_map(settings, backend, rows.X, rows.uneven, self.seed)
+        drawn = DrawnMap.draw(settings, backend, rows, self.seed)
         if isinstance(settings.map.landmarks, str) and settings.map.landmarks == "kmeans":
-            self.centres = phi.components  # type: ignore[attr-defined]
-        drawn = DrawnMap.measured(backend, phi, rows, settings.step, self.seed)
-        metric, features = drawn.metric, drawn.rows(backend, rows.X)
+            self.centres = drawn.phi.components  # type: ignore[attr-defined]
+        phi, metric, features = drawn.phi, drawn.metric, drawn.rows(backend, rows.X)
         drawn.keep(features)
         # Splits weigh the rows, each in its own way: the order they are visited in has no part in it.
         even = replace(rows, weight=np.ones(len(rows.y)))
@@ -106,8 +102,7 @@ class MapSearch:
             ended = clock.now()
             path = None
             if self.keep_path:
-                plain = coef.reshape(-1, coef.shape[-1])
-                plain = plain if metric is None else metric.apply(plain)
+                plain = plain_coef(coef.reshape(-1, coef.shape[-1]), metric)
                 whole = intercept + encoding.offset[None, :, None]
                 whole = whole - phi.drift(plain).reshape(whole.shape)
                 parts = np.concatenate([plain.reshape(coef.shape), whole[..., None]], axis=-1)
@@ -116,12 +111,12 @@ class MapSearch:
             begun = clock.now()
 
     def _scores(
-        self, task: Task, features: Any, encoding: Encoding, coef: np.ndarray, intercept: np.ndarray
-    ) -> np.ndarray:
-        classes = task.classes
-        out = np.empty(coef.shape[:2])
+        self, task: Task, features: BlockRows, encoding: Encoding, coef: Array, intercept: Array
+    ) -> Array:
+        """The (Cs, splits) scores of all models on the rows held out from them."""
+        n_Cs, F, outputs, _ = coef.shape
+        out = np.empty((n_Cs, F))
         for f, split in enumerate(self.splits):
-            n_Cs, outputs = coef.shape[0], coef.shape[2]
             decisions = np.empty((n_Cs * outputs, len(split.test)))
             for start in range(0, len(split.test), features.look_size):
                 part = slice(start, start + features.look_size)
@@ -129,6 +124,5 @@ class MapSearch:
                 decisions[:, part] = block.margins(coef[:, f].reshape(n_Cs * outputs, -1))
             decisions += (intercept[:, f].ravel() + encoding.offset[f])[:, None]
             shaped = np.moveaxis(decisions.reshape(n_Cs, outputs, -1), 1, 2)
-            X = self.rows.X[split.test] if self.scorer is not None else None
-            out[:, f] = scores(self.scorer, classes, X, self.rows.y[split.test], shaped)
+            out[:, f] = self.score(task, split.test, shaped)
         return out

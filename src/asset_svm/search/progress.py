@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from asset_svm.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +28,8 @@ class SearchProgress:
     """
 
     params: list[dict[str, Any]]
-    mean_test_score: np.ndarray
-    std_test_score: np.ndarray
+    mean_test_score: Array
+    std_test_score: Array
     best_params: dict[str, Any]
     best_score: float
     done: int

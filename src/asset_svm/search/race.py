@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 FACTOR = 3
 FINALISTS = 2
-"""No more than so many run on all rows, where there is a race."""
+"""Where there is a race, no more gammas than these are searched on all rows."""
 FEWEST_ROWS = 3000
 """The first round has no fewer rows: a smaller sample tells little of gamma."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """So many gammas on so large a part of the rows."""
+    """A round of the race: ``count`` gammas on a ``share`` of the rows."""
 
     count: int
     share: float

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from asset_svm.arrays import Array
 from asset_svm.search.grid import Grid
+from asset_svm.search.lines import Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,12 +21,12 @@ class Line:
     ``scores`` is (Cs, splits); ``round_number`` that of the race, ``n_rows`` what it ran on.
     """
 
-    scores: np.ndarray
+    scores: Array
     round_number: int
     n_rows: int
     fit_seconds: float
     score_seconds: float
-    path: Any = None
+    path: Path | None = None
 
 
 @dataclass(eq=False)
@@ -39,7 +42,7 @@ class Table:
     late: bool = False
 
     def add_gamma(self, gamma: float) -> int:
-        """Make place for one below or above all others; its number, those above it have one more."""
+        """Make place for a gamma below or above all others, and return its number."""
         gammas = self.grid.gammas
         assert gammas is not None and not gammas[0] <= gamma <= gammas[-1]
         first = int(gamma < gammas[0])
@@ -86,25 +89,25 @@ class Table:
                 found[name] = "smallest" if place == 0 else "largest"
         return found
 
-    def means(self) -> np.ndarray:
-        """Mean score of every candidate; NaN where it has none."""
+    def means(self) -> Array:
+        """The mean score of every candidate; NaN where it has none."""
         return self._each(lambda line: line.scores.mean(axis=1))
 
-    def deviations(self) -> np.ndarray:
-        """Standard deviation of the scores of every candidate over the splits."""
+    def deviations(self) -> Array:
+        """The standard deviation of the scores of every candidate over the splits."""
         return self._each(lambda line: line.scores.std(axis=1))
 
-    def rounds(self) -> np.ndarray:
+    def rounds(self) -> Array:
         """The round that each candidate reached, -1 where it never ran."""
         found = self._each(lambda line: np.full(len(self.grid.Cs), float(line.round_number)))
         return np.where(np.isnan(found), -1, found).astype(int)
 
     def params(self) -> list[dict[str, Any]]:
-        """The candidates."""
+        """The parameters of all candidates."""
         return [params for line in self.grid.maps for params in self.grid.params(line)]
 
-    def ranks(self) -> np.ndarray:
-        """1 for the best: candidates of a later round come before those of an earlier one."""
+    def ranks(self) -> Array:
+        """The ranks, 1 for the best; candidates of a later round come before all others."""
         mean, reached = self.means(), self.rounds()
         value = np.where(np.isnan(mean), -np.inf, mean)
         reached = np.where(np.isnan(mean), -2, reached)
@@ -121,22 +124,22 @@ class Table:
         return int(np.argmin(self.ranks()))
 
     def best_line(self) -> tuple[int, int]:
-        """The numbers of its gamma and its epsilon."""
+        """The numbers of the gamma and the epsilon of the best candidate."""
         return self.grid.maps[self.best_index() // len(self.grid.Cs)]
 
     def best_gammas(self, numbers: list[int], count: int) -> list[int]:
-        """So many of these gammas: those whose best candidates have the highest scores."""
+        """The ``count`` of these gammas whose best candidates have the highest scores."""
         return sorted(sorted(numbers, key=lambda gamma: -self.top(gamma))[:count])
 
     def cv_results(self) -> dict[str, Any]:
-        """As in GridSearchCV, with ``n_resources`` (rows) and ``iter`` (round) as in the halving ones.
+        """All results as GridSearchCV has them, with ``n_resources`` (rows) and ``iter`` (rounds).
 
         Models of one line train together: each is given an equal share of the time.
         """
         params = self.params()
         models = len(self.grid.Cs) * self.n_splits
 
-        def seconds(name: str) -> np.ndarray:
+        def seconds(name: str) -> Array:
             return self._each(lambda line: np.full(len(self.grid.Cs), getattr(line, name) / models))
 
         out: dict[str, Any] = {
@@ -150,7 +153,11 @@ class Table:
             out[f"param_{name}"] = np.ma.MaskedArray(values, mask=np.zeros(len(values), dtype=bool))
         out["params"] = params
         for number in range(self.n_splits):
-            out[f"split{number}_test_score"] = self._each(lambda line, n=number: line.scores[:, n])
+
+            def of_split(line: Line, number: int = number) -> Array:
+                return np.asarray(line.scores[:, number])
+
+            out[f"split{number}_test_score"] = self._each(of_split)
         out["mean_test_score"] = self.means()
         out["std_test_score"] = self.deviations()
         out["rank_test_score"] = self.ranks()
@@ -159,7 +166,8 @@ class Table:
         out["iter"] = self.rounds()
         return out
 
-    def _each(self, values: Any) -> np.ndarray:
+    def _each(self, values: Callable[[Line], Array]) -> Array:
+        """What each line says of its candidates, in their order; NaN for lines not found yet."""
         nothing = np.full(len(self.grid.Cs), np.nan)
         parts = []
         with warnings.catch_warnings():

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
+from asset_svm.arrays import Matrix
 from asset_svm.backends.device import on_card
 
 KEPT = 1e-4
-"""Of a column's spread that rounding may take: kernel values change by less than the steps' noise."""
+"""Rounding may take such a part of a column's spread: kernel values hardly change."""
 LARGEST = 1e18
 """Squares of larger values are not finite in single precision."""
 
 
-def in_single(X: Any) -> Any:
+def in_single(X: Matrix) -> Matrix:
     """X in float32, which halves the work; as it is where a column would lose its differences."""
     if on_card(X) or X.dtype == np.float32:
         return X

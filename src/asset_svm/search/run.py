@@ -6,90 +6,97 @@ rows and in which order, keeps the table of what was found, and ends when the ti
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
 from asset_svm import clock
 from asset_svm.backends.device import on_host
 from asset_svm.exceptions import NonFiniteError, warn_caller
+from asset_svm.families.cells.partitions import grow_partition
 from asset_svm.families.observing import logger
 from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.rows import Rows
-from asset_svm.search.cells import MOST_SEARCHED, CellSearch, grow_cells, some_cells
-from asset_svm.search.cost import cell_seconds, map_seconds
+from asset_svm.search.cells import CellSearch, tell_of_large_cells
 from asset_svm.search.grid import MOST_BEYOND, Grid
-from asset_svm.search.maps import SEARCH_EPOCHS, Found, MapSearch
+from asset_svm.search.lines import Found
+from asset_svm.search.maps import MapSearch
 from asset_svm.search.progress import Foreseen, SearchProgress, Watch
 from asset_svm.search.race import Round, rounds
 from asset_svm.search.results import Line, Table
 from asset_svm.search.rows import in_single
-from asset_svm.search.splits import Split, may_race, restricted
+from asset_svm.search.scores import Scorer
+from asset_svm.search.splits import Split, may_race
 from asset_svm.settings import Settings
-from asset_svm.settings.checks import is_integer
-from asset_svm.settings.mapping import DEFAULT_COMPONENTS
 from asset_svm.tasks import Task
 
+Lines = MapSearch | CellSearch
 
-class SearchRun:
-    """One search.
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """The parameters that only searches have, but for the candidates.
 
     Parameters
     ----------
-    owner : SearchEstimator
-        Its parameters say what is searched; nothing is written to it.
+    widens : bool
+        Whether gammas beyond the first or last are tried while it is the best.
+    """
+
+    refit: bool = True
+    keep_path: bool = False
+    search_iter: int | None = None
+    widens: bool = False
+
+
+class SearchRun:
+    """The run of one search.
+
+    Parameters
+    ----------
     settings : Settings
-        Of what is searched for; gamma is that of one candidate after the other.
+        Those of what is searched for; gamma is that of one candidate after the other.
     task : Task
         Settled by all rows.
     rows : Rows
         As they were given.
-    splits : list of Split
-    grid : Grid
     scorer : callable, optional
-        By default the learner's own score.
-    seed : int
+        By default the estimator's own score.
     begun, deadline : float
-        Of ``clock.now``.
+        Moments of ``clock.now``.
     watch : callable, optional
         Called with the progress; True asks to stop.
+    foreseen : callable, optional
+        Called once, with what is ahead.
     """
 
     def __init__(
         self,
-        owner: Any,
+        options: SearchOptions,
         settings: Settings,
         task: Task,
         rows: Rows,
         splits: list[Split],
         grid: Grid,
-        scorer: Any,
+        scorer: Scorer | None,
         seed: int,
         begun: float,
         deadline: float,
         watch: Watch | None,
         foreseen: Foreseen | None = None,
     ):
-        self.owner, self.settings, self.task, self.splits = owner, settings, task, splits
-        self.scorer, self.seed = scorer, seed
-        self.begun, self.deadline, self.watch = begun, deadline, watch
-        self.foreseen = foreseen
-        self.cells: list[np.ndarray] | None = None
-        self.as_given = False
-        if owner.n_cells is None:
+        self.options, self.settings, self.task, self.splits = options, settings, task, splits
+        self.begun, self.deadline, self.watch, self.foreseen = begun, deadline, watch, foreseen
+        if settings.n_cells is None:
             self.rows = replace(rows, X=in_single(rows.X))
-            self.as_given = self.rows.X is rows.X
+            parts = self.rows, splits, grid.Cs, scorer, seed
+            self.whole: Lines = MapSearch(*parts, options.search_iter, options.keep_path)
         else:  # searched by the CPU
             self.rows = replace(rows, X=in_single(on_host(rows.X)))
-            self.cells = grow_cells(self.rows.X, owner.n_cells, seed)
-            largest = max(map(len, self.cells))
-            if largest > MOST_SEARCHED:
-                logger.warning(
-                    "Cells have up to %d rows: models of the search learn from at most %d of each, and "
-                    "the best is trained on all.", largest, MOST_SEARCHED,
-                )  # fmt: skip
+            cells = grow_partition(self.rows.X, settings.cells_of(len(rows.y)), seed, 0)[1]
+            self.whole = CellSearch(self.rows, splits, grid.Cs, scorer, seed, cells)
+            tell_of_large_cells(cells)
+        self.as_given = self.rows.X is rows.X
         self.table = Table(grid, len(splits))
         self.done = self.total = self.beyond = 0
         self.passed = self.ahead = 0.0  # rows of the maps searched, and of all, in parts of all rows
@@ -98,7 +105,7 @@ class SearchRun:
 
     @property
     def grid(self) -> Grid:
-        """The candidates, with gammas that came to them on the way."""
+        """The candidates, with gammas that were added on the way."""
         return self.table.grid
 
     @property
@@ -108,7 +115,7 @@ class SearchRun:
 
     def search(self) -> Table:
         """Search, until the time is up."""
-        fixed: Any = None
+        fixed = 0.0
         if self.grid.gammas is None:
             # "scale" is that of all rows, in every round and split.
             fixed = self.settings.map.kernel_for(self.rows.X, self.rows.uneven).gamma
@@ -119,12 +126,12 @@ class SearchRun:
         for number, part in enumerate(plan):
             if number > 0:
                 left = self.table.best_gammas(left, part.count)
-            search = self._on(part.share)
+            search = self.whole.on(part.share)
             for gamma in left:
                 if self.done and self._ends():
                     return self.table
                 self._gamma(search, gamma, (self.grid.gammas or (fixed,))[gamma], number)
-            if isinstance(self.owner._gammas, str):
+            if self.options.widens:
                 left = self._go_beyond(search, left, number)
         return self.table
 
@@ -140,61 +147,30 @@ class SearchRun:
         m = len(self.rows.y)
         plan = rounds(n_gammas, m)
         if len(plan) > 1:
-            kept, classifier = self._kept(plan[0].share), not self.task.numeric
+            kept, classifier = self.whole.kept(plan[0].share), not self.task.numeric
             if not may_race(self.splits, kept, self.rows.y, classifier=classifier):
                 return [Round(n_gammas, 1.0)]
         return plan
 
-    def _kept(self, share: float) -> np.ndarray:
-        """The rows of a round."""
-        if self.cells is not None:
-            return np.concatenate(some_cells(self.cells, share, self.seed))
-        m = len(self.rows.y)
-        rng = np.random.default_rng([self.seed, 7])
-        return np.sort(rng.permutation(m)[: round(share * m)])
-
-    def _on(self, share: float) -> MapSearch | CellSearch:
-        """The search of one gamma on a part of the rows (of the cells, where there are any)."""
-        owner, rows, splits = self.owner, self.rows, self.splits
-        if self.cells is not None:
-            groups = some_cells(self.cells, share, self.seed)
-            return CellSearch(rows, splits, self.grid.Cs, self.scorer, self.seed, groups)
-        if share < 1.0:
-            kept = self._kept(share)
-            rows, splits = rows.take(kept), restricted(splits, kept, len(rows.y))
-        return MapSearch(
-            rows, splits, self.grid.Cs, self.scorer, self.seed, owner.search_iter, owner.keep_path
-        )
-
     def _foresee(self, plan: list[Round]) -> None:
         """Tell what is ahead, and about how long it takes."""
         lines, m = len(self.grid.epsilons or (0,)), len(self.rows.y)
-        self.ahead = lines * sum(part.count * len(self._kept(part.share)) / m for part in plan)
-        if self.foreseen is None:
-            return
-        n = self.rows.X.shape[1]
-        models = len(self.grid.Cs) * len(self.splits) * self.task.n_models
-        if self.cells is None:
-            given = self.owner.n_components
-            s = min(int(given), m) if is_integer(given) else min(DEFAULT_COMPONENTS, m)
-            one = map_seconds(m, n, s, models, SEARCH_EPOCHS.over(m, self.owner.search_iter))
-        else:
-            sizes = [min(len(cell), MOST_SEARCHED) for cell in self.cells]
-            seen = float(np.mean([len(split.train) for split in self.splits])) / m
-            one = cell_seconds(sizes, n, models, seen, self.settings.host().crew)
-        self.foreseen(self.total, models, self.ahead * one)
+        kept = (part.count * len(self.whole.kept(part.share)) for part in plan)
+        self.ahead = lines * sum(count / m for count in kept)
+        if self.foreseen is not None:
+            models = len(self.grid.Cs) * len(self.splits) * self.task.n_models
+            seconds = self.ahead * self.whole.seconds(self.settings, models)
+            self.foreseen(self.total, models, seconds)
 
     # Gammas -------------------------------------------------------------------------------------
 
     def _ends(self) -> bool:
-        """Whether no other map is searched: asked to stop, or without time for it."""
+        """Whether the search ends here: it was asked to stop, or its time is up."""
         self.table.late |= clock.now() > self.deadline
         return self.ended
 
-    def _go_beyond(
-        self, search: MapSearch | CellSearch, left: list[int], round_number: int
-    ) -> list[int]:
-        """Try gammas beyond the first or last while it is the best of the round; all of the round."""
+    def _go_beyond(self, search: Lines, left: list[int], round_number: int) -> list[int]:
+        """Try gammas beyond the first or last while it is the best; returns all of the round."""
         while (end := self.table.end(left)) is not None and self.beyond < MOST_BEYOND:
             if self.stopped or clock.now() > self.deadline:
                 break
@@ -211,12 +187,10 @@ class SearchRun:
             self._gamma(search, new, gamma, round_number)
         return left
 
-    def _gamma(
-        self, search: MapSearch | CellSearch, number: int, gamma: float, round_number: int
-    ) -> None:
+    def _gamma(self, search: Lines, number: int, gamma: float, round_number: int) -> None:
         settings = self.settings.changed(gamma=gamma)
         count = settings.map.number
-        if self.cells is None and count is not None and search.n_rows < len(self.rows.y):
+        if count is not None and search.n_rows < len(self.rows.y):
             settings = settings.changed(n_components=min(count, search.n_rows))
         if self.kept is not None:
             self.kept[1].make_way(settings.host().memory())
@@ -243,7 +217,7 @@ class SearchRun:
                 found.scores, round_number, n_rows, found.fit_seconds, found.score_seconds, found.path
             )
         whole = self.as_given and n_rows == len(self.rows.y)
-        if self.owner.refit and whole and found.drawn and self.table.best_line()[0] == key[0]:
+        if self.options.refit and whole and found.drawn and self.table.best_line()[0] == key[0]:
             self.kept = key[0], found.drawn
         self._tell()
 
@@ -251,7 +225,7 @@ class SearchRun:
         """Log how far the search is, and show it to whoever watches."""
         best, means, params = self.table.best_index(), self.table.means(), self.table.params()
         seconds = clock.now() - self.begun
-        if self.owner.verbose:
+        if self.settings.verbose:
             logger.info(
                 "%d of %d searched after %.1f s: best score %.6g with %s",
                 self.done, self.total, seconds, means[best], params[best],

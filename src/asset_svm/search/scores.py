@@ -6,6 +6,7 @@ scikit-learn's scorer as an estimator that knows its decisions on the held-out r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from numbers import Real
 from typing import Any
@@ -14,19 +15,23 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring, get_scorer_names
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.tasks import winner
+
+Scorer = Callable[..., Any]
+"""As scikit-learn's: called with an estimator, rows and targets, it returns a score."""
 
 
 class _Decided(BaseEstimator):
     """A model whose decisions on some rows are known."""
 
-    def __init__(self, X: Any, decisions: np.ndarray):
+    def __init__(self, X: Matrix, decisions: Array):
         self.X, self.decisions = X, decisions
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def _known(self, X: Any) -> np.ndarray:
+    def _known(self, X: Matrix) -> Array:
         if X is not self.X:
             raise ValueError(
                 "scoring asked for the decisions on other rows than those held out; in a search only "
@@ -36,29 +41,29 @@ class _Decided(BaseEstimator):
 
 
 class _DecidedClassifier(ClassifierMixin, _Decided):
-    """With classes."""
+    """A classifier whose decisions on some rows are known."""
 
-    def __init__(self, X: Any, decisions: np.ndarray, classes: np.ndarray):
+    def __init__(self, X: Matrix, decisions: Array, classes: Array):
         super().__init__(X, decisions)
         self.classes = self.classes_ = classes
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Matrix) -> Array:
         known = self._known(X)
         return known.ravel() if len(self.classes_) == 2 else known
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> Array:
         return self.classes_[winner(self._known(X))]
 
 
 class _DecidedRegressor(RegressorMixin, _Decided):
-    """With values."""
+    """A regressor whose predictions of some rows are known."""
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> Array:
         return self._known(X).ravel()
 
 
-def check_one_scoring(estimator: Any, scoring: Any) -> Any:
-    """The scorer of the estimator; several at a time are refused."""
+def check_one_scoring(estimator: BaseEstimator, scoring: Any) -> Scorer:
+    """The scorer that ``scoring`` stands for; several at a time are refused."""
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
         raise ValueError(
             f"scoring={scoring!r} is neither a name nor a function; a search has one score, such as "
@@ -80,11 +85,11 @@ def check_one_scoring(estimator: Any, scoring: Any) -> Any:
 
 
 def scores(
-    scorer: Any, classes: np.ndarray | None, X: Any, y: np.ndarray, decisions: np.ndarray
-) -> np.ndarray:
-    """The score of each of many models with decisions (models, rows, outputs); None: the usual one.
+    scorer: Scorer | None, classes: Array | None, X: Matrix, y: Array, decisions: Array
+) -> Array:
+    """The score of each of many models, from (models, rows, outputs) decisions.
 
-    NaN where there are too few rows for one: none, or one for R^2.
+    By default it is the accuracy or R^2; NaN where there are too few rows for it.
     """
     if len(y) == 0:
         return np.full(len(decisions), np.nan)
@@ -103,7 +108,7 @@ def scores(
 
 
 def _number(score: Any) -> float:
-    """What a scorer gave, which may be a user's own function."""
+    """The score as a number, which a user's own scorer need not give."""
     if np.ndim(score) == 0 and isinstance(getattr(score, "item", lambda: score)(), Real):
         return float(score)
     raise ValueError(
@@ -112,7 +117,8 @@ def _number(score: Any) -> float:
     )
 
 
-def _shown(X: Any, decisions: np.ndarray, classes: np.ndarray | None) -> Any:
+def _shown(X: Matrix, decisions: Array, classes: Array | None) -> _Decided:
+    """A model with these decisions, as a scorer sees it."""
     if classes is None:
         return _DecidedRegressor(X, decisions)
     return _DecidedClassifier(X, decisions, classes)

@@ -9,26 +9,30 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 
+from asset_svm.arrays import Array
+from asset_svm.data import Targets
 from asset_svm.families.rows import Rows
+from asset_svm.losses import Loss
 from asset_svm.settings.checks import is_integer, is_number
 from asset_svm.tasks import Task
 from asset_svm.training.folds import Splits
 
 DEFAULT_FOLDS = 5
+"""The number of folds where ``cv`` is None."""
 FEWEST_LEFT = 10
-"""Rows to learn from, and to score, that a race leaves to every split: fewer tell little of gamma."""
+"""A race leaves every split so many rows to learn from, and to score: fewer tell little of gamma."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows to learn from, and rows to score."""
+    """The rows to learn from, and those to score."""
 
-    train: np.ndarray
-    test: np.ndarray
+    train: Array
+    test: Array
 
 
 def check_folds(cv: Any) -> None:
-    """A number of folds, a fraction, a splitter, or an iterable of splits."""
+    """Raise unless ``cv`` is a number of folds, a fraction, a splitter, or an iterable of splits."""
     named = isinstance(cv, str)
     if not named and (cv is None or hasattr(cv, "split") or np.iterable(cv)):
         return
@@ -41,9 +45,7 @@ def check_folds(cv: Any) -> None:
     )
 
 
-def draw_splits(
-    cv: Any, X: Any, y: np.ndarray, groups: Any, seed: int, *, classifier: bool
-) -> list[Split]:
+def draw_splits(cv: Any, X: Any, y: Array, groups: Any, seed: int, *, classifier: bool) -> list[Split]:
     """The splits of all rows that were passed to fit."""
     pairs = cv
     if cv is None or is_number(cv) or hasattr(cv, "split"):
@@ -68,8 +70,8 @@ def draw_splits(
     return found
 
 
-def _one_split(fraction: float, y: np.ndarray, seed: int, *, classifier: bool) -> Any:
-    """Hold out a fraction of the rows, of every class where each has two rows or more."""
+def _one_split(fraction: float, y: Array, seed: int, *, classifier: bool) -> Any:
+    """A splitter that holds out a fraction of the rows, of every class where each has two or more."""
     counts = np.unique(y, return_counts=True)[1] if classifier else np.zeros(1)
     stratified = bool(counts.min() >= 2)
     held, needed = ceil(fraction * len(y)), len(counts) if stratified else 1
@@ -83,7 +85,7 @@ def _one_split(fraction: float, y: np.ndarray, seed: int, *, classifier: bool) -
     return kind(n_splits=1, test_size=fraction, random_state=seed)
 
 
-def check_classes(splits: list[Split], y: np.ndarray) -> None:
+def check_classes(splits: list[Split], y: Array) -> None:
     """Raise where a split learns from one class: no model can."""
     for number, split in enumerate(splits):
         labels = np.unique(y[split.train])
@@ -105,7 +107,7 @@ def check_filled(splits: list[Split], what: str) -> None:
                 )
 
 
-def _rows(part: Any, m: int) -> np.ndarray:
+def _rows(part: Any, m: int) -> Array:
     part = np.asarray(part)
     if part.ndim != 1 or (len(part) and part.dtype.kind not in "biu"):
         raise ValueError(
@@ -116,19 +118,19 @@ def _rows(part: Any, m: int) -> np.ndarray:
     return np.unique(np.arange(m)[part]) if len(part) else np.empty(0, dtype=np.intp)
 
 
-def restricted(splits: list[Split], kept: np.ndarray, m: int) -> list[Split]:
+def restricted(splits: list[Split], kept: Array, m: int) -> list[Split]:
     """The same splits of some of m rows, numbered anew in the order of ``kept``."""
     place = np.full(m, -1)
     place[kept] = np.arange(len(kept))
 
-    def found(rows: np.ndarray) -> np.ndarray:
+    def found(rows: Array) -> Array:
         rows = place[rows]
         return np.sort(rows[rows >= 0])
 
     return [Split(found(split.train), found(split.test)) for split in splits]
 
 
-def may_race(splits: list[Split], kept: np.ndarray, y: np.ndarray, *, classifier: bool) -> bool:
+def may_race(splits: list[Split], kept: Array, y: Array, *, classifier: bool) -> bool:
     """Whether splits of the rows ``kept`` can stand for whole ones: none loses its rows, or a class."""
     looked = np.zeros(len(y), dtype=bool)
     looked[kept] = True
@@ -146,13 +148,13 @@ class Encoding:
     """The splits as the backends see them, and what is added to the decisions of each."""
 
     splits: Splits
-    targets: Any
-    loss: Any
-    offset: np.ndarray
+    targets: Targets
+    loss: Loss
+    offset: Array
 
 
 def encode(task: Task, rows: Rows, splits: list[Split]) -> Encoding:
-    """Weights and targets of every split, as a fit on its own rows would have them."""
+    """The weights and targets of every split, as a fit on its own rows would have them."""
     m = len(rows.y)
     weight, target, y_max, offset = np.zeros((len(splits), m)), [], [], []
     for number, split in enumerate(splits):

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.dual import tight_bound
 from asset_svm.losses import best_intercept
 from asset_svm.problem import (
@@ -26,26 +25,25 @@ from asset_svm.solvers.driver import Slopes
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 
-Array = npt.NDArray[Any]
 SETTLING = 1 << 22
-"""Margins, of all models together, that intercepts are settled by."""
+"""Intercepts are settled by at most so many margins, of all models together."""
 FINISHES = 4
-"""Times at most that a model is looked at so; what counts as precise follows its own objective."""
+"""A model is exchanged for a better one at most so many times, less one."""
 UNFINISHED = 0.01
-"""Of the objective: a gap beyond which a solution found on the way to the bound is worth taking."""
+"""A model whose gap is a larger part of its objective is exchanged for one found on the way."""
 LITTLE = 5e9
-"""Operations that a run with a ``tol`` spends on it, however short the run: about a second."""
+"""A run with a ``tol`` may spend so many operations on it, however short it is: about a second."""
 PRODUCTS = 10.0
-"""Operations of a matrix product that take as long as one of a loop over rows."""
+"""So many operations of a matrix product take as long as one of a loop over rows."""
 
 
 def tight_work(n_rows: int, dimension: int, n_models: int) -> float:
-    """About what the tight bound takes: some 100 m d + 60 d^3 operations a model."""
+    """The operations of the tight bound: about 100 m d + 60 d^3 a model."""
     return n_models * (100.0 * n_rows * dimension + 60.0 * dimension**3)
 
 
 def run_work(rows: TrainingRows, recipe: Recipe, epochs: int) -> float:
-    """About what so many epochs took: a map of 2 d^2 operations a row, steps of 4 d a model.
+    """The operations of so many epochs: about 2 d^2 a row for the map, 4 d a step and model.
 
     Operations are counted, and not seconds: when a run ends must not depend on the machine's mood.
     """
@@ -56,7 +54,7 @@ def run_work(rows: TrainingRows, recipe: Recipe, epochs: int) -> float:
 def settle_intercept(
     rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array]
 ) -> tuple[Array, Array]:
-    """The model with the best intercept for its coef, on these rows, or on a sample of very many.
+    """The model with the best intercept for its coef, by these rows, or a sample where they are many.
 
     Steps leave the intercept where it happened to be among those that are about as good: which rows
     lie on which side of it can hang on that, where decisions hardly differ. The paper's steps are
@@ -65,12 +63,13 @@ def settle_intercept(
     if recipe.step != "metric" or not recipe.free_intercept or recipe.intercept_bound is not None:
         return model
     coef, intercept = model[0].astype(np.float64), model[1].copy()
-    rows = rows.some(max(SETTLING // len(coef), 1), recipe.seed)
-    index = np.arange(rows.order.n_rows)
-    margins = np.concatenate([rows.mapped.open(part).margins(coef) for part in rows.indices()], axis=1)
-    targets = rows.targets.block(index)
+    some = rows.draw(max(SETTLING // len(coef), 1), recipe.seed)
+    parts = [rows.mapped.open(part).margins(coef) for part in rows.blocks(some)]
+    margins = np.concatenate(parts, axis=1)
+    some = np.arange(rows.order.n_rows) if some is None else some
+    targets, weight = rows.targets.block(some), rows.weight[some]
     for k in range(len(coef)):
-        intercept[k] = best_intercept(recipe.loss, targets[k], margins[k], rows.weight)
+        intercept[k] = best_intercept(recipe.loss, targets[k], margins[k], weight)
     return model[0], intercept
 
 
@@ -82,9 +81,10 @@ def row_sums(
 
 
 def _blocks(
-    rows: TrainingRows, slopes: Slopes | None
+    rows: TrainingRows, slopes: Slopes | None, among: Array | None = None
 ) -> Iterator[tuple[RowProducts, Array, Array, Array]]:
-    for index in rows.indices():
+    """Mapped rows, targets, weights and mean slopes, a block at a time."""
+    for index in rows.blocks(among):
         y = rows.targets.block(index)
         mean = np.full(y.shape, np.nan) if slopes is None else slopes.mean(index)
         yield rows.mapped.open(index), y, rows.weight[index], mean
@@ -98,10 +98,12 @@ def certify_rows(
     *,
     tight: bool | None = None,
     smoothed: list[Array] | None = None,
+    among: Array | None = None,
 ) -> Certificate:
     """The certificate of a model; ``tight=None`` decides by what it costs.
 
-    Where the bound is tight ``smoothed`` gains the solution of each model's smoothed problem.
+    Where the bound is tight ``smoothed`` gains the solution of each model's smoothed problem. With
+    ``among`` it is that of the rows of these numbers, and the bound is not the tight one.
     """
     coef, intercept = model
     lam = np.array(recipe.lam)
@@ -110,7 +112,7 @@ def certify_rows(
         lam,
         coef,
         intercept,
-        _blocks(rows, slopes),
+        _blocks(rows, slopes, among),
         free_intercept=recipe.free_intercept,
         metric=rows.metric,
     )
@@ -167,7 +169,7 @@ def _tight_gap(
     rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], k: int
 ) -> tuple[float, Array]:
     def blocks() -> Iterator[tuple[Array, Array, Array]]:
-        for index in rows.indices():
+        for index in rows.blocks():
             yield rows.take(index), rows.targets.block(index)[k], rows.weight[index]
 
     objective, bound, solution = tight_bound(

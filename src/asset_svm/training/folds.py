@@ -6,18 +6,15 @@ lam = 1 / (C W_f), W_f the weight of the rows it sees.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
-from asset_svm.backends.base import Backend, HeldRows
+from asset_svm.arrays import Array
+from asset_svm.backends.base import Backend, Visits
 from asset_svm.data import Order
 from asset_svm.features import Metric
 from asset_svm.solvers import (
@@ -30,6 +27,7 @@ from asset_svm.solvers import (
     SolverState,
 )
 from asset_svm.solvers.average import NEVER
+from asset_svm.solvers.blocked_form import MANY_MODELS
 from asset_svm.solvers.many import BLOCK_ROWS, ManyDriver
 from asset_svm.steps import GRID
 from asset_svm.threads.blas import few_threads
@@ -37,19 +35,18 @@ from asset_svm.training.gradients import GradientSample, bulk_of
 from asset_svm.training.pilot import choose_step_scale
 from asset_svm.training.plan import StepSizes
 from asset_svm.training.recipe import Recipe
-
-Array = npt.NDArray[Any]
+from asset_svm.training.rows import RepeatedTargets
 
 FEWEST_TOGETHER = 5
-"""Models from which the blocked form is faster than loops over rows, by measurement. Both shrink after
-the same rows, so that iterates are the same but for rounding."""
+"""So many models are faster by the blocked form than by loops over rows, by measurement. Both shrink
+after the same rows, so that iterates are the same but for rounding."""
 PILOT_OUTPUTS = 4
-"""Classes at most that take part in pilots."""
+"""At most so many classes take part in pilots."""
 NEAR = (8.0, 3.0, 1.2, 0.5, 0.2)
-"""Times the multiplier expected from the power of 10 before: the grid of a pilot. Started from the
+"""The grid of a pilot, times the multiplier expected from the power of 10 before. Started from the
 whole grid, pilots for large C jumped to far longer steps in 3 of 8 cases on ADULT, so in 1."""
 SAME_POWER = 1e-9
-"""Of log10 C: closer to a power of 10, it is that."""
+"""A C whose logarithm is closer than this to that of a power of 10 is that power."""
 
 
 def unit_power(targets: Array, square: float) -> int:
@@ -58,11 +55,7 @@ def unit_power(targets: Array, square: float) -> int:
     A row with |beta| = C moves its own margin by C k(x, x), and there that is about |y|. What begins at
     it depends on rows and targets alone, not on the Cs that are searched.
 
-    Parameters
-    ----------
-    targets : array
-    square : float
-        Of k(x, x), or |v|^2.
+    ``square`` is the usual size of k(x, x), or of |v|^2.
     """
     size = np.abs(targets[targets != 0.0])
     if len(size) == 0 or not square > 0.0:
@@ -82,7 +75,7 @@ class Splits:
     Parameters
     ----------
     weight : array of shape (F, m)
-        Of (PL); 0 where a split hides the row.
+        The weights of (PL); 0 where a split hides the row.
     target : array of shape (T, m)
     own_target : bool
         Whether target f belongs to split f (regression, T = F), instead of target t to class t.
@@ -97,12 +90,12 @@ class Splits:
 
     @property
     def count(self) -> int:
-        """F."""
+        """The number of splits, F."""
         return len(self.weight)
 
     @property
     def n_outputs(self) -> int:
-        """Models of one C and split."""
+        """The number of models of one C and split."""
         return 1 if self.own_target else len(self.target)
 
     @cached_property
@@ -117,7 +110,7 @@ class Splits:
 
     @cached_property
     def slope_weight(self) -> Array:
-        """Multipliers of slopes, mean 1 over the rows that a split sees, negative where hidden."""
+        """The multipliers of slopes: their mean is 1 over the rows of a split, others have -1."""
         mean = self.total / self.seen
         return np.where(self.weight > 0.0, self.weight / mean[:, None], -1.0)
 
@@ -127,32 +120,15 @@ class Splits:
 
 
 @dataclass(frozen=True, eq=False)
-class _RowTargets:
-    """The targets of some models, for drivers that ask for blocks of them."""
-
-    values: Array
-    times: int = 1
-
-    @property
-    def n_models(self) -> int:
-        return len(self.values) * self.times
-
-    def block(self, rows: Array) -> Array:
-        return np.tile(self.values[:, rows], (self.times, 1))
-
-
-@dataclass(frozen=True, eq=False)
 class ManyModels:
-    """What K = Cs x splits x outputs models have in common, and what not.
+    """K = Cs x splits x outputs models that train on the same mapped rows.
 
     Parameters
     ----------
     mapped : BlockRows
-        In the metric, where there is one.
+        The rows, in the metric if there is one.
     recipe : Recipe
         Its ``lam`` is not used: every model has its own.
-    Cs : array
-    epochs : int
     """
 
     mapped: BlockRows
@@ -165,52 +141,55 @@ class ManyModels:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(Cs, splits, outputs)."""
+        """The numbers of Cs, splits and outputs."""
         return len(self.Cs), self.splits.count, self.splits.n_outputs
 
     def train(self, backend: Backend, deadline: float = np.inf) -> tuple[Array, Array, bool]:
-        """The averaged coef, (Cs, splits, outputs, d), the intercepts, and whether time was enough."""
+        """The averaged coef, (Cs, splits, outputs, d), the intercepts, and whether time was enough.
+
+        By the blocked form every model has its own rows; else those of one split train together.
+        """
         n_Cs, F, T = self.shape
         together = backend.hides_rows_by_model and n_Cs * F * T >= FEWEST_TOGETHER
-        with crew(backend) as pool:
+        total = self.epochs * self.order.n_rows
+        coef = np.zeros((n_Cs, F, T, self.mapped.dimension))
+        intercept = np.zeros((n_Cs, F, T))
+        with backend.pool(MANY_MODELS) as pool, few_threads(0):  # products have one thread each
             backend.map_all(self.mapped, pool)
             sample = GradientSample.draw(self.recipe, self.mapped, self.order.n_rows, self.metric)
             scales = self._step_scales(backend, sample, pool, deadline)
-            parts = [np.arange(F)] if together else [np.array([f]) for f in range(F)]
-            coef = np.zeros((n_Cs, F, T, self.mapped.dimension))
-            intercept = np.zeros((n_Cs, F, T))
-            for splits in parts:
+            for splits in [np.arange(F)] if together else np.arange(F)[:, None]:
                 axis, sort, split = self._axis(sample, scales, splits)
                 if float(axis.radius.max()) == 0.0:
                     continue  # epsilon >= |y|: the solution is 0
-                run = self._together if together else self._alone
-                found, b, in_time = run(backend, axis, sort, split, splits, deadline, pool)
+                # Models of one class learn from about the same rows: side by side, the products of
+                # a group of models leave out all others.
+                by_class = np.arange(len(sort)).reshape(-1, T).T.ravel()
+                driver: Driver | ManyDriver
+                if together:
+                    axis, sort, split = axis.take(by_class), sort[by_class], split[by_class]
+                    driver = self._blocked(axis, sort, split, pool)
+                else:
+                    driver = self._alone(backend, axis, splits[0], pool)
+                in_time = driver.advance(total, deadline) == total
+                if isinstance(driver, Driver):
+                    driver.settle()
+                found, b = driver.model()
+                if together:
+                    back = np.argsort(by_class)
+                    found, b = found[back], b[back]
                 shape = (n_Cs, len(splits), T)
                 coef[:, splits], intercept[:, splits] = found.reshape(*shape, -1), b.reshape(shape)
                 if not in_time:
                     return coef, intercept, False
         return coef, intercept, True
 
-    def _together(
-        self,
-        backend: Backend,
-        axis: ModelAxis,
-        sort: Array,
-        split: Array,
-        splits: Array,
-        deadline: float,
-        pool: ThreadPoolExecutor | None,
-    ) -> tuple[Array, Array, bool]:
-        """By the blocked form, every model with its own rows.
-
-        Models of one class come together: they learn from about the same rows, so that the products of
-        a group of models leave out all others.
-        """
-        n_Cs, F, T = self.shape
-        by_class = np.arange(n_Cs * F * T).reshape(n_Cs * F, T).T.ravel()
-        axis, sort, split = axis.take(by_class), sort[by_class], split[by_class]
-        average_from = np.array([self._average_from(f) for f in range(F)])
-        driver = ManyDriver(
+    def _blocked(
+        self, axis: ModelAxis, sort: Array, split: Array, pool: ThreadPoolExecutor | None
+    ) -> ManyDriver:
+        """The driver of models that each have their own rows."""
+        average_from = np.array([self._average_from(f) for f in range(self.splits.count)])
+        return ManyDriver(
             self.mapped,
             self.order,
             lambda rows: self.splits.target[:, rows],
@@ -221,42 +200,26 @@ class ManyModels:
             average_from[split],
             pool=pool,
         )
-        total = self.epochs * self.order.n_rows
-        in_time = driver.advance(total, deadline) == total
-        coef, intercept = driver.model()
-        back = np.argsort(by_class)
-        return coef[back], intercept[back], in_time
 
     def _alone(
-        self,
-        backend: Backend,
-        axis: ModelAxis,
-        sort: Array,
-        split: Array,
-        splits: Array,
-        deadline: float,
-        pool: ThreadPoolExecutor | None,
-    ) -> tuple[Array, Array, bool]:
-        """The models of one split, by the backend's own loop."""
-        (f,) = splits
+        self, backend: Backend, axis: ModelAxis, split: int, pool: ThreadPoolExecutor | None
+    ) -> Driver:
+        """The driver of the models of one split, by the backend's own loop."""
         total = self.epochs * self.order.n_rows
-        begin = self._visit_of(f, self._average_from(f))
-        driver = backend.driver(
+        begin = self._visit_of(split, self._average_from(split))
+        visits = Visits(
             self.mapped,
-            _RowTargets(self.splits.targets_of(f), len(self.Cs)),
+            RepeatedTargets(self.splits.targets_of(split), len(self.Cs)),
             self.order,
-            axis,
-            SolverState.zeros(len(axis.lam), self.mapped.dimension, self.mapped.dtype),
-            Average(NoWindow() if begin == NEVER else CountWindow(total - begin + 1, total)),
-            weight=self.splits.slope_weight[f],
-            cut=backend.cut(),
+            backend.cut(),
+            self.splits.slope_weight[split],
             pool=pool,
             length=total,
             shrink_interval=BLOCK_ROWS,
         )
-        in_time = driver.advance(total, deadline) == total
-        driver.settle()
-        return *driver.model(), in_time
+        state = SolverState.zeros(len(axis.lam), self.mapped.dimension, self.mapped.dtype)
+        window = NoWindow() if begin == NEVER else CountWindow(total - begin + 1, total)
+        return backend.driver(visits, axis, state, Average(window))
 
     def _average_from(self, split: int) -> int:
         """The first step that the models of a split average, counted from 1."""
@@ -324,21 +287,21 @@ class ManyModels:
         rows = np.flatnonzero(self.splits.weight[0] > 0.0)
         targets = self.splits.targets_of(0)
         some = np.unique(np.linspace(0, len(targets) - 1, PILOT_OUTPUTS).round().astype(int))
-        bounds, targets = self._bounds(sample, 0)[some], targets[np.ix_(some, rows)]
+        bounds, targets = self._bounds(sample, 0)[some], targets[some]
 
         def pilot(power: int, grid: tuple[float, ...]) -> float:
             def axis(scale: float, steps: int) -> ModelAxis:
                 return self._part(10.0**power, 0, sample, bounds, scale, steps)
 
             return choose_step_scale(
+                backend,
                 self.mapped,
-                _RowTargets(targets),
-                len(rows),
+                RepeatedTargets(targets),
+                self.splits.weight[0],
+                rows,
                 axis,
                 total=self.epochs * len(rows),
-                weight=self.splits.weight[0, rows],
                 seed=recipe.seed,
-                backend=_TrialsOn(backend, rows),
                 pool=pool,
                 average=recipe.usual_average(decaying=True),
                 grid=grid,
@@ -346,7 +309,7 @@ class ManyModels:
             )
 
         lowest, highest = power_below(self.Cs.min()), -power_below(1.0 / self.Cs.max())
-        first = unit_power(targets, sample.kappa**2)
+        first = unit_power(targets[:, rows], sample.kappa**2)
         found = {first: pilot(first, GRID)}
         for way, last in ((-1, min(first, lowest)), (1, max(first, highest))):
             for power in range(first + way, last + way, way):
@@ -360,33 +323,3 @@ class ManyModels:
         powers = np.array(sorted(found))
         scales = np.log([found[power] for power in powers])
         return np.exp(np.interp(np.log10(self.Cs), powers, scales))
-
-
-@dataclass(frozen=True, eq=False)
-class _TrialsOn:
-    """Pilots on some of the rows."""
-
-    backend: Backend
-    rows: Array
-
-    @property
-    def block_size(self) -> int:
-        return self.backend.block_size
-
-    def hold(self, mapped: Any, rows: Array) -> HeldRows:
-        return self.backend.hold(mapped, self.rows[rows])
-
-    def driver(self, *args: Any, **options: Any) -> Driver:
-        return self.backend.driver(*args, **options)
-
-
-@contextmanager
-def crew(backend: Backend) -> Iterator[ThreadPoolExecutor | None]:
-    """Threads for groups of models, as many as BLAS may take: their products have one each."""
-    count = backend.crew
-    with few_threads(0):
-        if count <= 1:
-            yield None
-            return
-        with ThreadPoolExecutor(count) as pool:
-            yield pool

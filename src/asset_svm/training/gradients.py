@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
+from asset_svm.backends.base import gather
 from asset_svm.features import Metric
 from asset_svm.solvers import BlockRows
 from asset_svm.steps import gradient_bound
 from asset_svm.training.recipe import Recipe
 
-Array = npt.NDArray[Any]
 BLOCK = 1024
-"""Sampled rows that are looked at at a time."""
+"""So many of the sampled rows are mapped at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +37,11 @@ class GradientSample:
         metric: Metric | None,
         p: Array | None = None,
     ) -> GradientSample:
-        """``gradient_sample`` of the rows: each at most once, or, with ``p``, as likely as it says."""
+        """Draw ``gradient_sample`` of the rows: each at most once, or, with ``p``, by these chances."""
         rng = np.random.default_rng([recipe.seed, 1])
         count = min(recipe.gradient_sample, n_rows)
         chosen = rng.choice(n_rows, size=count, replace=p is not None, p=p)
-        parts = []
-        for start in range(0, count, BLOCK):
-            V, positions = mapped.fetch(chosen[start : start + BLOCK])
-            parts.append(V[positions, : mapped.dimension])
-        V = np.concatenate(parts)
+        V = gather(mapped, chosen, BLOCK)
         plain = V if metric is None else metric.invert(V)
         kappa = float(np.sqrt(np.max(np.einsum("ij,ij->i", plain, plain, dtype=np.float64))))
         return cls(chosen, V.astype(np.float64), kappa)
@@ -66,7 +61,7 @@ class GradientSample:
 
 
 BULK = 0.55
-"""Three standard errors of a sample of 1000 above a half."""
+"""The part of the targets that counts as most: a half, and three standard errors of 1000 rows."""
 
 
 def bulk_of(y: Array, weight: Array | None) -> float:

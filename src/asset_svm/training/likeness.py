@@ -14,28 +14,23 @@ of them side by side, times the weight of the row:
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 
-Array = npt.NDArray[Any]
 LOOKED_AT = 1000
-"""Rows that are compared."""
+"""So many rows of the sample are compared."""
 CHANCE = 3.0
-"""Standard deviations of B that pass for chance. To take shards that are alike for others costs a
+"""So many standard deviations of B pass for chance. To take shards that are alike for others costs a
 little time, the other mistake accuracy."""
 
 
 def are_alike(recipe: Recipe, sample: TrainingRows, shard: Array) -> bool:
     """Whether the rows of a sample might have been dealt to their shards at random.
 
-    Parameters
-    ----------
-    shard : array of int, one a row
+    ``shard`` has the number of the shard of each row.
     """
     count = min(LOOKED_AT, len(shard))
     chosen = np.arange(count) * len(shard) // count  # evenly: each shard has its part

@@ -10,35 +10,30 @@ a few support vectors, and a few pairs find them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
 from asset_svm.backends.cpu import CpuBackend
-from asset_svm.solvers import SolverState
 from asset_svm.solvers.driver import Slopes
 from asset_svm.solvers.pair_form import solve_pairs
 from asset_svm.threads.blas import blas_threads, few_threads
 from asset_svm.threads.team import side_by_side
 from asset_svm.training.certificate import certify_rows, settle_intercept
-from asset_svm.training.plan import sample_gradients
+from asset_svm.training.plan import measure
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 from asset_svm.training.solution import Solution, check_finite
 
-Array = npt.NDArray[Any]
-
 FEWEST_MODELS = 8
+"""Fewer models are trained by steps."""
 MOST_ROWS = 4096
-"""G takes 128 MB then."""
+"""More rows are left to steps: G would take more than 128 MB."""
 TOLERANCE = 1e-3
-"""Of the duality gap of each model, relative to its objective."""
+"""The duality gap of each model, relative to its objective, at which it counts as solved."""
 PAIRS = 20
-"""Times m: steps at most of a model. Harder ones are left to stochastic steps."""
+"""A model takes at most so many times m steps; harder ones are left to stochastic steps."""
 UNSOLVED = 0.01
-"""Of the objective: a gap with which nothing was gained."""
+"""A gap of a larger part of the objective shows that pairs were of no use."""
 
 
 def suits_pairs(recipe: Recipe, rows: TrainingRows) -> bool:
@@ -49,7 +44,7 @@ def suits_pairs(recipe: Recipe, rows: TrainingRows) -> bool:
 
 
 def train_by_pairs(backend: CpuBackend, recipe: Recipe, rows: TrainingRows) -> Solution | None:
-    """The solution; None where some of the models are too hard for pairs."""
+    """The solution by pairs; None where some of the models are too hard for them."""
     begun = clock.now()
     m, K = rows.order.n_rows, len(recipe.lam)
     V = rows.take(np.arange(m)).astype(np.float64)
@@ -75,20 +70,7 @@ def train_by_pairs(backend: CpuBackend, recipe: Recipe, rows: TrainingRows) -> S
     if (found.dual_gap > UNSOLVED * found.objective).any():
         return None
     check_finite(coef, model[1], found)
-    bounds, kappa, bulk = sample_gradients(recipe, rows)
     sweeps = max(-(-int(steps.max()) // m), 1)
     record = {"epoch": sweeps, "steps": sweeps * m, "seconds": clock.now() - begun}
-    state = SolverState.zeros(K, rows.mapped.dimension, rows.mapped.dtype)
-    return Solution(
-        coef,
-        model[1],
-        found,
-        sweeps,
-        None,
-        state,
-        bounds,
-        kappa,
-        sweeps * m,
-        [record],
-        bulk=bulk,
-    )
+    sizes, dtype = measure(recipe, rows), rows.mapped.dtype
+    return Solution(coef, model[1], found, sizes, None, dtype, sweeps, sweeps * m, [record])

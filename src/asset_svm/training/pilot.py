@@ -25,70 +25,52 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
-from asset_svm.backends.base import Trials
+from asset_svm.arrays import Array
+from asset_svm.backends.base import Backend, Visits
 from asset_svm.data import Order, ShuffledOrder, Targets, UniformOrder
 from asset_svm.solvers.average import Average, CountWindow
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.state import ModelAxis, SolverState
 from asset_svm.steps import GRID
-
-Array = npt.NDArray[Any]
+from asset_svm.training.rows import RepeatedTargets, plain_coef
 
 SHARE = 0.006
-"""Steps of one multiplier's pilot, as a part of the run's."""
+"""The steps of one multiplier's pilot, as a part of the run's."""
 PILOT_STEPS = 1000
+"""A pilot has at least so many steps."""
 JUDGES = 4000
-"""Rows at most on which the multipliers are compared."""
+"""The multipliers are compared on at most so many rows."""
 MOST_ROWS = 20_000
-"""Rows at most that are held for the pilot; more steps than that visit them again."""
+"""A pilot holds at most so many rows; where it has more steps, it visits them again."""
 MOST_METRIC_STEPS = 3000
-"""Of one multiplier's pilot in the metric."""
+"""In the metric a pilot has at most so many steps."""
 TIE = 0.02
 """Objectives closer than this part of what is left of them, and of what coef = 0 has more, count as
 equal."""
 DECAYING = 1 / 6
 """The power of N/n by which multipliers grow in the metric where steps decay to 0."""
 LATE = 0.01
-"""The last part of a run, whose steps count as no steps of it."""
+"""Steps in this last part of a run may be truncated or not: they hardly count."""
 EXTENSIONS = 6
-"""Multipliers tried at most beyond the middle of the grid."""
+"""At most so many multipliers are tried beyond the middle of the grid."""
 BISECTIONS = 40
-"""Of the interval in which the best intercept for coef = 0 lies."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Repeated:
-    """The targets of K models once for each multiplier."""
-
-    targets: Targets
-    rows: Array
-    times: int
-
-    @property
-    def n_models(self) -> int:
-        return self.targets.n_models * self.times
-
-    def block(self, rows: Array) -> Array:
-        return np.tile(self.targets.block(self.rows[rows]), (self.times, 1))
+"""The interval of the best intercept for coef = 0 is halved so many times."""
 
 
 def choose_step_scale(
+    backend: Backend,
     mapped: BlockRows,
     targets: Targets,
-    n_rows: int,
+    weight: Array,
+    rows: Array,
     axis: Callable[[float, int], ModelAxis],
     *,
     total: int,
-    weight: Array,
     seed: int,
-    backend: Trials,
     pool: ThreadPoolExecutor | None,
     average: float,
     grid: tuple[float, ...] = GRID,
@@ -98,23 +80,26 @@ def choose_step_scale(
 
     Parameters
     ----------
+    rows : array of int
+        The numbers of the rows that there are to try steps on.
     axis : callable
-        The models with their steps multiplied by a number, for a run of so many steps.
+        From (multiplier, steps) to the models of a run of so many steps.
     total : int
         The steps of the run that the multiplier is chosen for.
     average : float
         The fraction of its steps that a run averages.
     deadline : float
-        By ``clock.now``: runs end there, and what was seen so far decides.
+        The moment by ``clock.now`` at which pilots end, and what was seen so far decides.
     """
     rng = np.random.default_rng([seed, 2])
     in_metric = axis(1.0, 1).metric is not None
     steps = max(int(SHARE * total), PILOT_STEPS)
     if in_metric:
         steps = min(steps, MOST_METRIC_STEPS)
-    fit = rng.permutation(n_rows)[: min(steps, MOST_ROWS)]
+    fit = rows[rng.permutation(len(rows))[: min(steps, MOST_ROWS)]]
     held, judge = backend.hold(mapped, fit), fit[:JUDGES]
-    y, w = targets.block(judge), weight[judge] / weight[judge].sum()
+    learnt, w = targets.block(fit), weight[judge] / weight[judge].sum()
+    y = learnt[:, : len(judge)]
     decays = False
     order: Order = UniformOrder(len(fit), seed, weight[fit])
     if in_metric and bool((weight[fit] == weight[fit[0]]).all()):
@@ -124,23 +109,19 @@ def choose_step_scale(
         nonlocal decays
         joined = ModelAxis.joined([axis(scale, steps) for scale in scales])
         decays = bool(joined.horizon.any())
+        repeated = RepeatedTargets(learnt, len(scales))
         driver = backend.driver(
-            held,
-            _Repeated(targets, fit, len(scales)),
-            order,
+            Visits(held, repeated, order, Cut(backend.block_size), pool=pool),
             joined,
             SolverState.zeros(len(joined.lam), mapped.dimension, mapped.dtype),
             Average(CountWindow(max(round(average * steps), 1))),
-            cut=Cut(backend.block_size),
-            form="row",
-            pool=pool,
         )
         driver.advance(steps, deadline)
         driver.settle()
         coef, intercept = driver.model()
         f = held.margins(coef, len(judge)) + intercept[:, None]
         losses = joined.loss.value(np.tile(y, (len(scales), 1)), f) @ w
-        plain = coef if joined.metric is None else joined.metric.apply(coef)
+        plain = plain_coef(coef, joined.metric)
         values = losses + 0.5 * joined.lam * np.einsum("kd,kd->k", plain, plain)
         return values.reshape(len(scales), -1).sum(axis=1)
 
@@ -199,7 +180,7 @@ def _constant(axis: ModelAxis, y: Array, w: Array) -> float:
 
 
 def _lowest(found: dict[float, float]) -> float:
-    """Where a parabola through the best multiplier and its neighbours is lowest (in logarithms).
+    """The multiplier at which a parabola through the best and its neighbours is lowest, in logarithms.
 
     Between two multipliers that do about as well, chance would decide; the parabola lies between. Of
     those that do exactly as well, where steps change nothing, the largest.

@@ -1,7 +1,7 @@
 """What the steps of a run are made of: feasible sets, D_G, and the multiplier of D_X.
 
     sample    the lengths of rows, and the slopes at 0, of a random sample of them
-    sets      X of each model
+    sets      the feasible set of each model
     scale     given, or found by a pilot on some of the rows
 
 Whoever trains (all rows at once, folds, shards, a stream) has its steps from here.
@@ -10,11 +10,11 @@ Whoever trains (all rows at once, folds, shards, a stream) has its steps from he
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-import numpy.typing as npt
+import numpy as np
 
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
@@ -24,17 +24,15 @@ from asset_svm.training.pilot import choose_step_scale
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 
-Array = npt.NDArray[Any]
-
 
 @dataclass(frozen=True, eq=False)
 class StepSizes:
-    """What steps are made of.
+    """What the steps of K models are made of.
 
     Parameters
     ----------
     sets : list of FeasibleSet
-        X of each model.
+        The feasible set of each model.
     bounds : array of shape (K,)
         D_G of each model.
     kappa : float
@@ -62,14 +60,16 @@ class StepSizes:
         return ModelAxis.build(recipe.loss, recipe.lam, self.sets, rules)
 
 
-def sample_gradients(recipe: Recipe, rows: TrainingRows) -> tuple[Array, float, float]:
-    """(D_G of each model, kappa, bulk) from a random sample of ``gradient_sample`` rows."""
+def measure(recipe: Recipe, rows: TrainingRows) -> StepSizes:
+    """The step sizes by a random sample of the rows, with a multiplier that is not found yet."""
     even = bool((rows.weight == rows.weight[0]).all())
     p = None if even or rows.slope_weight is not None else rows.weight / rows.weight.sum()
     sample = GradientSample.draw(recipe, rows.mapped, rows.order.n_rows, rows.metric, p)
     weight = None if rows.slope_weight is None else rows.slope_weight[sample.rows]
     y = rows.targets.block(sample.rows)
-    return sample.bounds(recipe, y, weight), sample.kappa, bulk_of(y, weight)
+    bulk = bulk_of(y, weight)
+    sets = recipe.feasible_sets(rows.y_max, sample.kappa, bulk, rows.metric)
+    return StepSizes(sets, sample.bounds(recipe, y, weight), sample.kappa, bulk)
 
 
 def find_step_sizes(
@@ -79,17 +79,13 @@ def find_step_sizes(
     steps: int,
     pool: ThreadPoolExecutor | None,
     *,
-    y_max: float,
     decaying: bool,
 ) -> StepSizes:
-    """From some of the rows, for runs of about so many steps; ``y_max`` is that of all rows."""
-    bounds, kappa, bulk = sample_gradients(recipe, rows)
-    sets = recipe.feasible_sets(y_max, kappa, bulk, rows.metric)
-    found = StepSizes(sets, bounds, kappa, bulk)
-    scale = recipe.step_scale
+    """The step sizes for runs of about so many steps, by all rows or a sample of them."""
+    found, scale = measure(recipe, rows), recipe.step_scale
     if scale is None and not found.trivial:
         scale = pilot_scale(backend, recipe, rows, found, steps, pool, decaying=decaying)
-    return StepSizes(sets, bounds, kappa, bulk, 1.0 if scale is None else scale)
+    return found if scale is None else replace(found, scale=scale)
 
 
 def pilot_scale(
@@ -107,18 +103,17 @@ def pilot_scale(
         return 1.0
 
     def axis(scale: float, steps: int) -> ModelAxis:
-        rules = recipe.rules(sizes.sets, sizes.bounds, scale, steps if decaying else 0, rows.metric)
-        return ModelAxis.build(recipe.loss, recipe.lam, sizes.sets, rules)
+        return replace(sizes, scale=scale).axis(recipe, rows.metric, steps if decaying else 0)
 
     return choose_step_scale(
+        backend,
         rows.mapped,
         rows.targets,
-        rows.order.n_rows,
+        rows.weight,
+        np.arange(rows.order.n_rows),
         axis,
         total=total,
-        weight=rows.weight,
         seed=recipe.seed,
-        backend=backend,
         pool=pool,
         average=recipe.usual_average(decaying=decaying),
     )

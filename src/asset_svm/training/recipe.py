@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import numpy.typing as npt
-
+from asset_svm.arrays import Array
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.losses import Loss
@@ -16,10 +15,9 @@ from asset_svm.solvers.blocked_form import MANY_MODELS
 from asset_svm.solvers.driver import Form
 from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep
 
-Array = npt.NDArray[Any]
 StepKind = Literal["robust", "strong", "metric"]
 UNASKED = 1e9
-"""Operations up to which the tight bound is computed unasked: some tenths of a second."""
+"""The tight bound is computed unasked where it takes at most so many operations: tenths of a second."""
 
 
 @dataclass(frozen=True)
@@ -28,20 +26,16 @@ class Recipe:
 
     Parameters
     ----------
-    loss : Loss
     lam : tuple of float
-        One a model.
+        That of each model.
     step : {"robust", "strong", "metric"}
     step_scale : float or None
         None: by a pilot.
     average : float, int, None or "auto"
         "auto": the last half; the last twentieth where the steps decay to 0.
-    free_intercept : bool
     intercept_bound : float or None
         None: the loss's own.
-    gradient_sample : int
     form : {"row", "blocked"}
-    seed : int
     tight_within : float
         Operations that the tight bound of a certificate may take without a ``tol`` that asks for it.
     """
@@ -61,7 +55,7 @@ class Recipe:
     def feasible_sets(
         self, y_max: float, kappa: float, bulk: float, metric: Metric | None
     ) -> list[FeasibleSet]:
-        """X of each model; ``kappa`` is the largest |v|, ``bulk`` the size of most targets.
+        """The feasible set of each model; ``kappa`` is the largest |v|, ``bulk`` that of most |y|.
 
         The paper's, for its steps. Steps in the metric have smaller ones where a few targets are far
         larger than all others, which would make them too long: slopes are at most 1, so that
@@ -105,7 +99,7 @@ class Recipe:
         return "blocked" if len(self.lam) >= MANY_MODELS else self.form
 
     def usual_average(self, *, decaying: bool) -> float:
-        """The fraction that "auto" stands for."""
+        """The fraction of its steps that a run averages where ``average`` is "auto"."""
         return 0.05 if self.step == "metric" and decaying else 0.5
 
     def window(self, total: int | None, *, stream: bool = False, looked_at: bool = True) -> Window:

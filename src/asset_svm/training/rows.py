@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from asset_svm.data import GivenOrder, Order, Targets
-from asset_svm.features import Metric
-from asset_svm.solvers import BlockRows, RowBlock
-
-Array = npt.NDArray[Any]
+from asset_svm.arrays import Array
+from asset_svm.backends.base import Visits
+from asset_svm.data import Order, Targets
+from asset_svm.features import Evaluable, FeatureMap, Metric
+from asset_svm.solvers import BlockRows, Cut
+from asset_svm.solvers.driver import Form
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,26 +32,32 @@ class TrainingRows:
     y_max: float
     metric: Metric | None = None
 
-    def indices(self) -> Iterator[Array]:
-        """The numbers of all rows in their order, a block at a time."""
-        size = self.mapped.look_size
-        for start in range(0, self.order.n_rows, size):
-            yield np.arange(start, min(start + size, self.order.n_rows))
+    def blocks(self, among: Array | None = None) -> Iterator[Array]:
+        """The numbers of all rows in their order, or of those ``among`` them, a block at a time."""
+        size, count = self.mapped.look_size, self.order.n_rows if among is None else len(among)
+        for start in range(0, count, size):
+            stop = min(start + size, count)
+            yield np.arange(start, stop) if among is None else among[start:stop]
 
-    def some(self, count: int, seed: int) -> TrainingRows:
-        """At most ``count`` of the rows, drawn at random."""
+    def visits(
+        self,
+        cut: Cut,
+        *,
+        form: Form = "row",
+        pool: ThreadPoolExecutor | None = None,
+        length: int | None = None,
+        ahead: bool = False,
+    ) -> Visits:
+        """The visits of these rows, in their order; parameters as in ``Driver``."""
+        parts = self.mapped, self.targets, self.order, cut, self.slope_weight
+        return Visits(*parts, form, pool, length, ahead)
+
+    def draw(self, count: int, seed: int) -> Array | None:
+        """The numbers of ``count`` rows, drawn at random; None where there are no more."""
         m = self.order.n_rows
         if count >= m:
-            return self
-        chosen = np.sort(np.random.default_rng([seed, 4]).choice(m, size=count, replace=False))
-        return replace(
-            self,
-            mapped=_Some(self.mapped, chosen),
-            targets=_SomeTargets(self.targets, chosen),
-            order=GivenOrder(count),
-            weight=self.weight[chosen],
-            slope_weight=None,
-        )
+            return None
+        return np.sort(np.random.default_rng([seed, 4]).choice(m, size=count, replace=False))
 
     def take(self, index: Array) -> Array:
         """The mapped rows of these numbers."""
@@ -59,49 +65,28 @@ class TrainingRows:
         return V[positions, : self.mapped.dimension]
 
 
-@dataclass(frozen=True, eq=False)
-class _Some:
-    """Some of the mapped rows."""
+def in_metric(phi: FeatureMap, metric: Metric | None) -> Evaluable:
+    """The map of the rows of a run: phi, in the metric if there is one."""
+    return phi if metric is None else phi.in_metric(metric)
 
-    mapped: BlockRows
-    chosen: Array
 
-    @property
-    def dimension(self) -> int:
-        return self.mapped.dimension
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.mapped.dtype
-
-    def fetch(self, rows: Array) -> tuple[Array, Array]:
-        return self.mapped.fetch(self.chosen[rows])
-
-    @property
-    def look_size(self) -> int:
-        return self.mapped.look_size
-
-    @property
-    def looks_ahead(self) -> int:
-        return self.mapped.looks_ahead
-
-    def expect(self, rows: Array) -> None:
-        self.mapped.expect(self.chosen[rows])
-
-    def open(self, rows: Array) -> RowBlock:
-        return self.mapped.open(self.chosen[rows])
+def plain_coef(coef: Array, metric: Metric | None) -> Array:
+    """Coefficients of phi from those of the rows of a run, which are in the metric if there is one."""
+    return coef if metric is None else metric.apply(coef)
 
 
 @dataclass(frozen=True, eq=False)
-class _SomeTargets:
-    """The targets of some of the rows."""
+class RepeatedTargets:
+    """The (T, m) targets of some models, ``times`` of each."""
 
-    targets: Targets
-    chosen: Array
+    values: Array
+    times: int = 1
 
     @property
     def n_models(self) -> int:
-        return self.targets.n_models
+        """The number of models, T for each time."""
+        return len(self.values) * self.times
 
     def block(self, rows: Array) -> Array:
-        return self.targets.block(self.chosen[rows])
+        """The (K, len(rows)) targets of these rows."""
+        return np.tile(self.values[:, rows], (self.times, 1))

@@ -11,10 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.problem import Certificate
 from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
@@ -29,14 +27,12 @@ from asset_svm.training.certificate import (
 )
 from asset_svm.training.plan import StepSizes, find_step_sizes
 from asset_svm.training.recipe import Recipe
-from asset_svm.training.rows import TrainingRows
-from asset_svm.training.solution import Solution, check_finite
+from asset_svm.training.rows import TrainingRows, plain_coef
+from asset_svm.training.solution import Solution
 from asset_svm.training.stopping import Stopping
 
-Array = npt.NDArray[Any]
-Matrix = Any
 MOST_LOOKS = 200
-"""Records that the history of a run on tiny data has."""
+"""The history of a run on tiny data has about so many records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +41,14 @@ class Snapshot:
 
     Parameters
     ----------
-    sizes : StepSizes
-    state : SolverState
-    average : Average
-    slopes : Slopes
     stage : int
-        Epochs of the stage that it is in, or that comes next.
+        The epochs of the stage that it is in, or that comes next.
     between_stages : bool
-        Whether it comes next.
+        Whether that stage comes next.
     done, renewed, next_check : int
         Epochs that are done; when slopes are forgotten next; when ``tol`` is checked next.
     position : int
-        Steps taken.
-    history : list of dict
-    seconds : float
+        The steps that it has taken.
     """
 
     sizes: StepSizes
@@ -94,34 +84,25 @@ def train(
         if snapshot is not None:
             sizes = snapshot.sizes
         else:
-            sizes = find_step_sizes(
-                backend, recipe, rows, total, pool, y_max=rows.y_max, decaying=stopping.end_is_known
-            )
+            known = stopping.end_is_known
+            sizes = find_step_sizes(backend, recipe, rows, total, pool, decaying=known)
         if sizes.trivial:
-            return trivial_solution(recipe, rows.mapped.dimension, rows.mapped.dtype)
+            return Solution.trivial(recipe, rows.mapped.dimension, rows.mapped.dtype)
         run = _Epochs(backend, recipe, rows, stopping, sizes, pool, start, snapshot)
         certificate = run.go()
         run.driver.settle()
         chosen = stopping.chosen() if stopping.chosen is not None else None
         if certificate is None or chosen is not None:
             certificate = run.certify(chosen or run.driver.model(), finished=chosen is None)
-        coef, intercept = run.certified
-    if rows.metric is not None:
-        coef = rows.metric.apply(coef)
-    check_finite(coef, intercept, certificate)
-    return Solution(
-        coef,
-        intercept,
+    return Solution.of(
+        run.certified,
+        rows.metric,
         certificate,
+        sizes,
+        rows.mapped.dtype,
         run.done,
-        sizes.scale,
-        run.driver.state,
-        sizes.bounds,
-        sizes.kappa,
         run.driver.position,
         run.history,
-        timed_out=run.timed_out,
-        bulk=sizes.bulk,
     )
 
 
@@ -163,34 +144,23 @@ class _Epochs:
             self.history, self.begun = list(snapshot.history), self.begun - snapshot.seconds
             state, average = snapshot.state, snapshot.average
             axis, _ = self.plan()
-        self.driver = backend.driver(
-            rows.mapped,
-            rows.targets,
-            rows.order,
-            axis,
-            state,
-            average,
-            weight=rows.slope_weight,
-            cut=backend.cut(),
-            form=recipe.loop_form,
-            pool=pool,
-            length=rows.order.n_rows * stopping.epochs,
-            ahead=True,
-        )
+        length, form = rows.order.n_rows * stopping.epochs, recipe.loop_form
+        visits = rows.visits(backend.cut(), form=form, pool=pool, length=length, ahead=True)
+        self.driver = backend.driver(visits, axis, state, average)
         if snapshot is not None:
             self.driver.slopes, self.driver.position = snapshot.slopes, snapshot.position
             if snapshot.between_stages:
                 self.driver.restart(*self.plan())
 
     def plan(self) -> tuple[ModelAxis, Average]:
-        """Steps and average of the stage."""
+        """The models with the steps of the stage, and a new average."""
         steps, decaying = self.rows.order.n_rows * self.stage, self.stopping.end_is_known
         axis = self.sizes.axis(self.recipe, self.rows.metric, steps if decaying else 0)
         window = self.recipe.window(steps, stream=not decaying, looked_at=self.stopping.looked_at)
         return axis, Average(window)
 
     def snapshot(self) -> Snapshot:
-        """Where the run is."""
+        """Where the run is, to be saved before it goes on."""
         slopes = self.driver.slopes
         assert slopes is not None
         return Snapshot(
@@ -209,7 +179,7 @@ class _Epochs:
         )
 
     def go(self) -> Certificate | None:
-        """Run; returns the certificate of the last model, if it was needed on the way."""
+        """Run all epochs; the certificate of the last model, if it was needed on the way."""
         m, stopping, driver = self.rows.order.n_rows, self.stopping, self.driver
         epochs, K = stopping.epochs, len(self.recipe.lam)
         # Tiny data run thousands of epochs: looking at each would take longer than learning.
@@ -266,18 +236,18 @@ class _Epochs:
         return bool(certificate.dual_gap.sum() <= tol * certificate.objective.sum())
 
     def certify(self, model: tuple[Array, Array], *, finished: bool = True) -> Certificate:
-        """The certificate; the tight one where ``tol`` needs it and it costs no more than the run.
+        """The certificate of a model, tight where ``tol`` needs that and it costs no more than the run.
 
-        It is that of ``certified``, the model with its intercept settled. When the time is up, on as
-        many rows only as were visited.
+        It is that of ``certified``, the model with its intercept settled. When the time is up, it is
+        computed from as many rows only as were visited.
         """
         if not self.timed_out:
             model = settle_intercept(self.rows, self.recipe, model)
         self.certified = model
         slopes, rows = self.driver.slopes, self.rows
         if self.timed_out and self.driver.position < rows.order.n_rows:
-            rows = rows.some(max(self.driver.position, 1000), self.recipe.seed)
-            return certify_rows(rows, self.recipe, model, None, tight=False)
+            some = rows.draw(max(self.driver.position, 1000), self.recipe.seed)
+            return certify_rows(rows, self.recipe, model, tight=False, among=some)
         if self.timed_out or not finished:
             return certify_rows(rows, self.recipe, model, slopes)
         if self.stopping.tol is None:
@@ -293,21 +263,10 @@ class _Epochs:
 
 def _record(driver: Driver, epoch: int, seconds: float) -> dict[str, Any]:
     """One line of the history, from what the loop saw on its way."""
-    coef = driver.state.coef
-    if driver.axis.metric is not None:
-        coef = driver.axis.metric.apply(coef)
+    coef = plain_coef(driver.state.coef, driver.axis.metric)
     return {
         "epoch": epoch,
         "steps": int(driver.state.steps.max()),
         "seconds": seconds,
         **driver.take_progress().record(driver.axis.lam, coef),
     }
-
-
-def trivial_solution(recipe: Recipe, dimension: int, dtype: npt.DTypeLike) -> Solution:
-    """(0, 0), which is a solution with objective 0 where epsilon >= |y|_inf."""
-    K = len(recipe.lam)
-    zero = np.zeros(K)
-    state = SolverState.zeros(K, dimension, dtype)
-    certificate = Certificate(zero, zero.copy(), zero.copy())
-    return Solution(state.coef, zero, certificate, 0, 1.0, state, np.ones(K), 1.0)

@@ -17,26 +17,38 @@ shrink that is due in a metric need not be done before averaging, being linear.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.features import Evaluable, Metric
-from asset_svm.solvers import Average, Cut, Driver, ModelAxis, SolverState
+from asset_svm.problem import CertificateSums
+from asset_svm.solvers import Average, Cut, ModelAxis, SolverState
 from asset_svm.solvers.driver import Progress, Slopes
+from asset_svm.training.certificate import finish, settle_intercept
+from asset_svm.training.likeness import are_alike
 from asset_svm.training.plan import StepSizes
 from asset_svm.training.recipe import Recipe
-from asset_svm.training.rows import TrainingRows
+from asset_svm.training.rows import TrainingRows, plain_coef
+from asset_svm.training.solution import Solution
+from asset_svm.training.stopping import AfterEpoch
 
-Array = npt.NDArray[Any]
+logger = logging.getLogger("asset_svm")
 Model = tuple[Array, Array]
 """(K, d) coef in the basis of the mapped rows, (K,) intercept."""
+ROUNDS_PER_EPOCH = 10
+"""Models are averaged so often where shards differ; where they are alike, once (docs/scaling.md)."""
+ROUND_STEPS = 1000
+"""A shard should do so many steps in a round, by default, as long as there are some rounds."""
+FEWEST_ROUNDS = 10
+"""A run has at least so many rounds, by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +57,10 @@ class Plan:
 
     Parameters
     ----------
-    recipe : Recipe
     phi : Evaluable
         The map, with the metric folded in.
-    metric : Metric or None
-    sizes : StepSizes
     epochs, rounds : int
-        Of the whole run.
-    n_shards : int
+        Those of the whole run.
     """
 
     recipe: Recipe
@@ -104,7 +112,7 @@ class ShardSnapshot:
     Parameters
     ----------
     rounds : int
-        Rounds behind it.
+        The rounds that it has behind it.
     state, average
         Without the iterates, which the next mean model replaces; None before the first round.
     """
@@ -127,11 +135,8 @@ class Shard:
 
     Parameters
     ----------
-    backend : CpuBackend
-    plan : Plan
     rows : TrainingRows
         In the map and metric of the plan.
-    past : ShardSnapshot
     """
 
     def __init__(self, backend: CpuBackend, plan: Plan, rows: TrainingRows, past: ShardSnapshot):
@@ -147,24 +152,13 @@ class Shard:
         if past.state is not None and past.average is not None:
             kept, average = deepcopy((past.state, past.average))
             state = replace(kept, direction=state.direction, pending=state.pending)
-        self.driver = Driver(
-            rows.mapped,
-            rows.targets,
-            rows.order,
-            plan.axis(steps),
-            state,
-            average,
-            weight=rows.slope_weight,
-            cut=cut,
-            form=recipe.loop_form,
-            length=steps,
-            ahead=True,
-        )
+        visits = rows.visits(cut, form=recipe.loop_form, length=steps, ahead=True)
+        self.driver = backend.driver(visits, plan.axis(steps), state, average)
         self.driver.position = self.rounds.begin(self.done)
         self.driver.slopes = Slopes.zeros(len(recipe.lam), m)
 
     def advance(self, mean: Model | None) -> Report:
-        """The next round, from this model; None, or any where there is one shard: from its own."""
+        """Do the next round from this model; from its own where that is None, or there is one shard."""
         driver, plan = self.driver, self.plan
         if mean is not None and plan.n_shards > 1:
             driver.state.move_to(*mean)
@@ -203,7 +197,7 @@ class Shard:
 
 
 def mean_model(models: Sequence[Model], shares: Array) -> Model:
-    """sum_i share_i model_i."""
+    """The mean of models, sum_i share_i model_i."""
     coef = sum(share * model[0] for share, model in zip(shares, models, strict=True))
     intercept = sum(share * model[1] for share, model in zip(shares, models, strict=True))
     return np.asarray(coef), np.asarray(intercept)
@@ -213,28 +207,86 @@ def run_rounds(
     plan: Plan,
     shares: Array,
     run: Callable[[int, Model | None], Sequence[Report]],
-    after_round: Callable[[Model, dict[str, Any]], bool] | None = None,
+    after_epoch: AfterEpoch | None = None,
 ) -> tuple[Model, list[dict[str, Any]]]:
-    """All rounds; ``run(r, mean)`` has every shard do round r, and returns their reports in order.
+    """Run all rounds; ``run(r, mean)`` has every shard do round r, and returns their reports in order.
 
-    ``after_round`` is called with the mean model and the record of the round; True ends the run.
+    ``after_epoch`` is called as that of ``Stopping``, after rounds that end an epoch.
     """
-    mean, history, steps, begun = None, [], 0, clock.now()
+    mean, history, steps, begun, epoch = None, [], 0, clock.now(), 0
     for r in range(plan.rounds):
         reports = run(r, mean)
         mean = mean_model([report.model for report in reports], shares)
         progress = sum((report.progress for report in reports), Progress.zeros(len(plan.recipe.lam)))
-        coef = mean[0] if plan.metric is None else plan.metric.apply(mean[0])
+        coef = plain_coef(mean[0], plan.metric)
         steps += progress.steps
+        ended, epoch = epoch, (r + 1) * plan.epochs // plan.rounds
         record: dict[str, Any] = {
             "round": r + 1,
-            "epoch": (r + 1) * plan.epochs // plan.rounds,
+            "epoch": epoch,
             "steps": steps,
             "seconds": clock.now() - begun,
             **progress.record(np.array(plan.recipe.lam), coef),
         }
         history.append(record)
-        if after_round is not None and after_round(mean, record):
+        if after_epoch is not None and epoch > ended and after_epoch(epoch, mean, record):
             break
     assert mean is not None
     return mean, history
+
+
+class Shards(Protocol):
+    """All shards of a run, wherever they are."""
+
+    def round(self, r: int, mean: Model | None) -> Sequence[Report]:
+        """Have every shard do round r; their reports, in order."""
+
+    def certificate_sums(self, model: Model) -> CertificateSums:
+        """What the rows of all shards add to the certificate of a model."""
+
+
+def train_shards(
+    plan: Plan,
+    shares: Array,
+    shards: Shards,
+    take_sample: Callable[[], TrainingRows],
+    after_epoch: AfterEpoch,
+    *,
+    whole: bool,
+) -> Solution:
+    """Solve (PL) by all rounds, whose intercept is then settled by a sample of the rows.
+
+    ``take_sample`` maps it when it is needed; ``whole`` says that it has all rows.
+    """
+    recipe, metric = plan.recipe, plan.metric
+    model, history = run_rounds(plan, shares, shards.round, after_epoch)
+    sample = take_sample()
+    model = settle_intercept(sample, recipe, model)
+    if whole:
+        model, _ = finish(sample, recipe, model)
+    certificate = shards.certificate_sums(model).certificate(
+        np.array(recipe.lam), model[0], free_intercept=recipe.free_intercept, metric=metric
+    )
+    dtype, last = sample.mapped.dtype, history[-1]
+    return Solution.of(
+        model, metric, certificate, plan.sizes, dtype, last["epoch"], last["steps"], history
+    )
+
+
+def count_rounds(
+    recipe: Recipe, epochs: int, steps: int, sample: TrainingRows, shard: Array, n_shards: int
+) -> int:
+    """How many rounds a run has, for shards of about so many steps.
+
+    ``shard`` has the shard of each row of the sample: where shards differ by more than chance, their
+    models are averaged more often.
+    """
+    each = 1
+    if not are_alike(recipe, sample, shard):
+        each = ROUNDS_PER_EPOCH
+        logger.info(
+            "The rows of the %d shards differ by more than chance; models are averaged more often. "
+            "Shuffle rows that are sorted: the model will be better, and there sooner.",
+            n_shards,
+        )
+    return max(min(each * epochs, steps // ROUND_STEPS), FEWEST_ROUNDS)

@@ -6,47 +6,45 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy.typing as npt
+from asset_svm.arrays import Array
 
-Array = npt.NDArray[Any]
+AfterEpoch = Callable[[int, tuple[Array, Array], dict[str, Any]], bool]
+"""Called with (epoch, model, record) after an epoch; True asks to stop."""
 
 
 class Keep(Protocol):
-    """Who saves where a run is."""
+    """Whoever saves a run between its epochs."""
 
     def __call__(self, snapshot: Callable[[], Any], *, stopped: bool) -> None:
-        """Save it, if it is time to."""
+        """Save what ``snapshot`` returns, if it is time to, or if the run was asked to stop."""
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """When to stop.
+    """When a run stops, and who looks at it between epochs.
 
     Parameters
     ----------
     epochs : int
-        At most this many.
+        The run has at most so many.
     tol : float or None
         Stop when gap / objective is below it; checked after 1, 2, 4, 8, ... epochs.
     deadline : float
-        By ``clock.now``.
-    after_epoch : callable, optional
-        Called with (epoch, model, record); returns True to stop.
+        The moment by ``clock.now`` after which it ends.
     chosen : callable, optional
         Gives the model to return instead of the last one, or None.
     early : bool
         Whether ``after_epoch`` is there to stop the run.
     watched : bool
         Whether ``after_epoch`` looks at the model.
-    keep : callable, optional
-        Called between epochs with a function that says where the run is, to save it; and with
-        ``stopped``, whether ``after_epoch`` has asked to stop.
+    keep : Keep, optional
+        Saves the run between epochs.
     """
 
     epochs: int
     tol: float | None = None
     deadline: float = float("inf")
-    after_epoch: Callable[[int, tuple[Array, Array], dict[str, Any]], bool] | None = None
+    after_epoch: AfterEpoch | None = None
     chosen: Callable[[], tuple[Array, Array] | None] | None = None
     early: bool = False
     watched: bool = False

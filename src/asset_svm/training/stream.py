@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.base import Backend
 from asset_svm.data import GivenOrder, Order, ShuffledOrder, Targets
 from asset_svm.feasible import FeasibleSet
@@ -32,22 +33,19 @@ from asset_svm.problem import Certificate
 from asset_svm.solvers import Average, Cut, SolverState
 from asset_svm.solvers.driver import Progress, Slopes
 from asset_svm.training.certificate import certify_rows, settle_intercept
-from asset_svm.training.plan import StepSizes, pilot_scale, sample_gradients
+from asset_svm.training.plan import StepSizes, measure, pilot_scale
 from asset_svm.training.recipe import Recipe
-from asset_svm.training.rows import TrainingRows
-from asset_svm.training.solution import check_finite
-
-Array = npt.NDArray[Any]
-Matrix = Any
+from asset_svm.training.rows import TrainingRows, in_metric, plain_coef
+from asset_svm.training.solution import Solution, check_finite
 
 USUAL_SCALE = 0.1
-"""What the pilot finds most often: taken as long as there are no rows for one."""
+"""The multiplier that pilots find most often: taken as long as there are no rows for one."""
 RECENT = 1024
-"""Rows of the stream that estimates are made from."""
+"""Estimates are made from so many of the last rows."""
 HORIZON = 100
-"""The pilot prepares for this many times the steps it takes."""
+"""A pilot chooses for a run of so many times its own steps."""
 OUTGROWN = 2.0
-"""Times the D_X that a multiplier was found for: it says nothing of a larger one."""
+"""A multiplier says nothing of a D_X that is so many times the one it was found for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,29 +58,29 @@ class Recent:
 
     @classmethod
     def none(cls, n_models: int) -> Recent:
-        """Before the first batch."""
+        """No rows yet, before the first batch."""
         return cls(None, np.zeros((n_models, 0)), np.zeros(0))
 
     @property
     def enough(self) -> bool:
-        """Whether they are enough to estimate anything from."""
+        """Whether there are enough rows to estimate anything from."""
         return len(self.weight) >= FEWEST_ROWS
 
     @property
     def n_models(self) -> int:
-        """K."""
+        """The number of models, K."""
         return len(self.y)
 
     def block(self, rows: Array) -> Array:
-        """Their targets."""
+        """The (K, len(rows)) targets of these rows."""
         return self.y[:, rows]
 
     def last(self, count: int) -> Recent:
-        """The last so many of them."""
+        """The last ``count`` of these rows."""
         return Recent(self.X[-count:], self.y[:, -count:], self.weight[-count:])
 
     def joined(self, X: Matrix, y: Array, weight: Array) -> Recent:
-        """With a new batch at the end."""
+        """The last rows of these and a new batch."""
         last = X[-RECENT:]
         if hasattr(last, "cpu"):  # a tensor on the card
             last = last.cpu().numpy()
@@ -105,11 +103,8 @@ class OnlineSession:
 
     Parameters
     ----------
-    recipe : Recipe
-    phi : FeatureMap
     mean_weight : float
-        Of the first batch: weights count relative to it.
-    state : SolverState
+        The mean weight of the first batch, which weights count relative to.
     horizon : int
         The number of steps there will be, 0 where it is not known.
     """
@@ -142,11 +137,11 @@ class OnlineSession:
     def model(self) -> tuple[Array, Array]:
         """The averaged (K, d) coef and (K,) intercept."""
         coef, intercept = self.average.result(self.state)
-        return coef if self.metric is None else self.metric.apply(coef), intercept
+        return plain_coef(coef, self.metric), intercept
 
     @property
     def sets(self) -> list[FeasibleSet]:
-        """X of each model, by what is known of the rows so far."""
+        """The feasible set of each model, by what is known of the rows so far."""
         return self.recipe.feasible_sets(self.y_max, self.kappa, self.bulk, self.metric)
 
     @property
@@ -158,11 +153,11 @@ class OnlineSession:
 
     @property
     def size(self) -> float:
-        """D_X, the largest of all models."""
+        """The largest D_X of all models."""
         return max(s.size for s in self.sets)
 
     def _estimate_metric(self, backend: Backend) -> None:
-        """The metric of the recent rows, the state carried over into it."""
+        """Find the metric of the recent rows, and carry the state over into it."""
         recent, seed = self.recent, self.recipe.seed + self.batches
         new = backend.find_metric(self.phi, recent.X, recent.weight, seed)
         old = self.metric or Metric.identity(self.phi.dimension)
@@ -175,15 +170,38 @@ class OnlineSession:
         self.metric = new
 
     def _estimate_gradients(self, backend: Backend) -> None:
-        """D_G and kappa of the recent rows; kappa only grows."""
+        """Estimate D_G and kappa from the recent rows; kappa only grows."""
         recent = self.recent
         m = recent.X.shape[0]
         rows = self._rows(backend, recent.X, recent, recent.weight, GivenOrder(m))
-        first = self.gradient_bounds is None
-        self.gradient_bounds, kappa, bulk = sample_gradients(self.recipe, rows)
-        self.kappa = max(self.kappa, kappa)
-        self.bulk = bulk if first else max(self.bulk, bulk)
+        first, found = self.gradient_bounds is None, measure(self.recipe, rows)
+        self.gradient_bounds, self.kappa = found.bounds, max(self.kappa, found.kappa)
+        self.bulk = found.bulk if first else max(self.bulk, found.bulk)
         self.next_estimate = 2 * max(self.rows_seen, m)
+
+    @classmethod
+    def after(
+        cls,
+        solution: Solution,
+        recipe: Recipe,
+        phi: FeatureMap,
+        metric: Metric | None,
+        mean_weight: float,
+        y_max: float,
+        steps: int,
+    ) -> OnlineSession:
+        """A session that goes on from the model of a run, at its step count."""
+        state = state_at(solution.coef, solution.intercept, metric, solution.dtype, steps)
+        session, sizes = cls(recipe, phi, mean_weight, state), solution.sizes
+        session.y_max, session.scale, session.metric = y_max, solution.step_scale, metric
+        session.gradient_bounds, session.kappa, session.bulk = sizes.bounds, sizes.kappa, sizes.bulk
+        session.rows_seen, session.next_estimate = steps, 2 * steps
+        session.scale_size = np.inf if recipe.step_scale is not None else session.size
+        if solution.steps == 0:  # nothing was learnt, and nothing is known of the steps
+            session.scale = session.gradient_bounds = None
+        if session.scale is None:
+            session.scale_size = 0.0
+        return session
 
     def copy(self) -> OnlineSession:
         """A session that can be thrown away if its next batch fails."""
@@ -197,29 +215,41 @@ class OnlineSession:
         if self.recipe.step == "metric":
             self.metric = backend.find_metric(self.phi, X, weight, self.recipe.seed)
         rows = self._rows(backend, X, targets, weight, GivenOrder(X.shape[0]))
-        self.gradient_bounds, self.kappa, self.bulk = sample_gradients(self.recipe, rows)
+        found = measure(self.recipe, rows)
+        self.gradient_bounds, self.kappa, self.bulk = found.bounds, found.kappa, found.bulk
         with backend.pool(len(self.recipe.lam)) as pool:
             self._settle_scale(backend, rows, steps, pool)
 
-    def learn(self, backend: Backend, X: Matrix, targets: Targets, weight: Array) -> Progress:
+    def learn(self, backend: Backend, X: Matrix, targets: Targets, weight: Array) -> None:
         """Learn from one window of a prepared run, its rows in the order given."""
         rows = self._rows(backend, X, targets, weight, GivenOrder(X.shape[0]))
         with backend.pool(len(self.recipe.lam)) as pool:
-            return self._run(backend, rows, pool, None)
+            self._run(backend, rows, pool, None)
 
     def finish(
-        self, backend: Backend, X: Matrix, targets: Targets, weight: Array
-    ) -> tuple[Array, Array, Certificate]:
-        """(coef, intercept, certificate) of a run over a file, by a sample of its rows.
+        self,
+        backend: Backend,
+        X: Matrix,
+        targets: Targets,
+        weight: Array,
+        epochs: int,
+        history: list[dict[str, Any]],
+    ) -> Solution:
+        """The solution of a prepared run that ends after so many epochs, by a sample of its rows.
 
         The intercept is settled by it, and the certificate is that of (PL) of these rows.
         """
         rows = self._rows(backend, X, targets, weight, GivenOrder(X.shape[0]))
         model = settle_intercept(rows, self.recipe, self.average.result(self.state))
-        certificate = certify_rows(rows, self.recipe, model)
-        coef = model[0] if self.metric is None else self.metric.apply(model[0])
-        check_finite(coef, model[1], certificate)
-        return coef, model[1], certificate
+        found, dtype = certify_rows(rows, self.recipe, model), rows.mapped.dtype
+        return Solution.of(
+            model, self.metric, found, self.sizes, dtype, epochs, self.rows_seen, history
+        )
+
+    def record(self) -> dict[str, float]:
+        """What a history tells of the rows that were learnt from last."""
+        assert self.progress is not None
+        return self.progress.record(np.array(self.recipe.lam), self.model[0])
 
     def update(
         self,
@@ -248,21 +278,19 @@ class OnlineSession:
                 telling = self._telling(backend, rows)
                 self._settle_scale(backend, telling, HORIZON * telling.order.n_rows, pool)
             slopes = Slopes.zeros(len(self.recipe.lam), n)
-            progress = self._run(backend, rows, pool, slopes)
+            self._run(backend, rows, pool, slopes)
             certificate = certify_rows(
                 rows, self.recipe, self.average.result(self.state), slopes, tight=False
             )
-            self.progress = progress
         check_finite(*self.model, certificate)
         return certificate
 
     def _rows(
         self, backend: Backend, X: Matrix, targets: Targets, weight: Array, order: Order
     ) -> TrainingRows:
-        """Rows mapped by phi, in the metric where there is one."""
-        phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
+        """The rows of a batch, mapped, in the metric if there is one."""
         return TrainingRows(
-            backend.rows(phi, X),
+            backend.rows(in_metric(self.phi, self.metric), X),
             targets,
             order,
             weight,
@@ -274,7 +302,7 @@ class OnlineSession:
     def _settle_scale(
         self, backend: Backend, rows: TrainingRows, steps: int, pool: ThreadPoolExecutor | None
     ) -> None:
-        """The multiplier of D_X for ``steps`` steps: given, by a pilot, or for now the usual one."""
+        """Settle the multiplier of D_X for so many steps: given, by a pilot, or the usual one."""
         assert self.gradient_bounds is not None
         if self.recipe.step_scale is not None:
             self.scale, self.scale_size = self.recipe.step_scale, np.inf
@@ -293,7 +321,7 @@ class OnlineSession:
     def _telling(self, backend: Backend, rows: TrainingRows) -> TrainingRows:
         """The rows to settle a multiplier by: those of a batch, or the recent ones if it has few.
 
-        Of these none before the first that says something.
+        Recent rows before the first that says something are left out.
         """
         recent = self.recent
         if rows.order.n_rows >= FEWEST_ROWS or not recent.enough:
@@ -313,26 +341,27 @@ class OnlineSession:
         rows: TrainingRows,
         pool: ThreadPoolExecutor | None,
         slopes: Slopes | None,
-    ) -> Progress:
-        """One visit of every row."""
-        assert self.gradient_bounds is not None and self.scale is not None
-        n = rows.order.n_rows
-        driver = backend.driver(
-            rows.mapped,
-            rows.targets,
-            rows.order,
-            self.sizes.axis(self.recipe, self.metric, self.horizon),
-            self.state,
-            self.average,
-            weight=rows.slope_weight,
-            cut=Cut(backend.block_size),
-            form=self.recipe.form,
-            pool=pool,
-            length=n,
-        )
+    ) -> None:
+        """Visit every row once; what the loop saw on its way is ``progress``."""
+        n, form = rows.order.n_rows, self.recipe.form
+        visits = rows.visits(Cut(backend.block_size), form=form, pool=pool, length=n)
+        axis = self.sizes.axis(self.recipe, self.metric, self.horizon)
+        driver = backend.driver(visits, axis, self.state, self.average)
         driver.slopes = slopes
         driver.advance(n)
         driver.settle()
         self.batches += 1
         self.rows_seen += n
-        return driver.take_progress()
+        self.progress = driver.take_progress()
+
+
+def state_at(
+    coef: Array, intercept: Array, metric: Metric | None, dtype: npt.DTypeLike, steps: Array | int
+) -> SolverState:
+    """A state whose iterate is this model, in the metric's basis, at these step counts."""
+    K, d = coef.shape
+    state = SolverState.zeros(K, d, dtype)
+    state.direction[:] = coef if metric is None else metric.invert(coef)
+    state.intercept[:] = intercept
+    state.steps[:] = steps
+    return state

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array, Matrix
+from asset_svm.backends.base import Visits
 from asset_svm.backends.cpu import METRIC_SAMPLE
 from asset_svm.backends.cuda.blocks import BLOCK, CudaForm
 from asset_svm.backends.cuda.cell_decision import CardCellDecision
@@ -25,50 +26,44 @@ from asset_svm.backends.cuda.products import Precision
 from asset_svm.backends.cuda.rows import CHUNK, CardRows, HeldRows, padded
 from asset_svm.backends.cuda.sweeps import CudaSweeps
 from asset_svm.backends.cuda.transfer import RowFeeder
-from asset_svm.data import Order, Targets
-from asset_svm.features import FeatureMap, Metric
+from asset_svm.features import Evaluable, FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS
-from asset_svm.solvers import Average, BlockRows, Cut, MappedRows, ModelAxis, SolverState
+from asset_svm.solvers import Average, BlockRows, Cut, ModelAxis, SolverState
 from asset_svm.solvers.cells import CellFunctions
-from asset_svm.solvers.driver import Form
 
-Array = npt.NDArray[Any]
-Matrix = Any
 CARD = torch.device("cuda", 0)
 WORKING_MEMORY = 6 << 30
-"""Bytes that the products of a chunk take at most, beside the rows that are kept."""
+"""The products of a chunk take at most so many bytes, beside the rows that are kept."""
 
 
 @dataclass(frozen=True)
 class CudaBackend:
-    """One card.
+    """A card, and how it is used.
 
     Parameters
     ----------
     memory_limit : int, optional
         Bytes that mapped rows may take on the card; by default what is free.
     precision : {"float32", "float16"}
-        Of products, and of features that are kept; for float32 rows.
+        That of products, and of features that are kept, for float32 rows.
     """
 
     memory_limit: int | None = None
     precision: Precision = "float32"
     device: torch.device = CARD
-    form: Any = CudaForm
-    sweeps: Any = CudaSweeps
+    form: type[CudaForm] = CudaForm
+    sweeps: type[CudaSweeps] = CudaSweeps
 
     block_size = BLOCK
     hides_rows_by_model = False
     """Whether models that train together may each see other rows."""
-    crew = 1
-    """Threads for the models of a search."""
 
     @property
     def nystroem(self) -> type[CardNystroem]:
         """The class of Nystroem maps whose landmarks are factored here."""
         return type("CardNystroem", (CardNystroem,), {"device": self.device})
 
-    def rows(self, phi: Any, X: Matrix) -> CardRows:
+    def rows(self, phi: Evaluable, X: Matrix) -> CardRows:
         """The rows of X: kept on the card where they fit, else mapped whenever they are visited."""
         dtype = host_type(X)
         size = 2 if self.precision == "float16" and dtype == np.float32 else dtype.itemsize
@@ -77,66 +72,39 @@ class CudaBackend:
         return CardRows(phi, X, dtype, self.device, self.precision, keep=keep)
 
     def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
-        """Nothing: the card maps rows a chunk at a time when they are first visited."""
+        """Do nothing: the card maps rows a chunk at a time when they are first visited."""
 
     def memory(self) -> int:
-        """Bytes that mapped rows may take on the card."""
+        """The bytes that mapped rows may take on the card."""
         if self.memory_limit is not None:
             return self.memory_limit
         return max(free_memory(self.device) - WORKING_MEMORY, WORKING_MEMORY // 2)
 
     def cut(self) -> Cut:
-        """Gram blocks."""
+        """The blocks of steps that share a Gram matrix."""
         return Cut(BLOCK)
 
     @contextmanager
     def working(self, rows: BlockRows) -> Iterator[None]:
-        """The card maps rows by itself, a chunk at a time."""
+        """Do nothing: the card maps rows by itself, a chunk at a time."""
         yield
 
     @contextmanager
     def pool(self, n_models: int) -> Iterator[None]:
-        """Models run side by side on the card."""
+        """No threads: models run side by side on the card."""
         yield None
 
     def driver(
-        self,
-        rows: MappedRows,
-        targets: Targets,
-        order: Order,
-        axis: ModelAxis,
-        state: SolverState,
-        average: Average,
-        *,
-        cut: Cut,
-        weight: Array | None = None,
-        form: Form = "row",
-        pool: ThreadPoolExecutor | None = None,
-        length: int | None = None,
-        ahead: bool = False,
-        shrink_interval: int | None = None,
+        self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average
     ) -> CardDriver:
-        """A driver for rows of this backend; ``form`` is that of the host's loops."""
-        return CardDriver(
-            rows,
-            targets,
-            order,
-            axis,
-            state,
-            average,
-            cut=cut,
-            weight=weight,
-            pool=pool,
-            length=length,
-            ahead=ahead,
-            shrink_interval=shrink_interval,
-            device=self.device,
-            form=self.form,
-        )
+        """A driver of these models through rows of this backend; their form is the card's own."""
+        parts = {"axis": axis, "state": state, "average": average, **vars(visits)}
+        return CardDriver(**parts, device=self.device, card_form=self.form)
 
-    def hold(self, mapped: Any, rows: Array) -> HeldRows:
-        """Some of the mapped rows, mapped once."""
-        return _source(mapped).hold(_numbers(mapped, rows))
+    def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
+        """Some of the mapped rows, to be stepped through many times."""
+        assert isinstance(mapped, CardRows)
+        return mapped.hold(rows)
 
     def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
         """The metric of the data from a random sample of rows.
@@ -168,7 +136,7 @@ class CudaBackend:
         every = np.arange(X.shape[0])
         return lambda coef: rows.open(every).margins(coef).T
 
-    def _features(self, phi: Any, X: Matrix, chosen: Array) -> Tensor:
+    def _features(self, phi: FeatureMap, X: Matrix, chosen: Array) -> Tensor:
         dtype = torch_type(host_type(X))
         rows = RowFeeder(X, dtype, self.device)
         part = rows.take(chosen)
@@ -231,12 +199,3 @@ def host_type(X: Matrix) -> np.dtype[Any]:
     if isinstance(X, torch.Tensor):
         return np.dtype(np.float64 if X.dtype == torch.float64 else np.float32)
     return np.dtype(X.dtype)
-
-
-def _source(mapped: Any) -> CardRows:
-    """The rows that some of them were taken from."""
-    return mapped if isinstance(mapped, CardRows) else _source(mapped.mapped)
-
-
-def _numbers(mapped: Any, rows: Array) -> Array:
-    return rows if isinstance(mapped, CardRows) else _numbers(mapped.mapped, mapped.chosen[rows])

@@ -14,41 +14,42 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.backends.cuda.blocks import BLOCK, CardState, Chunk, CudaForm
 from asset_svm.backends.cuda.maps import torch_type
 from asset_svm.backends.cuda.memory import warn_of_smaller_blocks
 from asset_svm.backends.cuda.products import gram_blocks
 from asset_svm.backends.cuda.rows import CHUNK, ChunkedRows
-from asset_svm.data import Order, Targets
-from asset_svm.solvers import Average, Driver, MappedRows, ModelAxis, SolverState
-
-Array = npt.NDArray[Any]
+from asset_svm.solvers import Average, Driver, ModelAxis
 
 
 class CardDriver(Driver):
-    """One run of K models over rows on the card; parameters as in ``Driver``."""
+    """One run of K models over rows on the card.
+
+    Parameters
+    ----------
+    parts, options
+        The parameters of ``Driver``.
+    card_form : class
+        It steps through a chunk, as ``CudaForm`` does.
+    chunk_size : int
+        The steps whose rows are mapped together.
+    """
 
     def __init__(
         self,
-        rows: MappedRows,
-        targets: Targets,
-        order: Order,
-        axis: ModelAxis,
-        state: SolverState,
-        average: Average,
-        *,
+        *parts: Any,
         device: torch.device,
-        form: Any = CudaForm,
+        card_form: type[CudaForm] = CudaForm,
         chunk_size: int = CHUNK,
         **options: Any,
     ):
-        super().__init__(rows, targets, order, axis, state, average, **options)
-        self.device, self.make_form, self.chunk_size = device, form, chunk_size
-        self.source = cast(ChunkedRows, rows)
+        super().__init__(*parts, **options)
+        self.device, self.make_form, self.chunk_size = device, card_form, chunk_size
+        self.source = cast(ChunkedRows, self.rows)
         self._chunk: Chunk | None = None
         self._form: Any = None
 

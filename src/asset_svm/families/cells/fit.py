@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from asset_svm import clock
 from asset_svm.backends.device import on_host, row_type
 from asset_svm.exceptions import warn_caller
 from asset_svm.families.base import Trained
-from asset_svm.families.cells.decision import CellDecision, CellModels
+from asset_svm.families.cells.decision import CellModels
 from asset_svm.families.cells.fitted import FittedCells
 from asset_svm.families.cells.nested import Nested
 from asset_svm.families.cells.partitions import grow_partition, partition_seed, shares
@@ -54,28 +54,53 @@ def fit_cells(settings: Settings, task: Task, rows: Rows, begun: float, observer
         encoded, lam = task.encode(rows.y), settings.lam_of(rows.weight.sum())
         problem = cell_problem(settings, rows, encoded, kernel, lam, rows.weight.sum(), deadline)
         progress = CellProgress(settings, begun, observer)
-        parts: list[CellModels] = []
-        history: list[dict[str, Any]] = []
-        decide = partial(joined_decision, parts, kernel, task.n_models, row_type(rows.X))
-
-        def model() -> FittedCells:
-            return FittedCells.of(task, kernel, decide(), seed, lam, list(history), len(rows.y))
-
-        for number in range(settings.n_partitions):
-            models, fitted = _fit_partition(settings, task, rows, problem, seed, number, card, progress)
-            parts.append(models)
-            seconds = clock.now() - begun
-            history.append(partition_record(number, fitted, seconds, stopped=progress.stopped))
-            progress.partition_end(history[-1], model)
-            if problem.is_late or progress.stopped:
-                break
-    found = model()
-    if len(parts) == 1 and len(fitted) == 1 and fitted[0].support is not None:
+        train = partial(_fit_partition, settings, task, rows, problem, seed, card, progress)
+        bare = FittedCells.empty(task, kernel, row_type(rows.X), seed, lam)
+        found, fitted = fit_partitions(settings, bare, len(rows.y), progress, train, problem)
+    if len(found.decision.parts) == 1 and len(fitted) == 1 and fitted[0].support is not None:
         support = fitted[0].support
         count = task.count_by_class(rows.y[support])
         found = replace(found, support=rows.index[support], n_support=count)
-    progress.fit_end(model)
     return Trained(found, rows)
+
+
+def fit_partitions(
+    settings: Settings,
+    bare: FittedCells,
+    n_rows: int,
+    progress: CellProgress,
+    train: Callable[[int], tuple[CellModels, list[FittedCell]]],
+    problem: CellProblem | None = None,
+) -> tuple[FittedCells, list[FittedCell]]:
+    """The model of all partitions, and the cells of the last one.
+
+    Parameters
+    ----------
+    bare : FittedCells
+        The model without any partition.
+    n_rows : int
+        All rows there are.
+    train : callable
+        Trains the cells of a partition, by its number.
+    problem : CellProblem, optional
+        Its deadline ends the run; None where cells that have begun are always solved.
+    """
+    parts: list[CellModels] = []
+    history: list[dict[str, Any]] = []
+
+    def model() -> FittedCells:
+        return bare.joined(parts, history, n_rows)
+
+    for number in range(settings.n_partitions):
+        models, fitted = train(number)
+        parts.append(models)
+        seconds, stopped = clock.now() - progress.begun, progress.stopped and problem is not None
+        history.append(_partition_record(number, fitted, seconds, stopped=stopped))
+        progress.partition_end(history[-1], model)
+        if progress.stopped or (problem is not None and problem.is_late):
+            break
+    progress.fit_end(model)
+    return model(), fitted
 
 
 def _fit_partition(
@@ -84,9 +109,9 @@ def _fit_partition(
     rows: Rows,
     problem: CellProblem,
     seed: int,
-    number: int,
     card: Any,
     progress: CellProgress,
+    number: int,
 ) -> tuple[CellModels, list[FittedCell]]:
     """The cells of one partition; ``card`` has the same rows, where a card does the work."""
     host, m = settings.host(), len(rows.y)
@@ -167,7 +192,7 @@ def cell_problem(
     )
 
 
-def partition_record(
+def _partition_record(
     number: int, fitted: Sequence[FittedCell], seconds: float, *, stopped: bool
 ) -> dict[str, Any]:
     """What the history tells of a partition; ``stopped``: somebody asked to cut it short."""
@@ -182,13 +207,6 @@ def partition_record(
         "definite": all(f.definite for f in fitted),
         "stopped": stopped,
     }
-
-
-def joined_decision(
-    parts: list[CellModels], kernel: Kernel, n_models: int, dtype: np.dtype[Any]
-) -> CellDecision:
-    """The decision function of these partitions; others may come after them."""
-    return CellDecision(list(parts), n_models, dtype, alone=not kernel.is_reentrant)
 
 
 def warn_of_cells(settings: Settings, fitted: FittedCells) -> None:

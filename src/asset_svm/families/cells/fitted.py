@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.families.beginning import Beginning
-from asset_svm.families.cells.decision import CellDecision, Constant
+from asset_svm.families.cells.decision import CellDecision, CellModels, Constant
 from asset_svm.families.cells.nested import Nested
 from asset_svm.families.one_map.fitted import BARE, HISTORY
 from asset_svm.kernels import Kernel
@@ -62,29 +63,32 @@ class FittedCells:
     fixed: str | None = None
 
     @classmethod
-    def of(
+    def empty(
         cls,
         task: Task,
         kernel: Kernel,
-        decision: CellDecision,
+        dtype: np.dtype[Any],
         seed: int,
         lam: float,
-        history: list[dict[str, Any]],
-        n_rows: int,
+        parts: Sequence[CellModels] = (),
     ) -> FittedCells:
-        """From the records of all partitions."""
+        """A model that has learnt nothing yet, in the cells of these partitions."""
+        decision = CellDecision(list(parts), task.n_models, dtype, alone=not kernel.is_reentrant)
+        return cls(task, kernel, decision, seed, lam, 0, 0, 0.0, 0.0, [])
+
+    def joined(
+        self, parts: Sequence[CellModels], history: list[dict[str, Any]], n_rows: int
+    ) -> FittedCells:
+        """The model of partitions that were trained on so many rows, from their records."""
         sweeps = max(record["sweeps"] for record in history)
-        return cls(
-            task,
-            kernel,
-            decision,
-            seed,
-            lam,
-            sweeps,
-            sweeps * n_rows,
-            float(np.mean([record["objective"] for record in history])),
-            float(np.mean([record["dual_gap"] for record in history])),
-            history,
+        return replace(
+            self,
+            decision=replace(self.decision, parts=list(parts)),
+            n_iter=sweeps,
+            steps=sweeps * n_rows,
+            objective=float(np.mean([record["objective"] for record in history])),
+            dual_gap=float(np.mean([record["dual_gap"] for record in history])),
+            history=list(history),
         )
 
     def attributes(self) -> dict[str, Any]:

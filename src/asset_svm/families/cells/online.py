@@ -38,9 +38,9 @@ def begin_stream(settings: Settings, task: Task, rows: Rows) -> FittedCells:
     for number in range(settings.n_partitions):
         partition, groups = grow_partition(rows.X, settings.cells_of(len(rows.y)), seed, number)
         parts.append(CellModels(partition, [nothing] * partition.n_cells, shares(rows.weight, groups)))
-    decision = CellDecision(parts, task.n_models, rows.X.dtype, not kernel.is_reentrant)
     lam = settings.lam_of(rows.weight.sum())
-    return _after(settings, FittedCells(task, kernel, decision, seed, lam, 0, 0, 0.0, 0.0, []), rows)
+    empty = FittedCells.empty(task, kernel, rows.X.dtype, seed, lam, parts)
+    return _after(settings, empty, rows)
 
 
 def go_on(settings: Settings, fitted: FittedCells, rows: Rows) -> FittedCells:

@@ -1,7 +1,7 @@
 """One map for all rows, and a linear model on its features.
 
 maps, drawn      a feature map, from settings and rows
-choosing         the map of a fit; ``components`` counts, ``margin`` looks where landmarks matter
+components       the choice of a map; ``margin`` looks where landmarks matter
 fit              all rows at once
 online           a batch after the other
 windows          files that are larger than memory
@@ -54,5 +54,6 @@ class OneMap:
         if settings.is_nystroem and landmarks is not None:
             warn_of_few_landmarks(settings.map, landmarks.shape[0])
         warn_of_excess(settings, trained)
-        warn_of_gap(settings, trained)
+        if not trained.sampled:
+            warn_of_gap(settings, trained)
         warn_of_indefinite(trained.fitted.phi)

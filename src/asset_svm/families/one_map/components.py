@@ -1,4 +1,6 @@
-"""n_components="auto": twice as many components as long as held-out rows are predicted better for it.
+"""The choice of a map, and of its components, counted by trials where n_components="auto".
+
+Twice as many components, as long as held-out rows are predicted better for it:
 
     s = 256: a quick fit, its losses on the held-out rows
     twice as many: better than the best so far by more than a standard error of the difference, row by
@@ -12,17 +14,17 @@ trial and the fit, and at ``MOST``.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
-from asset_svm.families.one_map.maps import draw_map
-from asset_svm.families.one_map.margin import margin_sampler
+from asset_svm.families.one_map.margin import draw_map_of
 from asset_svm.families.one_map.trial import some_of, trial
 from asset_svm.families.rows import Rows
+from asset_svm.features import FeatureMap
 from asset_svm.memory import available_memory, planned_memory, require_memory
 from asset_svm.settings import Settings
 from asset_svm.settings.landmarks import largest_count
@@ -35,7 +37,22 @@ PATIENT = 1024
 GROWTH = 3.0
 """What twice the components cost, in time: between 2 (kernel values) and 4 (features)."""
 FACTOR_BYTES = 24
-"""Of s^2: the landmarks' kernel matrix and its factor."""
+"""Times s^2: what the kernel matrix of s landmarks and its factor take."""
+
+
+def choose_map(
+    settings: Settings,
+    backend: Backend,
+    rows: Rows,
+    task: Task,
+    seed: int,
+    deadline: float = float("inf"),
+) -> tuple[FeatureMap, list[dict[str, Any]] | None]:
+    """The map for these rows, and a record of each trial that led to it, where there were any."""
+    count, records = None, None
+    if isinstance(settings.approximation, str) and settings.map.n_components == "auto":
+        count, records = find_components(settings, backend, rows, task, seed, deadline)
+    return draw_map_of(settings, backend, rows, task, seed, count), records
 
 
 def find_components(
@@ -67,15 +84,7 @@ def find_components(
             "set n_components to a number, or memory_limit to what it may take",
         )
         begun = clock.now()
-        phi = draw_map(
-            settings,
-            backend,
-            some.X,
-            some.uneven,
-            seed,
-            n_components=count,
-            margin=partial(margin_sampler, settings, backend, some, task, seed),
-        )
+        phi = draw_map_of(settings, backend, some, task, seed, count)
         decisions = trial(settings, backend, phi, some, encoded, lam, seed)(X_out)
         seconds = clock.now() - begun
         score = task.score(decisions, y_out, weight)
@@ -92,15 +101,15 @@ def find_components(
         count = min(2 * count, most)
 
 
-def _clearly_less(losses: np.ndarray, others: np.ndarray, weight: np.ndarray) -> bool:
-    """Whether the mean is smaller by more than a standard error of the difference."""
+def _clearly_less(losses: Array, others: Array, weight: Array) -> bool:
+    """Whether the mean loss is smaller by more than a standard error of the difference."""
     gain = others - losses
     mean = float(weight @ gain)
     return mean > float(np.sqrt(weight**2 @ (gain - mean) ** 2))
 
 
 def _most(settings: Settings, rows: Rows) -> int:
-    """The largest number worth a thought."""
+    """The largest number of components that memory, rows and ``MOST`` allow."""
     row_bytes = len(rows.y) * rows.X.dtype.itemsize
     # s row_bytes + FACTOR_BYTES s^2 <= memory
     root = np.sqrt(row_bytes**2 + 4.0 * FACTOR_BYTES * planned_memory(settings.memory_limit))

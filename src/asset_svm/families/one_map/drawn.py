@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.base import Backend
 from asset_svm.backends.cpu import CpuRows
+from asset_svm.data import Order
+from asset_svm.families.one_map.maps import draw_map
 from asset_svm.families.rows import Rows
-from asset_svm.features import FeatureMap, Metric
+from asset_svm.features import Evaluable, FeatureMap, Metric
+from asset_svm.settings import Settings
 from asset_svm.solvers import BlockRows
+from asset_svm.tasks import Encoded
 from asset_svm.training.recipe import StepKind
+from asset_svm.training.rows import TrainingRows, in_metric
 
 
 @dataclass(eq=False)
@@ -19,10 +24,8 @@ class DrawnMap:
 
     Parameters
     ----------
-    phi : FeatureMap
-    metric : Metric, optional
     mapped : CpuRows, optional
-        In the metric.
+        Those rows, in the metric.
     """
 
     phi: FeatureMap
@@ -30,21 +33,43 @@ class DrawnMap:
     mapped: CpuRows | None = None
 
     @classmethod
+    def draw(cls, settings: Settings, backend: Backend, rows: Rows, seed: int) -> DrawnMap:
+        """The map of these rows, whose targets are not looked at, with its metric."""
+        phi = draw_map(settings, backend, rows.X, rows.uneven, seed)
+        return cls.measured(backend, phi, rows, settings.step, seed)
+
+    @classmethod
     def measured(
         cls, backend: Backend, phi: FeatureMap, rows: Rows, step: StepKind, seed: int
     ) -> DrawnMap:
-        """With the metric of these rows, where steps are taken in one."""
+        """The map with the metric of these rows, where steps are taken in one."""
         if step != "metric":
             return cls(phi, None)
         return cls(phi, backend.find_metric(phi, rows.X, rows.weight, seed))
 
-    def rows(self, backend: Backend, X: Any) -> BlockRows:
+    @property
+    def mapping(self) -> Evaluable:
+        """The map of the rows of a run: phi, in the metric if there is one."""
+        return in_metric(self.phi, self.metric)
+
+    def rows(self, backend: Backend, X: Matrix) -> BlockRows:
         """The rows of X; those that were mapped before are given away."""
         mapped, self.mapped = self.mapped, None
         if mapped is not None:
             return mapped
-        phi = self.phi if self.metric is None else self.phi.in_metric(self.metric)
-        return backend.rows(phi, X)
+        return backend.rows(self.mapping, X)
+
+    def training(
+        self,
+        backend: Backend,
+        rows: Rows,
+        encoded: Encoded,
+        order: Order,
+        slope_weight: Array | None = None,
+    ) -> TrainingRows:
+        """The rows of a run on this map."""
+        mapped, targets, y_max = self.rows(backend, rows.X), encoded.targets, encoded.y_max
+        return TrainingRows(mapped, targets, order, rows.weight, slope_weight, y_max, self.metric)
 
     def keep(self, rows: BlockRows) -> None:
         """Keep mapped rows, where they lie in this machine's memory."""

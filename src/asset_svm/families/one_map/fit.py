@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.exceptions import warn_caller
-from asset_svm.families.base import Trained
+from asset_svm.families.base import Fitted, Trained
 from asset_svm.families.epochs import Epochs
 from asset_svm.families.observing import Observer
-from asset_svm.families.one_map.choosing import choose_map
+from asset_svm.families.one_map.components import choose_map
 from asset_svm.families.one_map.drawn import DrawnMap
-from asset_svm.families.one_map.fitted import FittedMap, session_of, warm_start
+from asset_svm.families.one_map.fitted import FittedMap, warm_start
 from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.one_map.monitor import Monitor
 from asset_svm.families.rows import Rows
@@ -23,17 +22,16 @@ from asset_svm.settings import Settings
 from asset_svm.tasks import Task
 from asset_svm.training.certificate import tight_work
 from asset_svm.training.pairs import suits_pairs, train_by_pairs
-from asset_svm.training.rows import TrainingRows
-from asset_svm.training.run import train
+from asset_svm.training.run import Snapshot, train
 from asset_svm.training.stopping import Stopping
 
 DEFAULT_EPOCHS = Epochs(least=25, steps=100_000)
 BESIDE_EIGENVALUES = 3.0
-"""Times s^3 operations, that a tight bound may take after an eigendecomposition of some 10 s^3."""
+"""A tight bound may take so many times s^3 operations after an eigendecomposition of some 10 s^3."""
 NOTICED = 0.01
-"""Of the objective of coef = 0: a gap below which nobody would notice."""
+"""Nobody would notice a gap of a smaller part of the objective of coef = 0."""
 WORTH_TELLING = 0.1
-"""Of the objective: a duality gap beyond which a model is not what was asked for."""
+"""A model whose gap is a larger part of its objective is not what was asked for."""
 
 
 def fit_batch(
@@ -42,7 +40,7 @@ def fit_batch(
     rows: Rows,
     begun: float,
     observer: Observer,
-    before: Any = None,
+    before: Fitted | None = None,
     drawn: DrawnMap | None = None,
     keeper: Keeper | None = None,
 ) -> Trained:
@@ -63,24 +61,15 @@ def fit_batch(
         drawn = DrawnMap.measured(backend, phi, rows, settings.step, seed)
     if keeper is not None and keeper.resumed is None:
         keeper.begin(drawn, seed, records)
-    phi, metric = drawn.phi, drawn.metric
     lam = settings.lam_of(rows.weight.sum())
     recipe = settings.recipe(encoded.loss, lam, encoded.targets.n_models, seed)
-    if getattr(phi, "eigenvalues", None) is not None:
-        worth = BESIDE_EIGENVALUES * phi.basis_dimension**3
+    if getattr(drawn.phi, "eigenvalues", None) is not None:
+        worth = BESIDE_EIGENVALUES * drawn.phi.basis_dimension**3
         recipe = replace(recipe, tight_within=max(recipe.tight_within, worth))
-    order, slope_weight = rows.order(settings.sampling, settings.step, seed)
     epochs = DEFAULT_EPOCHS.over(len(rows.y), settings.max_iter)
-    training = TrainingRows(
-        drawn.rows(backend, rows.X),
-        encoded.targets,
-        order,
-        rows.weight,
-        slope_weight,
-        encoded.y_max,
-        metric,
-    )
-    monitor = Monitor(settings, task, backend, phi, metric, held_out, epochs, observer)
+    order = rows.order(settings.sampling, settings.step, seed)
+    training = drawn.training(backend, rows, encoded, *order)
+    monitor = Monitor(settings, task, drawn, epochs, observer, backend, held_out)
     stopping = Stopping(
         epochs,
         tol=settings.tol,
@@ -97,23 +86,19 @@ def fit_batch(
         solution = train_by_pairs(backend, recipe, training)
     if solution is None:
         state = None if start is None else start.state
-        snapshot = None if keeper is None else keeper.snapshot
+        saved = None if keeper is None else keeper.state()
+        snapshot = None if saved is None else Snapshot(**saved)
         solution = train(backend, recipe, training, stopping, start=state, snapshot=snapshot)
-    steps = solution.steps + (start.steps if start is not None else 0)
-    session = session_of(solution, recipe, phi, metric, float(rows.weight.mean()), encoded.y_max, steps)
-    fitted = FittedMap.of(
+    fitted = FittedMap.solved(
         settings,
         task,
-        phi,
-        (solution.coef, solution.intercept),
-        solution.certificate,
-        session,
+        drawn,
+        recipe,
+        solution,
         rows if start is None else None,
-        lam=lam,
-        n_iter=solution.epochs,
-        steps=steps,
-        step_scale=solution.step_scale,
-        history=solution.history,
+        mean_weight=float(rows.weight.mean()),
+        y_max=encoded.y_max,
+        steps_before=0 if start is None else start.steps,
         component_search=records,
     )
     if start is not None:

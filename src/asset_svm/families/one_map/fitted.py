@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.device import row_type
+from asset_svm.families.base import Fitted
 from asset_svm.families.beginning import Beginning
 from asset_svm.families.decision import Decision, decision_of
+from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.rows import Rows
 from asset_svm.features import FeatureMap, Metric, NystroemFeatures
 from asset_svm.features.nystroem import KernelBasis
@@ -20,14 +23,13 @@ from asset_svm.solvers import SolverState
 from asset_svm.tasks import Task
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.solution import Solution
-from asset_svm.training.stream import OnlineSession
+from asset_svm.training.stream import OnlineSession, state_at
 
-Array = npt.NDArray[Any]
 HISTORY = 32
-"""Batches that the history of a stream reaches back."""
+"""The history of a stream reaches back so many batches."""
 COMPACTED = "it was compacted; take the model that it was made from"
 BARE = "it holds no more than prediction needs; take the model that it was made from"
-"""Why a model is fixed."""
+"""Why a model cannot go on learning, and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,23 +38,16 @@ class FittedMap:
 
     Parameters
     ----------
-    task : Task
     coef : array of shape (K, d) or None
-        Of the features; None where there is no map that they belong to.
+        The coefficients of features; None where there is no map that they belong to.
     phi : FeatureMap or None
         None where the model is fixed.
-    decision : Decision
     indices : array, optional
         The rows that are landmarks, numbered as the user passed them.
     session : OnlineSession or None
         What ``partial_fit`` and ``warm_start`` go on from.
     map_key : tuple or None
         ``Settings.map_key`` of the settings that the map was drawn with.
-    lam : float
-    n_iter, steps : int
-    step_scale : float or None
-    objective, dual_gap : float
-    history : list of dict
     component_search : list of dict, optional
         The trials of n_components="auto".
     beginning : Beginning, optional
@@ -87,13 +82,11 @@ class FittedMap:
         cls,
         settings: Settings,
         task: Task,
-        phi: FeatureMap,
         model: tuple[Array, Array],
         certificate: Certificate,
         session: OnlineSession,
         rows: Rows | None,
         *,
-        lam: float,
         n_iter: int,
         steps: int,
         step_scale: float | None,
@@ -101,8 +94,8 @@ class FittedMap:
         component_search: list[dict[str, Any]] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> FittedMap:
-        """From what a run has found; ``rows`` are those that the map was drawn from, where it was."""
-        coef = np.asarray(model[0], dtype=np.float64)
+        """The model of a session; ``rows`` are those that its map was drawn from, where it was."""
+        phi, coef = session.phi, np.asarray(model[0], dtype=np.float64)
         indices = getattr(phi, "indices", None)
         if rows is not None and indices is not None and not _is_given(settings):
             indices = rows.index[indices]
@@ -114,7 +107,7 @@ class FittedMap:
             indices,
             session,
             settings.map_key,
-            lam,
+            session.recipe.lam[0],
             n_iter,
             steps,
             step_scale,
@@ -126,25 +119,63 @@ class FittedMap:
         )
 
     @classmethod
-    def so_far(cls, task: Task, phi: FeatureMap, coef: Array, intercept: Array) -> FittedMap:
-        """The model of a run that goes on: it predicts."""
-        coef, unknown = np.asarray(coef, dtype=np.float64), float("nan")
-        decision, indices = (
-            decision_of(coef, intercept, phi, task.offset),
-            getattr(phi, "indices", None),
+    def solved(
+        cls,
+        settings: Settings,
+        task: Task,
+        drawn: DrawnMap,
+        recipe: Recipe,
+        solution: Solution,
+        rows: Rows | None,
+        *,
+        mean_weight: float,
+        y_max: float,
+        steps_before: int = 0,
+        component_search: list[dict[str, Any]] | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> FittedMap:
+        """The model that a run has found, and a session that goes on from it.
+
+        ``rows`` are those that the map was drawn from, where it was; ``mean_weight`` and ``y_max`` are
+        those of all rows that the run has learnt from, ``steps_before`` the steps of a run before it.
+        """
+        steps = steps_before + solution.steps
+        session = OnlineSession.after(
+            solution, recipe, drawn.phi, drawn.metric, mean_weight, y_max, steps
         )
+        return cls.of(
+            settings,
+            task,
+            (solution.coef, solution.intercept),
+            solution.certificate,
+            session,
+            rows,
+            n_iter=solution.epochs,
+            steps=steps,
+            step_scale=solution.step_scale,
+            history=solution.history,
+            component_search=component_search,
+            extra=extra,
+        )
+
+    @classmethod
+    def so_far(cls, task: Task, phi: FeatureMap, coef: Array, intercept: Array) -> FittedMap:
+        """The model of a run that goes on, which can predict and no more."""
+        coef, unknown = np.asarray(coef, dtype=np.float64), float("nan")
+        decision = decision_of(coef, intercept, phi, task.offset)
+        indices = getattr(phi, "indices", None)
         return cls(
             task, coef, phi, decision, indices, None, None,
             unknown, 0, 0, None, unknown, unknown, [], fixed=BARE,
         )  # fmt: skip
 
     @property
-    def landmarks(self) -> Any:
+    def landmarks(self) -> Matrix | None:
         """The landmarks; None where there are none."""
         return getattr(self.decision.source, "components", None)
 
     def attributes(self) -> dict[str, Any]:
-        """What users see of it."""
+        """What users see of the model, by the names of an estimator's attributes."""
         source = self.decision.source
         found: dict[str, Any] = {
             "intercept_": self.decision.intercept,
@@ -228,50 +259,25 @@ class FittedMap:
         )
 
 
-def session_of(
-    solution: Solution,
-    recipe: Recipe,
-    phi: FeatureMap,
-    metric: Metric | None,
-    mean_weight: float,
-    y_max: float,
-    steps: int,
-) -> OnlineSession:
-    """What goes on from the averaged model of a run, at its step count."""
-    dtype = solution.state.direction.dtype
-    state = state_at(solution.coef, solution.intercept, metric, dtype, steps)
-    session = OnlineSession(recipe, phi, mean_weight, state)
-    session.y_max, session.scale, session.metric = y_max, solution.step_scale, metric
-    session.gradient_bounds, session.kappa = solution.gradient_bounds, solution.kappa
-    session.bulk = solution.bulk
-    session.rows_seen, session.next_estimate = steps, 2 * steps
-    session.scale_size = np.inf if recipe.step_scale is not None else session.size
-    if solution.epochs == 0:  # nothing was learnt, and nothing is known of the steps
-        session.scale = session.gradient_bounds = None
-    if session.scale is None:
-        session.scale_size = 0.0
-    return session
-
-
 def adopted(
     settings: Settings,
     task: Task,
     phi: FeatureMap,
     coef: Array,
     intercept: Array,
-    dtype: Any,
+    dtype: npt.DTypeLike,
     mean_weight: float,
     steps: int,
 ) -> FittedMap:
-    """A model of other making, from which a stream goes on."""
+    """A model that was not found by a run, as one that a stream goes on from."""
     seed, lam = settings.draw_seed(), settings.lam
     assert lam is not None
     recipe = settings.recipe(task.loss, lam, len(coef), seed)
     session = OnlineSession(recipe, phi, mean_weight, state_at(coef, intercept, None, dtype, steps))
     nothing = Certificate(np.zeros(1), np.zeros(1), np.zeros(1))
     return FittedMap.of(
-        settings, task, phi, (coef, intercept), nothing, session, None,
-        lam=lam, n_iter=0, steps=steps, step_scale=None, history=[],
+        settings, task, (coef, intercept), nothing, session, None,
+        n_iter=0, steps=steps, step_scale=None, history=[],
     )  # fmt: skip
 
 
@@ -286,7 +292,7 @@ class WarmStart:
     indices: Array | None
 
 
-def warm_start(settings: Settings, before: Any, task: Task, X: Any) -> WarmStart | None:
+def warm_start(settings: Settings, before: Fitted | None, task: Task, X: Matrix) -> WarmStart | None:
     """What a fit goes on from, where ``warm_start`` asks for it and the earlier fit serves."""
     if not settings.warm_start or not isinstance(before, FittedMap):
         return None
@@ -316,18 +322,6 @@ def same_classes(one: Task, other: Task) -> bool:
     return one.classes.tolist() == other.classes.tolist()
 
 
-def state_at(
-    coef: Array, intercept: Array, metric: Metric | None, dtype: Any, steps: Any
-) -> SolverState:
-    """A state whose iterate is this model, in the metric's basis, at these step counts."""
-    K, d = coef.shape
-    state = SolverState.zeros(K, d, dtype)
-    state.direction[:] = coef if metric is None else metric.invert(coef)
-    state.intercept[:] = intercept
-    state.steps[:] = steps
-    return state
-
-
 def _is_given(settings: Settings) -> bool:
-    """Whether the landmarks are those of a map that was fitted before: no rows of these."""
+    """Whether the landmarks are those of a map that was fitted before, and no rows of this fit."""
     return hasattr(settings.approximation, "features_")

@@ -1,4 +1,4 @@
-"""Checkpoints of a run in memory: a run that was cut goes on, and ends in bitwise the same model."""
+"""Checkpoints of a run: one that was cut goes on, and ends in bitwise the same model."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from asset_svm.data.fingerprint import Fingerprint
+from asset_svm.data.scan import Summary
 from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.storage.checkpoint import Checkpoint, SavedRun
-from asset_svm.training.run import Snapshot
 
 
 @dataclass(eq=False)
@@ -18,39 +18,38 @@ class Keeper:
 
     Parameters
     ----------
-    checkpoint : Checkpoint
     parameters : dict
         The plain values of all parameters.
     files : Fingerprint
         What the files of the rows were.
     resumed : SavedRun, optional
+        The run to go on with.
+    summary : Summary, optional
+        What is known of rows that are read a window at a time.
     """
 
     checkpoint: Checkpoint
     parameters: dict[str, Any]
     files: Fingerprint
     resumed: SavedRun | None
+    summary: Summary | None = None
 
     @property
     def drawn(self) -> DrawnMap | None:
         """The map of the run to go on with."""
         return None if self.resumed is None else DrawnMap(self.resumed.phi, self.resumed.metric)
 
-    @property
-    def snapshot(self) -> Snapshot | None:
-        """Where that run is."""
-        saved = None if self.resumed is None else self.checkpoint.read_state()
-        return None if saved is None else Snapshot(**saved)
+    def state(self) -> dict[str, Any] | None:
+        """Where that run was, by the names of what was saved; None where it had got nowhere."""
+        return None if self.resumed is None else self.checkpoint.read_state()
 
-    def begin(self, drawn: DrawnMap, seed: int, records: list[dict[str, Any]] | None) -> None:
+    def begin(self, drawn: DrawnMap, seed: int, records: list[dict[str, Any]] | None = None) -> None:
         """Save what does not change in the course of a run."""
-        self.checkpoint.write_run(
-            SavedRun(
-                "memory", self.parameters, None, drawn.phi, drawn.metric, seed, self.files, records
-            )
-        )
+        kind = "memory" if self.summary is None else "windows"
+        parts = self.summary, drawn.phi, drawn.metric, seed, self.files, records
+        self.checkpoint.write_run(SavedRun(kind, self.parameters, *parts))
 
-    def __call__(self, snapshot: Callable[[], Snapshot], *, stopped: bool) -> None:
-        """Save where the run is, if it is time to."""
+    def __call__(self, snapshot: Callable[[], Any], *, stopped: bool) -> None:
+        """Save where the run is, if it is time to; ``snapshot`` makes an object that says it."""
         if stopped or self.checkpoint.due:
             self.checkpoint.write_state(vars(snapshot()))

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.base import Backend
 from asset_svm.backends.device import on_card, on_host
 from asset_svm.exceptions import warn_caller
@@ -20,17 +20,16 @@ from asset_svm.settings.landmarks import GivenPoints, candidates, largest_count,
 from asset_svm.settings.mapping import resolve_components
 from asset_svm.settings.solving import own_map
 
-Array = npt.NDArray[Any]
 CENTRE_SAMPLE = 1024
-"""Rows whose mean Fourier features are centred by."""
+"""Fourier features are centred by the mean of so many rows."""
 LARGEST_EIGENBASIS = 2048
-"""Landmarks up to which the eigendecomposition of their kernel matrix is cheap beside the map."""
+"""The eigendecomposition of the kernel matrix of so many landmarks is cheap beside the map."""
 
 
 def draw_map(
     settings: Settings,
     backend: Backend,
-    X: Any,
+    X: Matrix,
     weight: Array | None,
     seed: int,
     *,
@@ -70,7 +69,7 @@ def draw_map(
     )
 
 
-def _given_map(approximation: Any, X: Any, weight: Array | None, seed: int) -> FeatureMap:
+def _given_map(approximation: Any, X: Matrix, weight: Array | None, seed: int) -> FeatureMap:
     """A map of the user's own, fitted to these rows where it is not fitted yet."""
     given = own_map(approximation)
     if not hasattr(given, "features_"):
@@ -88,7 +87,7 @@ def _given_map(approximation: Any, X: Any, weight: Array | None, seed: int) -> F
 
 
 def resolve_landmarks(
-    settings: MapSettings, X: Any, weight: Array | None, n_components: int | None
+    settings: MapSettings, X: Matrix, weight: Array | None, n_components: int | None
 ) -> int:
     """How many landmarks the Nystroem map has: no more than rows that can be landmarks."""
     if not isinstance(settings.landmarks, str):
@@ -116,7 +115,7 @@ def warn_of_few_landmarks(settings: MapSettings, n_landmarks: int) -> None:
 
 def draw_nystroem(
     settings: MapSettings,
-    X: Any,
+    X: Matrix,
     weight: Array | None,
     rng: np.random.Generator,
     count: int,
@@ -148,7 +147,7 @@ def draw_nystroem(
 
 def draw_fourier(
     settings: MapSettings,
-    X: Any,
+    X: Matrix,
     weight: Array | None,
     rng: np.random.Generator,
     count: int,

@@ -6,21 +6,24 @@ scores by which landmarks are drawn (``Task.importance``).
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from asset_svm.backends.base import Backend
-from asset_svm.families.one_map.maps import draw_nystroem
+from asset_svm.families.one_map.maps import draw_map, draw_nystroem
 from asset_svm.families.one_map.trial import some_of, trial
 from asset_svm.families.rows import Rows
+from asset_svm.features import FeatureMap
 from asset_svm.features.landmarks import ScoredRows, uniform_landmarks
 from asset_svm.features.landmarks.base import ROWS_A_LANDMARK
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
 
 FIRST_COMPONENTS = 512
-"""Landmarks of the first fit, at most."""
+"""The first fit has at most so many landmarks."""
 FEWEST_ROWS = 50_000
-"""Rows that the first fit sees, where there are as many."""
+"""The first fit sees so many rows, where there are as many."""
 
 
 def margin_sampler(
@@ -47,3 +50,11 @@ def margin_sampler(
     scores = np.zeros(len(rows.y))
     scores[looked] = task.importance(first(some.X), some.y)
     return ScoredRows(scores)
+
+
+def draw_map_of(
+    settings: Settings, backend: Backend, rows: Rows, task: Task, seed: int, count: int | None
+) -> FeatureMap:
+    """The map for these rows, with ``count`` components where the parameter has no number."""
+    margin = partial(margin_sampler, settings, backend, rows, task, seed)
+    return draw_map(settings, backend, rows.X, rows.uneven, seed, n_components=count, margin=margin)

@@ -11,21 +11,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from asset_svm.arrays import Array
+
 SORTED = 0.1
-"""Ratios from which rows count as sorted."""
+"""Rows count as sorted where the ratio is larger."""
 
 
 @dataclass(eq=False)
 class Mixing:
-    """Sums over windows of targets, by model: those of the encoded targets, (K, rows) a window."""
+    """Sums of the encoded targets of each model, over all rows and by windows."""
 
     n_rows: float = 0.0
-    sums: np.ndarray | float = 0.0
-    squares: np.ndarray | float = 0.0
-    between: np.ndarray | float = field(default=0.0)
-    """Of n mean^2 over windows."""
+    sums: Array | float = 0.0
+    squares: Array | float = 0.0
+    between: Array | float = field(default=0.0)
+    """The sum of n mean^2 over windows."""
 
-    def add(self, y: np.ndarray) -> None:
+    def add(self, y: Array) -> None:
         """Take a window into account."""
         total = y.sum(axis=1)
         self.n_rows += y.shape[1]

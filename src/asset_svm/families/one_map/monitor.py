@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import numpy.typing as npt
-
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.families.observing import Observer, Parts, logger
+from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.one_map.fitted import FittedMap
 from asset_svm.families.rows import Rows
-from asset_svm.features import FeatureMap, Metric
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
+from asset_svm.training.rows import plain_coef
 
-Array = npt.NDArray[Any]
 Model = tuple[Array, Array]
 
 
@@ -24,25 +24,26 @@ class Monitor:
     Parameters
     ----------
     held_out : Rows, optional
-        Rows that early stopping scores.
+        The rows that early stopping scores, by the decisions of ``backend``.
     """
 
     def __init__(
         self,
         settings: Settings,
         task: Task,
-        backend: Backend,
-        phi: FeatureMap,
-        metric: Metric | None,
-        held_out: Rows | None,
+        drawn: DrawnMap,
         epochs: int,
         observer: Observer,
+        backend: Backend | None = None,
+        held_out: Rows | None = None,
     ):
-        self.settings, self.task, self.phi, self.metric = settings, task, phi, metric
+        self.settings, self.task, self.drawn = settings, task, drawn
         self.watch, self.epochs = observer.watch, epochs
         self.callbacks = observer.epochs(epochs)
         self.held_out = held_out
-        self.decide = None if held_out is None else backend.held_out(phi, held_out.X)
+        self.decide: Callable[[Array], Array] | None = None
+        if backend is not None and held_out is not None:
+            self.decide = backend.held_out(drawn.phi, held_out.X)
         self.best: tuple[float, Model] | None = None
         self.waited = 0
 
@@ -53,10 +54,7 @@ class Monitor:
 
     def __call__(self, epoch: int, model: Model, record: dict[str, Any]) -> bool:
         """Look at the model after an epoch; may add to its record."""
-        coef, intercept = model
-        if self.metric is not None:
-            coef = self.metric.apply(coef)
-        stop = False
+        coef, intercept, stop = plain_coef(model[0], self.drawn.metric), model[1], False
         if self.held_out is not None and self.decide is not None:
             decisions = self.decide(coef) + (intercept + self.task.offset)
             score = self.task.score(decisions, self.held_out.y, self.held_out.weight)
@@ -74,7 +72,7 @@ class Monitor:
         return self.callbacks.epoch_end(self._parts(coef, intercept)) or stop
 
     def _parts(self, coef: Array, intercept: Array) -> Parts:
-        return lambda: FittedMap.so_far(self.task, self.phi, coef, intercept)
+        return lambda: FittedMap.so_far(self.task, self.drawn.phi, coef, intercept)
 
     def chosen(self) -> Model | None:
         """The model of the best epoch, where there was a contest."""

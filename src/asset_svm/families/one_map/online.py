@@ -8,11 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from asset_svm.backends.device import as_type, row_type
 from asset_svm.families.observing import logger
-from asset_svm.families.one_map.choosing import choose_map
+from asset_svm.families.one_map.components import choose_map
 from asset_svm.families.one_map.fitted import HISTORY, FittedMap
 from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
@@ -35,7 +33,7 @@ def begin_stream(settings: Settings, task: Task, rows: Rows) -> FittedMap:
         float(rows.weight.mean()),
         SolverState.zeros(K, phi.dimension, row_type(rows.X)),
     )
-    return _after(settings, task, session, rows, encoded, lam, [], records, rows)
+    return _after(settings, task, session, rows, encoded, [], records, rows)
 
 
 def go_on(settings: Settings, fitted: FittedMap, rows: Rows) -> FittedMap:
@@ -43,9 +41,7 @@ def go_on(settings: Settings, fitted: FittedMap, rows: Rows) -> FittedMap:
     if fitted.session is None:
         raise ValueError(f"This model cannot go on learning: {fitted.fixed}.")
     encoded = fitted.task.encode(rows.y)
-    found = _after(
-        settings, fitted.task, fitted.session.copy(), rows, encoded, fitted.lam, fitted.history
-    )
+    found = _after(settings, fitted.task, fitted.session.copy(), rows, encoded, fitted.history)
     return replace(
         found,
         indices=fitted.indices,
@@ -62,12 +58,11 @@ def _after(
     session: OnlineSession,
     rows: Rows,
     encoded: Encoded,
-    lam: float,
     history: list[dict[str, Any]],
     component_search: list[dict[str, Any]] | None = None,
     drawn_from: Rows | None = None,
 ) -> FittedMap:
-    """The model after a batch."""
+    """The model after a batch, which the session learns from."""
     certificate = session.update(
         settings.backend(rows.X),
         as_type(rows.X, session.state.direction.dtype),
@@ -76,25 +71,21 @@ def _after(
         encoded.y_max,
         shuffle=settings.sampling == "shuffle",
     )
-    progress = session.progress
-    assert progress is not None
     steps = int(session.state.steps.max())
     record = {
         "batch": session.batches,
         "steps": steps,
-        **progress.record(np.array(session.recipe.lam), session.model[0]),
+        **session.record(),
         "objective": float(certificate.objective.sum()),
         "dual_gap": float(certificate.dual_gap.sum()),
     }
     return FittedMap.of(
         settings,
         task,
-        session.phi,
         session.model,
         certificate,
         session,
         drawn_from,
-        lam=lam,
         n_iter=session.batches,
         steps=steps,
         step_scale=session.scale,

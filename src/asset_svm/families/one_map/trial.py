@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.families.decision import decision_of
 from asset_svm.families.epochs import Epochs
@@ -17,11 +17,9 @@ from asset_svm.families.rows import Rows
 from asset_svm.features import FeatureMap
 from asset_svm.settings import Settings
 from asset_svm.tasks import Encoded
-from asset_svm.training.rows import TrainingRows
 from asset_svm.training.run import train
 from asset_svm.training.stopping import Stopping
 
-Array = npt.NDArray[Any]
 TRIAL_EPOCHS = Epochs(least=5, steps=50_000)
 
 
@@ -34,22 +32,14 @@ def trial(
     lam: float,
     seed: int,
 ) -> Callable[[Any], Array]:
-    """The decisions of a few epochs on these rows with this map."""
+    """The decision function of a model trained for a few epochs on these rows with this map."""
     recipe = settings.recipe(encoded.loss, lam, encoded.targets.n_models, seed)
     drawn = DrawnMap.measured(backend, phi, rows, recipe.step, seed)
-    order, slope_weight = rows.order(settings.sampling, settings.step, seed)
     epochs = TRIAL_EPOCHS.over(len(rows.y))
     if settings.max_iter is not None:
         epochs = min(epochs, int(settings.max_iter))
-    training = TrainingRows(
-        drawn.rows(backend, rows.X),
-        encoded.targets,
-        order,
-        rows.weight,
-        slope_weight,
-        encoded.y_max,
-        drawn.metric,
-    )
+    order = rows.order(settings.sampling, settings.step, seed)
+    training = drawn.training(backend, rows, encoded, *order)
     solution = train(backend, recipe, training, Stopping(epochs))
     return partial(decision_of(solution.coef, solution.intercept, phi, encoded.offset).by, backend)
 

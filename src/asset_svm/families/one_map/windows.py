@@ -16,13 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data.ahead import ahead
-from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Scanned
 from asset_svm.data.source import Block
 from asset_svm.exceptions import DataError, warn_caller
@@ -31,25 +30,25 @@ from asset_svm.families.decision import Decision, decision_of
 from asset_svm.families.epochs import Epochs
 from asset_svm.families.labels import labelled
 from asset_svm.families.observing import Observer
-from asset_svm.families.one_map.fitted import FittedMap, session_of
-from asset_svm.families.one_map.maps import draw_map, warn_of_few_landmarks
+from asset_svm.families.one_map.drawn import DrawnMap
+from asset_svm.families.one_map.fitted import FittedMap
+from asset_svm.families.one_map.keeping import Keeper
+from asset_svm.families.one_map.maps import draw_map
 from asset_svm.families.one_map.mixing import SORTED, Mixing
 from asset_svm.families.probe import progressive_error
 from asset_svm.families.rows import Rows
+from asset_svm.families.whole import WholeTask
 from asset_svm.settings import Settings
 from asset_svm.solvers import SolverState
-from asset_svm.storage.checkpoint import Checkpoint, SavedRun
 from asset_svm.tasks import Encoded, Task
-from asset_svm.training.solution import Solution
 from asset_svm.training.stream import OnlineSession
 
-Array = npt.NDArray[Any]
 WINDOW_ROWS = 65_536
 WINDOW_BYTES = 32 << 20
-"""A window has at most so many rows and takes about so much memory."""
+"""A window has at most so many rows, and takes about so many bytes."""
 STREAM_EPOCHS = Epochs(least=3, steps=100_000)
 MOST_RECORDS = 200
-"""Of the history."""
+"""The history has about so many records."""
 
 
 @dataclass(eq=False)
@@ -69,139 +68,99 @@ class WindowFit:
 
     Parameters
     ----------
-    settings : Settings
     task : Task
         Not settled yet: a sample of the rows does that.
-    parameters : dict
-        The plain values of all parameters: a resumed run must have the same.
-    scanned : Scanned
-    checkpoint : Checkpoint, optional
-        Where the run's state is saved.
-    resumed : SavedRun, optional
-        The run to go on with.
+    keeper : Keeper, optional
+        It saves the run, and knows the one to go on with.
     observer : Observer
         Its ``watch`` is called with a record after every window; True asks to stop.
     """
 
     settings: Settings
     task: Task
-    parameters: dict[str, Any]
     scanned: Scanned
-    checkpoint: Checkpoint | None
-    resumed: SavedRun | None
+    keeper: Keeper | None
     observer: Observer
 
     def run(self) -> Trained:
-        """Run all epochs, or go on with them; the rows are a sample."""
+        """Run all epochs, or go on with them; the rows of what is returned are a sample."""
         self.begun = clock.now()
         self.deadline = self.settings.deadline(self.begun)
         self.backend = self.settings.host()
         self._prepare()
         self._learn_all()
-        fitted = self._finish()
-        ones = np.ones(len(self.sample))
-        y = np.asarray(self.sample.y)
-        return Trained(fitted, Rows(self.sample.X, y, ones, ones, np.arange(len(y))))
+        y, weight = np.asarray(self.sample.y), self.weight
+        rows = Rows(self.sample.X, y, np.ones(len(y)), weight, np.arange(len(y)))
+        return Trained(self._finish(), rows, sampled=True)
 
-    def warn(self, trained: Trained) -> None:
-        """Warn of rows that are sorted, and of landmarks that are fewer than asked for."""
-        ratio, landmarks = self.mixing.ratio, trained.fitted.landmarks
-        if ratio > SORTED:
+    def warn(self) -> None:
+        """Warn of rows that are sorted by their targets."""
+        if self.mixing.ratio > SORTED:
             warn_caller(
                 f"The rows of {self.scanned.source.name} come sorted by their targets: windows of "
-                f"{self.window} rows, which are shuffled only within, explain {ratio:.0%} of "
-                "their variance, and the model has seen them one after the other; shuffle the rows of "
-                "the file, or raise memory_limit (--memory).",
+                f"{self.window} rows, which are shuffled only within, explain {self.mixing.ratio:.0%} "
+                "of their variance, and the model has seen them one after the other; shuffle the rows "
+                "of the file, or raise memory_limit (--memory).",
                 ConvergenceWarning,
             )
-        if self.settings.is_nystroem and landmarks is not None:
-            warn_of_few_landmarks(self.settings.map, landmarks.shape[0])
 
     # Set-up -------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        settings, summary = self.settings, self.scanned.summary
-        m = summary.n_rows
+        """Settle the map, the task and the session, or find them again."""
+        settings, summary, keeper = self.settings, self.scanned.summary, self.keeper
         limit = WINDOW_BYTES if settings.memory_limit is None else settings.memory_limit // 8
         self.window = summary.window_rows(min(limit, WINDOW_BYTES), WINDOW_ROWS)
-        self.epochs = STREAM_EPOCHS.over(m, settings.max_iter)
-        self.total = m * self.epochs
-        state = None
-        if self.resumed is not None:
-            self.resumed.check(self._identity(), self.scanned.source.files)
-            self.seed = self.resumed.seed
-            assert self.checkpoint is not None
-            saved = self.checkpoint.read_state()
-            if saved is not None:
-                saved["session"].phi = self.resumed.phi
-                state = WindowState(**saved)
+        self.epochs = STREAM_EPOCHS.over(summary.n_rows, settings.max_iter)
+        self.total = summary.n_rows * self.epochs
+        self.sample = labelled(summary.sample, summary, numeric=self.task.numeric)
+        self.whole = self._whole()
+        self.encoded, self.weight = self._encode(self.sample)
+        if keeper is not None and keeper.resumed is not None:
+            self.seed, self.phi = keeper.resumed.seed, keeper.resumed.phi
         else:
             self.seed = settings.draw_seed()
-        self.sample = labelled(summary.sample, summary, numeric=self.task.numeric)
-        self._settle()
-        self.encoded, self.weight = self._encode(self.sample)
-        if self.resumed is not None:
-            phi = self.resumed.phi
+            self.phi = draw_map(settings, self.backend, self.sample.X, None, self.seed)
+            if keeper is not None:
+                keeper.begin(DrawnMap(self.phi, None), self.seed)
+        saved = None if keeper is None else keeper.state()
+        if saved is None:
+            self.state = WindowState(self._new_session(), 0, 0, [], 0.0)
         else:
-            phi = draw_map(settings, self.backend, self.sample.X, None, self.seed)
-            if self.checkpoint is not None:
-                run = SavedRun(
-                    "windows", self._identity(), summary, phi, None, self.seed, self._files()
-                )
-                self.checkpoint.write_run(run)
-        if state is None:
-            state = WindowState(self._new_session(phi), 0, 0, [], 0.0)
-        self.state, self.phi = state, phi
-        self.begun -= state.seconds
+            saved["session"].phi = self.phi
+            self.state = WindowState(**saved)
+        self.begun -= self.state.seconds
 
-    def _settle(self) -> None:
+    def _whole(self) -> WholeTask:
         """The task of all rows, by what the summary says of them."""
         y, targets = np.asarray(self.sample.y), self.scanned.summary.targets
-        task = self.task if targets.classes is None else self.task.with_classes(targets.classes)
-        self.task = task.settled(y, np.ones(len(y)))
-        self.factors = None if task.numeric else self.task.factors(np.asarray(targets.class_counts))
-
-    def _identity(self) -> dict[str, Any]:
-        """What a resumed run must have in common with the one it goes on with."""
-        return {**self.parameters, "dtype": str(self.scanned.summary.sample.X.dtype)}
-
-    def _files(self) -> Fingerprint:
-        """What the files of the rows were."""
-        return self.scanned.files or Fingerprint.of(self.scanned.source.files)
+        ones = np.ones(len(y))
+        if self.task.numeric:
+            return WholeTask.of_numbers(self.task, y, ones, np.array([targets.low, targets.high]))
+        classes, counts = np.asarray(targets.classes), np.asarray(targets.class_counts)
+        return WholeTask.of_classes(self.task, y, ones, classes, counts)
 
     def _encode(self, block: Block) -> tuple[Encoded, Array]:
-        """Targets and weights of a block, by what the summary says of all rows."""
-        y, targets = np.asarray(block.y), self.scanned.summary.targets
-        encoded, ones = self.task.encode(y), np.ones(len(block))
-        if self.task.numeric:
-            y_max = max(abs(targets.low - encoded.offset), abs(targets.high - encoded.offset))
-            return replace(encoded, y_max=y_max), ones
-        if self.factors is None:
-            return encoded, ones
-        return encoded, self.factors[np.searchsorted(np.asarray(targets.classes), y)]
+        """Targets and weights of a block."""
+        y = np.asarray(block.y)
+        return self.whole.encode(y), self.whole.weights(y, np.ones(len(y)))
 
     def _total_weight(self) -> float:
-        if self.factors is not None:
-            return float(self.factors @ self.scanned.summary.targets.class_counts)
+        if self.whole.factors is not None:
+            return float(self.whole.factors @ self.scanned.summary.targets.class_counts)
         return float(self.scanned.summary.n_rows)
 
-    def _new_session(self, phi: Any) -> OnlineSession:
-        settings, W, K = self.settings, self._total_weight(), self.task.n_models
+    def _new_session(self) -> OnlineSession:
+        settings, W, K = self.settings, self._total_weight(), self.whole.task.n_models
         session = OnlineSession(
             settings.recipe(self.encoded.loss, settings.lam_of(W), K, self.seed),
-            phi,
+            self.phi,
             W / self.scanned.summary.n_rows,
-            SolverState.zeros(K, phi.dimension, self.sample.X.dtype),
+            SolverState.zeros(K, self.phi.dimension, self.sample.X.dtype),
             horizon=0 if self.deadline < np.inf else self.total,
         )
-        session.prepare(
-            self.backend,
-            self.sample.X,
-            self.encoded.targets,
-            self.weight,
-            self.encoded.y_max,
-            self.total,
-        )
+        targets, y_max = self.encoded.targets, self.encoded.y_max
+        session.prepare(self.backend, self.sample.X, targets, self.weight, y_max, self.total)
         return session
 
     # Epochs -------------------------------------------------------------------------------------
@@ -223,11 +182,8 @@ class WindowFit:
                 self.stopped = clock.now() > self.deadline
                 if watch is not None:
                     self.stopped = watch(record) or self.stopped
-                if self.checkpoint is not None and (self.checkpoint.due or self.stopped):
-                    state.seconds = clock.now() - self.begun
-                    bare = copy.copy(state.session)
-                    bare.phi = None  # type: ignore[assignment]  # it is in the run's file
-                    self.checkpoint.write_state({**vars(state), "session": bare})
+                if self.keeper is not None:
+                    self.keeper(self._snapshot, stopped=self.stopped)
                 if self.stopped:
                     break
             if state.windows == windows:
@@ -254,10 +210,10 @@ class WindowFit:
     def _learn(self, backend: CpuBackend, block: Block) -> dict[str, Any]:
         """One window; returns the record of what was seen of its rows before they were learnt from."""
         state, session = self.state, self.state.session
-        error = progressive_error(self.task, self._decision(), block.X, block.y)
+        error = progressive_error(self.whole.task, self._decision(), block.X, block.y)
         encoded, weight = self._encode(block)
         self.mixing.add(encoded.targets.block(np.arange(len(block))))
-        progress = session.learn(backend, block.X, encoded.targets, weight)
+        session.learn(backend, block.X, encoded.targets, weight)
         state.windows += 1
         return {
             "epoch": session.rows_seen / self.scanned.summary.n_rows,
@@ -267,51 +223,38 @@ class WindowFit:
             "seconds": clock.now() - self.begun,
             "waited": self.waited,
             "progressive_error": error,
-            **progress.record(np.array(session.recipe.lam), session.model[0]),
+            **session.record(),
         }
 
     def _decision(self) -> Decision:
-        coef, intercept = self.state.session.model
-        return decision_of(coef, intercept, self.phi, self.task.offset)
+        return decision_of(*self.state.session.model, self.phi, self.whole.task.offset)
 
     def _parts(self) -> FittedMap:
         """The model so far."""
-        return FittedMap.so_far(self.task, self.phi, *self.state.session.model)
+        return FittedMap.so_far(self.whole.task, self.phi, *self.state.session.model)
+
+    def _snapshot(self) -> WindowState:
+        """Where the run is, without the map, which is saved already."""
+        bare = copy.copy(self.state.session)
+        bare.phi = None  # type: ignore[assignment]
+        return replace(self.state, session=bare, seconds=clock.now() - self.begun)
 
     # The end ------------------------------------------------------------------------------------
 
     def _finish(self) -> FittedMap:
         """The fitted model, its intercept settled by the sample."""
-        session, state = self.state.session, self.state
-        coef, intercept, certificate = session.finish(
-            self.backend, self.sample.X, self.encoded.targets, self.weight
+        session, state, encoded = self.state.session, self.state, self.encoded
+        solution = session.finish(
+            self.backend, self.sample.X, encoded.targets, self.weight, state.epoch, state.history
         )
-        solution = Solution(
-            coef, intercept, certificate, max(state.epoch, 1), float(session.scale or 1.0),
-            session.state, np.asarray(session.gradient_bounds), session.kappa,
-        )  # fmt: skip
-        steps = session.rows_seen
-        kept = session_of(
-            solution,
-            session.recipe,
-            self.phi,
-            session.metric,
-            session.mean_weight,
-            self.encoded.y_max,
-            steps,
-        )
-        fitted = FittedMap.of(
+        fitted = FittedMap.solved(
             self.settings,
-            self.task,
-            self.phi,
-            (coef, intercept),
-            certificate,
-            kept,
+            self.whole.task,
+            DrawnMap(self.phi, session.metric),
+            session.recipe,
+            solution,
             None,
-            lam=float(session.recipe.lam[0]),
-            n_iter=state.epoch,
-            steps=steps,
-            step_scale=session.scale,
-            history=state.history,
+            mean_weight=session.mean_weight,
+            y_max=encoded.y_max,
         )
         return replace(fitted, indices=None)  # landmarks came from the sample

@@ -1,0 +1,52 @@
+"""The task of rows that are not all in memory: settled by a sample, and by what is known of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from asset_svm.arrays import Array
+from asset_svm.tasks import Encoded, Task
+
+
+@dataclass(frozen=True, eq=False)
+class WholeTask:
+    """A settled task, and what all rows have in common that some of them do not tell.
+
+    Parameters
+    ----------
+    y_max : float, optional
+        The largest |target|, less the offset; None where every target has the same.
+    factors : array of shape (n_classes,), optional
+        What the class of a row multiplies its weight by; None where all classes count alike.
+    """
+
+    task: Task
+    y_max: float | None
+    factors: Array | None
+
+    @classmethod
+    def of_numbers(cls, task: Task, y: Array, weight: Array, ends: Array) -> WholeTask:
+        """The task settled by a sample of targets that lie between ``ends``."""
+        task = task.settled(y, weight)
+        return cls(task, float(np.abs(ends - task.offset).max()), None)
+
+    @classmethod
+    def of_classes(
+        cls, task: Task, y: Array, weight: Array, classes: Array, totals: Array
+    ) -> WholeTask:
+        """The task settled by a sample of all classes; ``totals`` are the weights of their rows."""
+        task = task.with_classes(classes).settled(y, weight)
+        return cls(task, None, task.factors(totals))
+
+    def encode(self, y: Array) -> Encoded:
+        """The targets of some of the rows, as the solver sees them."""
+        encoded = self.task.encode(y)
+        return encoded if self.y_max is None else replace(encoded, y_max=self.y_max)
+
+    def weights(self, y: Array, weight: Array) -> Array:
+        """The weights of some of the rows in (PL), from their sample weights."""
+        if self.factors is None:
+            return weight
+        return np.asarray(weight * self.factors[np.searchsorted(np.asarray(self.task.classes), y)])
