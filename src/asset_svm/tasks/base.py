@@ -6,6 +6,7 @@ number that is subtracted from targets); ``encode`` is for targets of a settled 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -134,9 +135,16 @@ class Task(Protocol):
 def train_test_rows(
     n_rows: int, fraction: float, seed: int, stratify: Array | None = None
 ) -> tuple[Array, Array]:
-    """The numbers of rows to learn from, and of those to hold out."""
+    """The numbers of rows to learn from, and of those to hold out; of every class to ``stratify``."""
     from sklearn.model_selection import train_test_split  # takes its time, and few fits need it
 
+    held, least = math.ceil(fraction * n_rows), 1 if stratify is None else len(np.unique(stratify))
+    if min(held, n_rows - held) < least:
+        raise ValueError(
+            f"validation_fraction={fraction:g} of {n_rows} rows of positive weight leaves "
+            f"{n_rows - held} to learn from and {held} to hold out, and neither may be less than "
+            f"{least}; choose another fraction, or set early_stopping=False and n_components to a number."
+        )
     kept, out = train_test_split(
         np.arange(n_rows), test_size=fraction, random_state=seed, stratify=stratify
     )

@@ -123,7 +123,7 @@ class Classification:
             if unknown:
                 raise ValueError(
                     f"class_weight={self.class_weight} names {unknown[0]!r}, which is not among the "
-                    f"classes {self.known.tolist()}; leave it out."
+                    f"classes {self.known.tolist()} of the rows of positive weight; leave it out."
                 )
             per_class = [self.class_weight.get(label, 1.0) for label in self.known.tolist()]
             return np.array(per_class, dtype=np.float64)
