@@ -198,10 +198,10 @@ def test_a_class_weight_for_a_class_whose_rows_all_weigh_0_says_so():
         AssetClassifier(class_weight={2: 3.0}).fit(OTHER_X, OTHER_LABELS, sample_weight=weight)
 
 
-@pytest.mark.parametrize("counts, least", [((1, 0), 1), ((2, 2), 2)], ids=str)
+@pytest.mark.parametrize(("counts", "least"), [((1, 0), 1), ((2, 2), 2)], ids=str)
 def test_too_few_rows_to_hold_any_out_are_told_of(counts, least):
     """Where rows of weight 0 leave too few, by the names of our parameters, not of scikit-learn's."""
-    places = np.concatenate([np.flatnonzero(OTHER_LABELS == k)[:n] for k, n in enumerate(counts)])
+    places = np.concatenate([np.flatnonzero(k == OTHER_LABELS)[:n] for k, n in enumerate(counts)])
     weight = np.isin(np.arange(len(OTHER_LABELS)), places).astype(float)
     model = AssetClassifier() if least > 1 else AssetRegressor()
     with pytest.raises(ValueError) as caught:

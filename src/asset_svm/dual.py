@@ -20,17 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm.arrays import Array
 from asset_svm.features import Metric
 from asset_svm.losses import Loss
 from asset_svm.problem import best_dual
 
-Array = npt.NDArray[Any]
 Blocks = Callable[[], Iterable[tuple[Array, Array, Array]]]
 """Each call walks over all rows: (V, y of this model, weight) of a block at a time."""
 

@@ -18,15 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.features import Metric
 from asset_svm.losses import Loss
-
-Array = npt.NDArray[Any]
 
 
 class RowProducts(Protocol):

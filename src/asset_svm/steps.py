@@ -16,15 +16,13 @@ goes at most ``reach`` times the way to where that row's loss is 0; with 1 it is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.features.metric import Metric
 from asset_svm.losses import Loss
-
-Array = npt.NDArray[Any]
 
 GRID = (1.0, 0.3, 0.1, 0.03, 0.01)
 """The multipliers of D_X that the pilot tries, largest first."""

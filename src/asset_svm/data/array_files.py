@@ -22,13 +22,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array
 from asset_svm.data.compression import filled
 from asset_svm.data.source import ArrayRows, RowSource
 from asset_svm.data.sparse import fault_of
 from asset_svm.data.tables import listed
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
 SMALL_MEMBER = 16 << 20
 """Bytes of a compressed array that are read into memory."""
 CSR = ("data", "indices", "indptr", "shape")

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.data import compression
 from asset_svm.data.ahead import in_order
 from asset_svm.data.cells import BLANKS, FOREIGN, MISSING, NUMBER, kind_of, shown
@@ -23,7 +24,6 @@ from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
 from asset_svm.data.text_targets import TextTargets
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
 BLOCK_BYTES = 2 << 20
 """Of text that is parsed together: half as much takes twice the time where there are 1000 columns,
 and twice as much 50 MB more memory."""

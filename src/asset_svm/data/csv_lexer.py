@@ -8,14 +8,11 @@ quote that closes there is nothing but spaces: text there means that a quote is 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import njit
 
-Array = npt.NDArray[Any]
 START, PLAIN, QUOTED, CLOSED, SPACED = range(5)
 LF, CR, SPACE, QUOTE = 10, 13, 32, 34
 

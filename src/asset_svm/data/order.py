@@ -7,12 +7,12 @@ remembered between calls, so a run can be cut anywhere and resumed with the same
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from asset_svm.arrays import Array
+
 PAGE = 1 << 16
 
 

@@ -12,14 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.data.fingerprint import Fingerprint, fingerprinted
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
-Matrix = Any
 MOST_CLASSES = 100
 """More different targets are no classes, unless the user says so."""
 MOST_LABELS = 1000

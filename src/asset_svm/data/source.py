@@ -22,13 +22,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.data.ahead import ahead
 from asset_svm.data.pages import give_back
 from asset_svm.data.text_targets import TextTargets
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
-Matrix = Any
 BLOCK_BYTES = 4 << 20
 """What the readers of tables read at a time."""
 SEGMENT_BYTES = 1 << 19

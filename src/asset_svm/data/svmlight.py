@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array
 from asset_svm.data import compression
 from asset_svm.data import svmlight_parser as parser
 from asset_svm.data.ahead import in_order
@@ -19,7 +20,6 @@ from asset_svm.data.compression import STANDARD_INPUT, TOO_LONG, Piece, opened, 
 from asset_svm.data.source import SEGMENT_BYTES, Block, RowSource
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
 LARGEST_INDEX = 1 << 27
 """Where nobody says how many features there are: beyond it a number for every column is a gigabyte."""
 SHOWN = 40

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
 USUAL_TARGETS = ("target", "label", "y", "class")
 
 

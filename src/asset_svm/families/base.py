@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.families.observing import Observer
 from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
-
-Array = npt.NDArray[Any]
 
 
 class DecisionFunction(Protocol):

@@ -18,12 +18,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.features.metric import Metric
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side
 
-Array = npt.NDArray[Any]
-Matrix = Any
 BLOCK_ROWS = 1024
 """Rows mapped at a time where nothing else sets the number."""
 FEWEST_BLOCKS = 4

@@ -17,12 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.features.clusters import cluster_centres, nearest_centres
-
-Array = npt.NDArray[Any]
-Matrix = Any
 
 BRANCHES = 32
 SAMPLE = 64

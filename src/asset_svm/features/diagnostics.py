@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.kernels import Kernel
-
-Array = npt.NDArray[Any]
-Matrix = Any
 
 
 def trace_error(phi: Callable[[Matrix], Array], squares: Callable[[Matrix], Array], X: Matrix) -> float:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.features.base import centred_values, map_in_blocks
 from asset_svm.features.frequencies import DRAWS, TURN
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, MetricFeatures
@@ -21,9 +22,6 @@ from asset_svm.kernels import Kernel
 from asset_svm.numerics.elementwise import scaled_cosines
 from asset_svm.numerics.padding import padded_columns
 from asset_svm.numerics.products import csr_times
-
-Array = npt.NDArray[Any]
-Matrix = Any
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,19 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.features.fourier import CosineFeatures
 from asset_svm.features.frequencies import TURN, paired_phases, spectral_density
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.hadamard import project_dense, project_sparse
 
-Array = npt.NDArray[Any]
-Matrix = Any
 SMALLEST_ORDER = 64
 """Of H: sums of few signs are far from normal. With p = n = 8 (abalone) the kernel's error did not fall
 below 10 %, however many the features."""

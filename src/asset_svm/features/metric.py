@@ -27,11 +27,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm.arrays import Array
 from asset_svm.numerics.padding import padded_columns
 from asset_svm.threads.blas import few_threads
-
-Array = npt.NDArray[Any]
-
 
 FEWEST_ROWS = 100
 """A smaller sample tells nothing of the directions."""

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.base import centred_values, evaluator, map_in_blocks
 from asset_svm.features.diagnostics import trace_error
@@ -39,8 +40,6 @@ from asset_svm.kernels import Kernel
 from asset_svm.numerics.padding import padded_columns
 from asset_svm.threads.blas import few_threads
 
-Array = npt.NDArray[Any]
-Matrix = Any
 RankRule = Literal["relative", "absolute"]
 Basis = Literal["auto", "eigen", "cholesky"]
 

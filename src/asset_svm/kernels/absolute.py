@@ -9,23 +9,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.kernels.formula import (
     NUMPY,
     Argument,
     Arithmetic,
     BlockFunction,
     Formula,
-    Matrix,
     SpectralDensity,
     Values,
 )
 from asset_svm.kernels.landmarks import DENSE_LANDMARK_BYTES
 from asset_svm.numerics.compiling import njit
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from asset_svm.kernels.formula import Argument, BlockFunction, Formula, Matrix
+from asset_svm.arrays import Array, Matrix
+from asset_svm.kernels.formula import Argument, BlockFunction, Formula
 from asset_svm.kernels.landmarks import Transposed
 from asset_svm.kernels.scale import squared_norms
 from asset_svm.numerics.elementwise import minus_distances
 from asset_svm.numerics.rows import moved_columns, moved_rows
-
-Array = npt.NDArray[Any]
 
 FEW_COLUMNS = 0.97
 """A product with fewer of the columns than this pays for choosing them while rows are moved."""

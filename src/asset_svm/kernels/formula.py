@@ -22,11 +22,9 @@ from enum import Enum
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
-Matrix = Any
-"""A dense two-dimensional array or a CSR matrix."""
+from asset_svm.arrays import Array, Matrix
+
 Values = Any
 """An array of numpy, or a tensor."""
 BlockFunction = Callable[[Matrix], Array]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
+from asset_svm.arrays import Array
 from asset_svm.kernels.distances import SquaredDistanceFormula
 from asset_svm.kernels.formula import NUMPY, Arithmetic, SpectralDensity, Values
 from asset_svm.numerics.elementwise import gaussian_values
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

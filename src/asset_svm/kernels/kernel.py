@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.kernels.formula import Argument, BlockFunction, Formula, Matrix, SpectralDensity
+from asset_svm.arrays import Array, Matrix
+from asset_svm.kernels.formula import Argument, BlockFunction, Formula, SpectralDensity
 from asset_svm.kernels.table import formula_type
 from asset_svm.numerics.definite import is_semidefinite
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

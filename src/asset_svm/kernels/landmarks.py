@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.numerics.padding import padded_columns, padded_width
 from asset_svm.numerics.products import FEW_NONZEROS, csr_times, nonzeros_times
-
-Array = npt.NDArray[Any]
-Matrix = Any
 
 DENSE_LANDMARK_BYTES = 1 << 30
 FEWEST_LANDMARKS = 128

@@ -8,18 +8,17 @@ gamma is 1 / (2 l^2), l the length scale, as the Gaussian's, which is the limit 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import chdtri, ndtri
 
+from asset_svm.arrays import Array
 from asset_svm.kernels.distances import SquaredDistanceFormula
 from asset_svm.kernels.formula import NUMPY, Arithmetic, SpectralDensity, Values
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import FAST, SMALLEST, F, exp_nonpositive
 
-Array = npt.NDArray[Any]
 FREEDOM = 3
 """Twice the smoothness."""
 FARTHEST = -1e5

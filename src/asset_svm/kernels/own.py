@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.kernels.formula import (
     NUMPY,
@@ -17,11 +17,8 @@ from asset_svm.kernels.formula import (
     Arithmetic,
     BlockFunction,
     Formula,
-    Matrix,
     Values,
 )
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.kernels.formula import (
     NUMPY,
@@ -15,13 +15,10 @@ from asset_svm.kernels.formula import (
     Arithmetic,
     BlockFunction,
     Formula,
-    Matrix,
     Values,
 )
 from asset_svm.kernels.landmarks import Transposed
 from asset_svm.kernels.scale import squared_norms
-
-Array = npt.NDArray[Any]
 
 
 class ProductFormula(Formula):

@@ -18,12 +18,11 @@ T = float and double:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from asset_svm.arrays import Array
 
 
 class Loss(Protocol):

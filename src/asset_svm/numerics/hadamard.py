@@ -7,14 +7,11 @@ row is rounded in the same way whatever rows stand beside it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import njit
 
-Array = npt.NDArray[Any]
 LANES = 16
 
 

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import joblib
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.backends.device import on_host
 from asset_svm.features.frequencies import DRAWS
 from asset_svm.kernels import Kernel, scale_gamma
 from asset_svm.settings import checks as check
 from asset_svm.settings.landmarks import check_landmarks
 
-Array = npt.NDArray[Any]
 DEFAULT_COMPONENTS = 2048
 FOURIER_KINDS = (*DRAWS, "hadamard")
 

@@ -19,14 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.solvers.state import SolverState
 
-Array = npt.NDArray[Any]
 NEVER = np.iinfo(np.int64).max
 
 

@@ -28,17 +28,14 @@ shrink is strong.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.losses import loop_arguments, scalar_excess, scalar_slope
 from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.row_form import FAST, step_length, truncated
 from asset_svm.solvers.state import ModelAxis, SolverState
-
-Array = npt.NDArray[Any]
 
 GROUP = 128
 """Models at most that one thread steps through together: their part of a block stays in its cache."""

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.problem import RowProducts
 from asset_svm.solvers.average import NEVER
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

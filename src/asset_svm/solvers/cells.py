@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
+from asset_svm.arrays import Array, Matrix
 from asset_svm.data import Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
@@ -27,8 +27,6 @@ from asset_svm.solvers.interior_form import solve_interior
 from asset_svm.solvers.pair_form import solve_pairs
 from asset_svm.threads.team import side_by_side
 
-Array = npt.NDArray[Any]
-Matrix = Any
 Model = tuple[Array, float, float, float, int]
 """(beta, b, P, D, sweeps) of one model of a cell."""
 

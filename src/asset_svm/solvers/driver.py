@@ -16,12 +16,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.data import Order, Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.losses import loop_arguments
@@ -32,7 +32,6 @@ from asset_svm.solvers.row_form import step_rows, tally
 from asset_svm.solvers.state import ModelAxis, SolverState
 from asset_svm.threads.team import check_interrupt
 
-Array = npt.NDArray[Any]
 Form = Literal["row", "blocked"]
 
 

@@ -15,17 +15,13 @@ any of its stationary points, and steps that end say nothing.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.losses import Loss, loop_arguments, scalar_excess
 from asset_svm.numerics.compiling import njit
 from asset_svm.threads.team import check_interrupt
-
-Array = npt.NDArray[Any]
 
 LOOK = 1 << 24
 """Entries of K that steps may read, some hundredths of a second, between two looks at the clock."""

@@ -6,14 +6,9 @@ divides the error of a sum by lam.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
-
+from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.row_form import FAST, add_row, dot_row
-
-Array = npt.NDArray[Any]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -26,16 +26,13 @@ arrays, scalars and integer codes only.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.losses import loop_arguments, scalar_excess, scalar_slope
 from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.state import ModelAxis, SolverState
 
-Array = npt.NDArray[Any]
 FAST = {"reassoc", "contract"}
 """Fused and reordered sums, but NaN and infinity stay what they are."""
 TURN = 512

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.losses import Loss
 from asset_svm.steps import StepRule
 
-Array = npt.NDArray[Any]
 LEADING = 64
 """Directions of a metric, those of the longest rows, that say how often coefficients shrink."""
 SHRINK_STEPS = 64

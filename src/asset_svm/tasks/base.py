@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.data import Targets
 from asset_svm.losses import Loss
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +141,7 @@ def train_test_rows(
         raise ValueError(
             f"validation_fraction={fraction:g} of {n_rows} rows of positive weight leaves "
             f"{n_rows - held} to learn from and {held} to hold out, and neither may be less than "
-            f"{least}; choose another fraction, or set early_stopping=False and n_components to a number."
+            f"{least}; choose another fraction, or set early_stopping=False and a number of components."
         )
     kept, out = train_test_split(
         np.arange(n_rows), test_size=fraction, random_state=seed, stratify=stratify

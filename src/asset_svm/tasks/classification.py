@@ -6,15 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
+from asset_svm.arrays import Array
 from asset_svm.data import OneVsRestTargets
 from asset_svm.losses import Hinge
 from asset_svm.settings import checks as check
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 
-Array = npt.NDArray[Any]
 FEWEST_OTHERS = 0.1
 """Of the weight of training rows: where fewer are of other classes, one class for all may be right."""
 FEW_ODD, LITTLE_GAIN = 0.05, 0.1

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.data import RealTargets
 from asset_svm.losses import EpsilonInsensitive
 from asset_svm.settings import checks as check
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 
-Array = npt.NDArray[Any]
 NARROW = 0.03
 """Times the range of the targets: predictions that range over less tell no rows apart."""
 UNEQUAL = 10.0

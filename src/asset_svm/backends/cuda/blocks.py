@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array
 from asset_svm.backends.cuda.compiler import kernel, structure
 from asset_svm.features import Metric
 from asset_svm.solvers import ModelAxis, SolverState
 
-Array = npt.NDArray[Any]
 BLOCK = 256
 """Rows of a Gram block: as many steps lie between two looks at V."""
 TILE = 128

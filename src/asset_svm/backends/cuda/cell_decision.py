@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.cuda.batches import kernel_values
 from asset_svm.backends.cuda.clusters import CHUNK_BYTES
 from asset_svm.backends.cuda.maps import to_card, torch_type
@@ -20,8 +20,6 @@ from asset_svm.backends.cuda.transfer import RowFeeder
 from asset_svm.backends.cuda.tree import CardTree
 from asset_svm.solvers.cells import CellFunctions
 
-Array = npt.NDArray[Any]
-Matrix = Any
 BATCH_BYTES = 1 << 30
 """Of the kernel values and landmarks of the tiles that are multiplied at a time."""
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.cuda.batches import kernel_values
 from asset_svm.backends.cuda.clusters import CardClusters
 from asset_svm.backends.cuda.interior import Duals, solve_interior
@@ -32,8 +32,6 @@ from asset_svm.features.cells import Partition
 from asset_svm.memory import in_gigabytes
 from asset_svm.solvers.cells import INSIDE, CellProblem, CellSolution, Model, constant, same_targets
 
-Array = npt.NDArray[Any]
-Matrix = Any
 ALIGNMENT = 16
 """The sizes of batches are multiples of it."""
 SLACK = 0.9

@@ -22,7 +22,6 @@ from asset_svm.features.metric import MetricFeatures
 from asset_svm.features.nystroem import KernelBasis
 from asset_svm.kernels import Argument, Kernel
 
-Array = npt.NDArray[Any]
 _TORCH = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64}
 
 

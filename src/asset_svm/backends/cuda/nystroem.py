@@ -14,11 +14,11 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array
 from asset_svm.backends.cuda.clusters import kmeans_landmarks
 from asset_svm.backends.cuda.maps import card_basis
 from asset_svm.exceptions import NonFiniteError
@@ -29,7 +29,6 @@ from asset_svm.features.landmarks import kmeans_landmarks as host_kmeans_landmar
 from asset_svm.features.nystroem import KernelBasis, default_threshold
 from asset_svm.kernels import Argument, Kernel
 
-Array = npt.NDArray[Any]
 SMALLEST = 256
 """Fewer landmarks are factored on the host."""
 LARGEST_EIGEN = 2048

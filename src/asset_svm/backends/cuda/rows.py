@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array
 from asset_svm.backends.cuda.blocks import TILE
 from asset_svm.backends.cuda.maps import CardMap, torch_type
 from asset_svm.backends.cuda.memory import in_chunks
@@ -17,7 +17,6 @@ from asset_svm.backends.cuda.products import Precision
 from asset_svm.backends.cuda.transfer import RowFeeder
 from asset_svm.exceptions import warn_caller
 
-Array = npt.NDArray[Any]
 CHUNK = 16_384
 """Rows mapped, and stepped through, at a time: enough to fill the card."""
 

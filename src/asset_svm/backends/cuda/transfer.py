@@ -10,14 +10,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array
 from asset_svm.backends.cuda.maps import to_card
 
-Array = npt.NDArray[Any]
 Rows = Array | slice
 GATHERERS = 8
 """Threads that copy rows into pinned memory: one alone is slower than the bus."""

@@ -6,16 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.families.beginning import Beginning
 from asset_svm.families.cells.decision import CellDecision, Constant
 from asset_svm.families.cells.nested import Nested
 from asset_svm.families.one_map.fitted import BARE, HISTORY
 from asset_svm.kernels import Kernel
 from asset_svm.tasks import Task
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,15 +8,13 @@ of the rows (``some_rows``), so that its cost depends on the number of landmarks
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.kernels import Kernel
 
-Array = npt.NDArray[Any]
-Matrix = Any
 ROWS_A_LANDMARK = 10
 """Rows that are looked at for each landmark."""
 FEWEST_ROWS = 10_000

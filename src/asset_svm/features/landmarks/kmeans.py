@@ -5,18 +5,13 @@ Centres of sparse rows would be dense: there the landmark is the row nearest to 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.features.clusters import BLOCK_ROWS, cluster_centres
 from asset_svm.features.landmarks.base import Landmarks, sample_size, some_rows
 from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel, squared_norms
-
-Array = npt.NDArray[Any]
-Matrix = Any
 
 
 def kmeans_landmarks(

@@ -16,18 +16,14 @@ Nystroem approximation from the accepted pivots.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.features.landmarks.base import Landmarks, sample_size, some_rows
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.compiling import njit
 
-Array = npt.NDArray[Any]
-Matrix = Any
 FACTOR_BYTES = 1 << 30
 """Fewer rows are looked at where F would take more, yet at least two a landmark."""
 CANDIDATES = 128

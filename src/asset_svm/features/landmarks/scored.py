@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.features.landmarks.base import Landmarks, allowed_rows
 from asset_svm.kernels import Kernel
-
-Array = npt.NDArray[Any]
 
 
 def draw_by_scores(scores: Array, count: int, rng: np.random.Generator) -> Array:

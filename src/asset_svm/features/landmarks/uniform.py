@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.features.landmarks.base import Landmarks, allowed_rows
 from asset_svm.kernels import Kernel
-
-Array = npt.NDArray[Any]
 
 
 def uniform_landmarks(
