@@ -25,7 +25,7 @@ from asset_svm.families.cells import Nested
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge, best_intercept
-from asset_svm.solvers.cells import CellProblem, solve_cells
+from asset_svm.solvers.cells import CellProblem
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.pair_form import solve_pairs
 
@@ -49,7 +49,7 @@ def problem(task, intercept, C=3.0, tol=1e-6, m=300):
 
 
 def solved(cell):
-    return solve_cells(cell, [np.arange(cell.X.shape[0])], 0, n_threads=1)[0]
+    return cell.solve(np.arange(cell.X.shape[0]), 0)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

@@ -47,15 +47,6 @@ class Certificate:
 
     objective: Array
     dual_gap: Array
-    mean_loss: Array
-
-
-def objective(
-    loss: Loss, lam: float, coef: Array, intercept: float, V: Array, y: Array, weight: Array
-) -> float:
-    """The value of (PL) at one (coef, intercept)."""
-    values = loss.value(y, V @ coef + intercept)
-    return float(0.5 * lam * coef @ coef + weight @ values / weight.sum())
 
 
 @dataclass(eq=False)
@@ -135,7 +126,7 @@ class CertificateSums:
                 for k in range(len(lam))
             ]
         )
-        return Certificate(primal, np.maximum(primal - dual, 0.0), self.loss / total)
+        return Certificate(primal, np.maximum(primal - dual, 0.0))
 
 
 def certificate_sums(

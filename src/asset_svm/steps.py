@@ -53,9 +53,6 @@ class StepRule(Protocol):
     def metric(self) -> Metric | None:
         """H, or None for the identity."""
 
-    def eta(self, j: int) -> float:
-        """The length of step j = 1, 2, ..."""
-
 
 @dataclass(frozen=True)
 class RobustStep:
@@ -84,10 +81,6 @@ class RobustStep:
         """eta_1 = step_scale D_X / D_G."""
         return self.step_scale * self.size / self.gradient_bound
 
-    def eta(self, j: int) -> float:
-        """The length of step j."""
-        return self.scale / j**self.power
-
 
 @dataclass(frozen=True)
 class StrongStep:
@@ -103,10 +96,6 @@ class StrongStep:
     def scale(self) -> float:
         """eta_1 = 1 / lam."""
         return 1.0 / self.lam
-
-    def eta(self, j: int) -> float:
-        """The length of step j."""
-        return self.scale / j
 
 
 @dataclass(frozen=True)
@@ -140,16 +129,8 @@ class MetricStep:
         """eta_1."""
         return self.step_scale * self.size / self.gradient_bound / max(self.horizon, 1) ** 0.5
 
-    def eta(self, j: int) -> float:
-        """The length of step j."""
-        if self.horizon:
-            return self.scale * max(1.0 - (j - 1) / self.horizon, 0.0)
-        return self.scale / j**self.power
 
-
-def estimate_gradient_bound(
-    loss: Loss, V: Array, y: Array, *, intercept: bool, weight: Array | None = None
-) -> float:
+def gradient_bound(loss: Loss, norms: Array, y: Array, weight: Array | None = None) -> float:
     """D_G from a sample of rows, at the first iterate (0, 0).
 
     D_G^2 = mean over the sample of d_l^2 (|v_l|^2 + 1), without the "+ 1" when there is no
@@ -157,18 +138,11 @@ def estimate_gradient_bound(
 
     Parameters
     ----------
-    V, y : arrays of shape (M, d) and (M,)
-        The sampled rows and targets.
+    norms, y : arrays of shape (M,)
+        |v_l|^2 (+ 1) and the targets of the sampled rows.
     weight : array of shape (M,), optional
         Multipliers of the slopes, where rows are weighted by their slope.
     """
-    V = V.astype(np.float64, copy=False)
-    norms = np.einsum("ij,ij->i", V, V) + (1.0 if intercept else 0.0)
-    return gradient_bound(loss, norms, y, weight)
-
-
-def gradient_bound(loss: Loss, norms: Array, y: Array, weight: Array | None) -> float:
-    """The same from |v_l|^2 (+ 1) of the sampled rows, which models have in common."""
     slope = loss.slope(y, np.zeros(len(y)))
     if weight is not None:
         slope = slope * weight

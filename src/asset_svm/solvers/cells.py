@@ -402,15 +402,6 @@ def constant(y: Array) -> Model:
     return np.zeros(len(y)), float(y[0]), 0.0, 0.0, 0
 
 
-def solve_cells(
-    problem: CellProblem, cells: Sequence[Array], seed: int, n_threads: int
-) -> list[CellSolution]:
-    """Every cell, several at a time."""
-    return side_by_side(
-        lambda number: problem.solve(cells[number], seed + number), range(len(cells)), n_threads
-    )
-
-
 def _balanced(beta: Array) -> Array:
     """The heavier sign scaled down until the sum is 0: a feasible point of the dual."""
     positive, negative = beta[beta > 0].sum(), -beta[beta < 0].sum()
