@@ -83,7 +83,7 @@ def test_the_source_for_the_card_says_the_same_as_the_loss(loss, tmp_path):
         """
         extern "C" void all(double y, double f, double parameter, double cost, double* out) {
           out[0] = Loss::excess(y, f, parameter);
-          out[1] = -Loss::turned(y, f, Loss::unit(y));
+          out[1] = -Loss::turned(y, f, Loss::unit(y)) * Loss::steepness(y, f, parameter);
           out[2] = Loss::low(cost, y), out[3] = Loss::high(cost, y);
         }""",
     )

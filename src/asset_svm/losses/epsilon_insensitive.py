@@ -33,12 +33,15 @@ class EpsilonInsensitive:
     kind: ClassVar[str] = "epsilon insensitive"
     code: ClassVar[int] = 1
     suits_pairs: ClassVar[bool] = False
+    steepest: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = 0.0
     cuda: ClassVar[str] = """\
 struct Loss {
   template <typename T> static __device__ __forceinline__ T excess(T y, T f, T epsilon) {
     const T residual = y - f;
     return (residual < 0 ? -residual : residual) - epsilon;
   }
+  template <typename T> static __device__ __forceinline__ T steepness(T, T, T) { return T(1); }
   template <typename T> static __device__ __forceinline__ T unit(T) { return T(1); }
   template <typename T> static __device__ __forceinline__ T turned(T y, T f, T along) {
     return y - f < 0 ? -along : along;

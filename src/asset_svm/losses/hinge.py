@@ -32,9 +32,12 @@ class Hinge:
     parameter: ClassVar[float] = 0.0
     tube: ClassVar[float] = 0.0
     suits_pairs: ClassVar[bool] = True
+    steepest: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = 0.0
     cuda: ClassVar[str] = """\
 struct Loss {
   template <typename T> static __device__ __forceinline__ T excess(T y, T f, T) { return T(1) - y * f; }
+  template <typename T> static __device__ __forceinline__ T steepness(T, T, T) { return T(1); }
   template <typename T> static __device__ __forceinline__ T unit(T y) { return y; }
   template <typename T> static __device__ __forceinline__ T turned(T, T, T along) { return along; }
   static __device__ __forceinline__ double low(double cost, double y) { return fmin(cost * y, 0.0); }

@@ -6,6 +6,7 @@ inlines the functions that are dispatched here, and the card's compiler is given
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from asset_svm.losses.base import Loss
@@ -15,6 +16,13 @@ from asset_svm.numerics.compiling import njit
 
 LOSSES: tuple[type[Any], ...] = (Hinge, EpsilonInsensitive)
 """The loss of code 0, 1, ..."""
+
+
+def loss_of(kind: str, parameter: float) -> Loss:
+    """The loss of this name in model files, with its parameter where it has one."""
+    loss = next(loss for loss in LOSSES if loss.kind == kind)
+    found: Loss = loss(parameter) if fields(loss) else loss()
+    return found
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -27,7 +35,7 @@ def scalar_slope(code: int, parameter: float, y: float, f: float) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def scalar_excess(code: int, parameter: float, y: float, f: float) -> float:
-    """loss(y, f) before it is cut at 0."""
+    """loss(y, f) where that is positive, else a number that is not."""
     if code == 0:
         return hinge_excess(y, f)
     return tube_excess(parameter, y, f)

@@ -14,10 +14,10 @@ progress   steps, loss, errors, active (K,)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from asset_svm.features import Metric
-from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.losses import LOSSES, loss_of
 from asset_svm.persistence.reading import FLOATS, Record
 from asset_svm.persistence.writing import Writer
 from asset_svm.solvers import (
@@ -30,7 +30,7 @@ from asset_svm.solvers import (
 )
 from asset_svm.solvers.average import Segment
 from asset_svm.solvers.driver import Progress
-from asset_svm.training.recipe import Recipe
+from asset_svm.training.recipe import Recipe, StepKind
 from asset_svm.training.stream import OnlineSession, Recent
 
 
@@ -105,16 +105,15 @@ def _write_recipe(write: Writer, recipe: Recipe) -> dict[str, Any]:
 
 def _read_recipe(record: Record, n_models: int) -> Recipe:
     told = record.record("loss")
-    loss: Any = Hinge()
-    if told.text("kind", ("hinge", "epsilon insensitive")) != "hinge":
-        loss = EpsilonInsensitive(told.number("epsilon", 0.0))
+    kind = told.text("kind", tuple(known.kind for known in LOSSES))
+    loss = loss_of(kind, told.number("epsilon", 0.0))
     lam = record.items("lam")
     if len(lam) != n_models or not all(type(each) in (int, float) and each > 0 for each in lam):
         record.refuse(f"is not a positive number for each of {n_models} models", "lam")
     average: Any = record.value("average")
     if average not in (None, "auto") and type(average) not in (int, float):
         record.refuse("is no window", "average")
-    step: Any = record.text("step", ("robust", "strong", "metric"))
+    step: Any = record.text("step", get_args(StepKind))
     form: Any = record.text("form", ("row", "blocked"))
     return Recipe(
         loss=loss,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import joblib
 import numpy as np
@@ -249,7 +249,7 @@ def _check(params: Mapping[str, Any]) -> None:
     if not (isinstance(get("n_cells"), str) and get("n_cells") == "auto"):
         check.check_count("n_cells", get("n_cells"), optional=True)
     check.check_count("n_partitions", get("n_partitions"))
-    check.check_choice("step", get("step"), ("auto", "metric", "robust", "strong"))
+    check.check_choice("step", get("step"), ("auto", *get_args(StepKind)))
     if not (isinstance(get("step_scale"), str) and get("step_scale") == "auto"):
         check.check_positive("step_scale", get("step_scale"))
     check.check_count("gradient_sample", get("gradient_sample"))

@@ -9,7 +9,7 @@ block is c (coef_0 + V_B^T a), so the steps need only U, G and scalars:
     c *= 1 - eta lam                                  (if c = 0: coef_0 = a = 0, c = 1)
     if g != 0:  a_i = -l g / c;  n2 += 2 a_i u + a_i^2 G_ii
     if c^2 n2 > R^2:  c = sign(c) R / sqrt(n2)
-    b = clip(b - l g, -B, B)                          l = min(eta w, reach loss / (G_ii + 1))
+    b = clip(b - l g, -B, B)                          l = min(eta w, reach loss / (g^2 (G_ii + 1)))
     if j >= average_from:  omega += eta c
 
 At the end coef = c (coef_0 + V_B^T a), and the average gains
@@ -217,7 +217,7 @@ def run_block(
             used = g
             if g != 0.0:
                 if reach < np.inf:
-                    size = square + (1.0 if bound[k] > 0.0 else 0.0)
+                    size = g * g * (square + (1.0 if bound[k] > 0.0 else 0.0))
                     short = truncated(length, reach, scalar_excess(code, parameter, y, f), size)
                     if short < length:
                         used = g * short / length

@@ -18,7 +18,7 @@ from asset_svm.data import Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import BlockFunction, Kernel
-from asset_svm.losses import Loss, best_intercept
+from asset_svm.losses import Loss, best_intercept, dual_ridge
 from asset_svm.memory import planned_memory, require_memory
 from asset_svm.numerics.definite import is_semidefinite
 from asset_svm.numerics.rows import transpose_into
@@ -278,6 +278,8 @@ class CellProblem:
             The beta of a model with smaller costs, to go on from.
         """
         m = len(y)
+        if self.loss.curvature > 0.0:
+            K = K + np.diag(dual_ridge(self.loss, cost)).astype(K.dtype)
         if paired:
             beta, steps, found = self._paired(K, y, cost, late=late, start=start)
             if found[2] - found[3] <= self.tol * found[2] or not self.goes_inside(m, late=late):
@@ -376,10 +378,14 @@ class CellProblem:
     def _valued(
         self, y: Array, cost: Array, beta: Array, f: Array
     ) -> tuple[Array, float, float, float]:
-        """(beta, b, P, D) of a feasible point with f = K beta, and the b that suits it best."""
+        """(beta, b, P, D) of a feasible point, and the b that suits it best.
+
+        ``f`` is K beta, K with the ridge of the loss on its diagonal.
+        """
+        square, bent = 0.5 * float(beta @ f), dual_ridge(self.loss, cost) * beta
+        f = f - bent
         b = best_intercept(self.loss, y, f, cost) if self.intercept else 0.0
-        square = 0.5 * float(beta @ f)
-        primal = square + float(cost @ self.loss.value(y, f + b))
+        primal = square - 0.5 * float(beta @ bent) + float(cost @ self.loss.value(y, f + b))
         dual = float(y @ beta) - self.loss.tube * float(np.abs(beta).sum()) - square
         return beta, b, primal, dual
 

@@ -22,8 +22,6 @@ LEADING = 64
 """Directions of a metric, those of the longest rows, that say how often coefficients shrink."""
 SHRINK_STEPS = 64
 """Between two shrinks that the driver does."""
-POWERS = (0.5, 1.0)
-"""Of 1/j in the steps of the compiled loops (``row_form.step_length``, ``blocked_form.cu``)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +42,6 @@ class ModelAxis:
     reach: float
     free_intercept: bool
     metric: Metric | None = None
-
-    def __post_init__(self) -> None:
-        if self.power not in POWERS and not (self.horizon > 0).all():
-            raise ValueError(
-                f"power={self.power!r} is no power of j that compiled loops have; let a step rule have "
-                "1/2 or 1, or a horizon."
-            )
 
     @classmethod
     def build(

@@ -309,5 +309,5 @@ def trivial_solution(recipe: Recipe, dimension: int, dtype: npt.DTypeLike) -> So
     K = len(recipe.lam)
     zero = np.zeros(K)
     state = SolverState.zeros(K, dimension, dtype)
-    certificate = Certificate(zero, zero.copy(), zero.copy())
+    certificate = Certificate(zero, zero.copy())
     return Solution(state.coef, zero, certificate, 0, 1.0, state, np.ones(K), 1.0)

@@ -150,7 +150,7 @@ struct Shared {
 __device__ double step_length(const Run& run, int k, double j) {
   if (run.horizon[k] > 0.0) return run.eta[k] * fmax(1.0 - (j - 1.0) / run.horizon[k], 0.0);
   if (run.power == 0.5) return run.eta[k] / sqrt(j);
-  return run.power == 1.0 ? run.eta[k] / j : run.eta[k];
+  return run.power == 1.0 ? run.eta[k] / j : run.eta[k] / pow(j, run.power);
 }
 
 // Fill row[] from c_base and norm, and find where c must be folded.
@@ -282,10 +282,11 @@ __device__ __forceinline__ bool one_step(
   // the chain
   const REAL loss = Loss::excess(row.y, c.f, fixed.parameter);
   const REAL sign = Loss::turned(row.y, c.f, Loss::unit(row.y)), pull = Loss::turned(row.y, c.f, row.pull);
+  const REAL steepness = Loss::steepness(row.y, c.f, fixed.parameter);
 #if TRUNCATED
-  const REAL taken = most(least(row.most, loss * row.shorten), REAL(0));
+  const REAL taken = most(least(row.most * steepness, loss * row.shorten / steepness), REAL(0));
 #else
-  const REAL taken = loss > 0 ? row.most : REAL(0);
+  const REAL taken = loss > 0 ? row.most * steepness : REAL(0);
 #endif
   const REAL a = taken * pull;
   c.gain = fused(a, fused(a, row.diagonal, c.now + c.now), c.gain);
@@ -432,7 +433,7 @@ __device__ void take_group(
     s.a[mine] = c.my_a;
     const REAL loss = Loss::excess(row.y, c.my_f, fixed.parameter);
     const REAL slope = loss > 0 ? -Loss::turned(row.y, c.my_f, Loss::unit(row.y)) : REAL(0);
-    const REAL part = row.most > 0 ? c.my_length / row.most : REAL(1);
+    const REAL part = row.most > 0 ? c.my_length / row.most : Loss::steepness(row.y, c.my_f, fixed.parameter);
     const bool seen = eta >= 0.0;
     slopes[mine] = seen ? slope * part : REAL(0);
     if (seen) {

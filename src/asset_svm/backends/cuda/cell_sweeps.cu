@@ -9,6 +9,8 @@
 // done with. The change adds a row of K to F, which all threads of the block share. The row is on its
 // way before the block agrees that everybody has looked at F.
 //
+// K has the ridge of the loss, curvature / cost, on its diagonal.
+//
 // F, beta and the order of visits lie in shared memory, or, for cells too large for it, in scratch
 // memory. beta and the objectives are double; REAL is the type of K and F.
 
@@ -32,11 +34,11 @@ struct Run {
   double* found;            // (cells, models, 3): sweeps, P, D
   unsigned char* scratch;   // for cells beyond shared_rows: (cells, models, scratch_bytes)
   long long models, rows, most, shared_rows, scratch_bytes;
-  double parameter, tube, tol, budget;  // budget: times m^2
+  double parameter, tube, curvature, tol, budget;  // budget: times m^2
 };
 
 struct Sums {
-  double square, loss, linear;
+  double square, bent, loss, linear;
 };
 
 __device__ __forceinline__ void load4(const float* p, float* out) {
@@ -73,14 +75,16 @@ __device__ __forceinline__ double warp_sum(double x) {
 __device__ Sums block_sum(Sums mine) {
   __shared__ Sums part[WARPS];
   mine.square = warp_sum(mine.square);
+  mine.bent = warp_sum(mine.bent);
   mine.loss = warp_sum(mine.loss);
   mine.linear = warp_sum(mine.linear);
   __syncthreads();
   if (threadIdx.x % LANES == 0) part[threadIdx.x / LANES] = mine;
   __syncthreads();
-  Sums all = {0.0, 0.0, 0.0};
+  Sums all = {};
   for (int w = 0; w < WARPS; ++w) {
     all.square += part[w].square;
+    all.bent += part[w].bent;
     all.loss += part[w].loss;
     all.linear += part[w].linear;
   }
@@ -97,11 +101,12 @@ struct Cell {
   REAL* F;
   unsigned short* order;
 
-  __device__ Sums objectives(double parameter, double tube) const {
-    Sums mine = {0.0, 0.0, 0.0};
+  __device__ Sums objectives(double parameter, double tube, double curvature) const {
+    Sums mine = {};
     for (int i = threadIdx.x; i < m; i += THREADS) {
-      const double f = F[i], b = beta[i], t = y[i];
-      mine.square += b * f;
+      const double b = beta[i], t = y[i], bent = b == 0.0 ? 0.0 : curvature / cost[i] * b, f = F[i] - bent;
+      mine.square += b * F[i];
+      mine.bent += b * bent;
       mine.loss += cost[i] * fmax(Loss::excess(t, f, parameter), 0.0);
       mine.linear += t * b - tube * fabs(b);
     }
@@ -196,8 +201,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) solve_cells(const 
   long long sweeps = 0, moves = 0, state = run.seed[c] + model;
   double primal, dual;
   while (true) {
-    const Sums sums = cell.objectives(run.parameter, run.tube);
-    primal = sums.loss + 0.5 * sums.square;
+    const Sums sums = cell.objectives(run.parameter, run.tube, run.curvature);
+    primal = sums.loss + 0.5 * (sums.square - sums.bent);
     dual = sums.linear - 0.5 * sums.square;
     if (sweeps >= run.most || double(moves) > most_moves) break;
     if (sweeps > 0 && primal - dual <= run.tol * primal) break;

@@ -29,6 +29,7 @@ from asset_svm.backends.cuda.sweeps import CudaSweeps, SweepRule, Wave
 from asset_svm.backends.cuda.transfer import RowFeeder
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
+from asset_svm.losses import dual_ridge
 from asset_svm.memory import in_gigabytes
 from asset_svm.solvers.cells import INSIDE, CellProblem, CellSolution, Model, constant, same_targets
 
@@ -149,6 +150,9 @@ class CardCells:
                 "The kernel matrix of a cell is not finite; scale the columns of X (StandardScaler) or "
                 "lower gamma."
             )
+        if problem.loss.curvature > 0.0:
+            ridge = dual_ridge(problem.loss, problem.cost[batch.index].ravel()).reshape(count, p)
+            K.diagonal(dim1=1, dim2=2).add_(to_card(ridge, self.device, self.dtype))
         return K
 
     def _solve_wave(

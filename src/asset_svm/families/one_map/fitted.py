@@ -268,7 +268,7 @@ def adopted(
     assert lam is not None
     recipe = settings.recipe(task.loss, lam, len(coef), seed)
     session = OnlineSession(recipe, phi, mean_weight, state_at(coef, intercept, None, dtype, steps))
-    nothing = Certificate(np.zeros(1), np.zeros(1), np.zeros(1))
+    nothing = Certificate(np.zeros(1), np.zeros(1))
     return FittedMap.of(
         settings, task, phi, (coef, intercept), nothing, session, None,
         lam=lam, n_iter=0, steps=steps, step_scale=None, history=[],
