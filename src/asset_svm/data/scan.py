@@ -7,7 +7,7 @@ all fit in a given number of bytes are kept on the way, and need not be read aga
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -190,23 +190,12 @@ def scan(
     fingerprint : bool
         Whether to tell what the files were.
     """
-    if fingerprint:
-        with fingerprinted(source.files) as files:
-            scanned = scan(
-                source,
-                sample_rows=sample_rows,
-                hold_bytes=hold_bytes,
-                seed=seed,
-                observe=observe,
-                too_large=too_large,
-                free=free,
-            )
-            return replace(scanned, files=files())
     targets, sample = TargetSummary(), _Sample(sample_rows, seed)
     n_rows = n_features = n_bytes = 0
     held: list[Block] | None = []
-    with closing(source.blocks()) as blocks:  # type: ignore[type-var]
-        for block in blocks:
+    with ExitStack() as stack:
+        files = stack.enter_context(fingerprinted(source.files)) if fingerprint else None
+        for block in stack.enter_context(closing(source.blocks())):  # type: ignore[type-var]
             if block.y is None:
                 raise DataError(f"{source.name} has no targets; say where they are with target=.")
             targets.add(block.y, source.name)
@@ -233,14 +222,13 @@ def scan(
                         f"bytes are free after {n_bytes} of them; set memory_limit (--memory) lower, "
                         "and rows are read a window at a time."
                     )
+        told = None if files is None else files()
     n_features = source.n_features or max(n_features, 1)
-    drawn = sample.take()
-    if not isinstance(drawn.X, np.ndarray):
-        drawn = Block(widened(drawn.X, n_features), drawn.y)
-    summary = Summary(n_rows, n_features, n_bytes, targets, drawn)
-    whole = None
+    drawn, whole = sample.take(), None
+    summary = Summary(
+        n_rows, n_features, n_bytes, targets, Block(widened(drawn.X, n_features), drawn.y)
+    )
     if held is not None:
         whole = Block.joined(held)
-        if not isinstance(whole.X, np.ndarray):
-            whole = Block(widened(whole.X, n_features), whole.y)
-    return Scanned(source.narrowed(n_features), summary, whole)
+        whole = Block(widened(whole.X, n_features), whole.y)
+    return Scanned(source.narrowed(n_features), summary, whole, told)

@@ -13,10 +13,9 @@ import scipy.sparse as sp
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.kernels.formula import (
-    NUMPY,
     Argument,
-    Arithmetic,
     BlockFunction,
+    DistanceFormula,
     Formula,
     SpectralDensity,
     Values,
@@ -26,23 +25,14 @@ from asset_svm.numerics.compiling import njit
 
 
 @dataclass(frozen=True)
-class CauchyDensity:
+class CauchyDensity(SpectralDensity):
     """nu_q ~ Cauchy(0, gamma), independent."""
 
-    gamma: float
     rotation_invariant: ClassVar[bool] = False
 
     def sample(self, n: int, count: int, rng: np.random.Generator) -> Array:
         """Independent frequencies."""
         return np.asarray(self.gamma * rng.standard_cauchy(size=(n, count)))
-
-    def lengths(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """There are none that go with all directions."""
-        raise NotImplementedError
-
-    def coordinates(self, n: int) -> int:
-        """n."""
-        return n
 
     def quantiles(self, u: Array) -> Array:
         """gamma tan(pi (u - 1/2))."""
@@ -50,37 +40,28 @@ class CauchyDensity:
 
 
 @dataclass(frozen=True)
-class Laplacian(Formula):
+class Laplacian(DistanceFormula):
     """exp(-gamma |x - z|_1)."""
 
     argument: ClassVar[Argument] = Argument.ABSOLUTE_DISTANCE
     needs_dense_landmarks: ClassVar[bool] = True
 
     @property
-    def factor(self) -> float:
-        """-gamma."""
-        return -self.gamma
-
-    @property
     def spectral_density(self) -> SpectralDensity:
         """Cauchy's, in every column."""
         return CauchyDensity(self.gamma)
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def profile(self, t: Values, xp: Any = np) -> Values:
         """exp(t)."""
-        return arithmetic.exp(t)
+        return xp.exp(t, out=t)
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def derivative(self, t: Values, xp: Any = np) -> Values:
         """exp(t)."""
-        return arithmetic.exp(t)
+        return xp.exp(t, out=t)
 
     def against(self, Z: Matrix, dtype: np.dtype[Any]) -> BlockFunction:
         """Values by loops over columns."""
         return AbsoluteDistanceValues(self, Z, dtype)
-
-    def diagonal(self, X: Matrix) -> Array:
-        """1."""
-        return np.ones(X.shape[0])
 
 
 class AbsoluteDistanceValues:

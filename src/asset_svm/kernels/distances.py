@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from asset_svm.arrays import Array, Matrix
-from asset_svm.kernels.formula import Argument, BlockFunction, Formula
+from asset_svm.kernels.formula import Argument, BlockFunction, DistanceFormula
 from asset_svm.kernels.landmarks import Transposed
 from asset_svm.kernels.scale import squared_norms
 from asset_svm.numerics.elementwise import minus_distances
@@ -27,7 +27,7 @@ SMALL = 0.1
 """Times 1 / gamma: a mean square from which nothing cancels."""
 
 
-class SquaredDistanceFormula(Formula):
+class SquaredDistanceFormula(DistanceFormula):
     """A function of |x - z|^2 that is 1 at 0.
 
     ``cuda`` is the profile on the card, which finishes products in one pass: the body of a function of
@@ -37,18 +37,9 @@ class SquaredDistanceFormula(Formula):
     argument: ClassVar[Argument] = Argument.SQUARED_DISTANCE
     cuda: ClassVar[str]
 
-    @property
-    def factor(self) -> float:
-        """-gamma."""
-        return -self.gamma
-
     def against(self, Z: Matrix, dtype: np.dtype[Any]) -> BlockFunction:
         """Values from one matrix product."""
         return SquaredDistanceValues(self, Z, dtype)
-
-    def diagonal(self, X: Matrix) -> Array:
-        """1."""
-        return np.ones(X.shape[0])
 
     def finished(self, dots: Array, left: Array, right: Array) -> Array:
         """The profile of t = 2 dots - left - right, cut at 0, in place; the first len(right) columns.

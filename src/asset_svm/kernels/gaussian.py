@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
 
 from asset_svm.arrays import Array
 from asset_svm.kernels.distances import SquaredDistanceFormula
-from asset_svm.kernels.formula import NUMPY, Arithmetic, SpectralDensity, Values
+from asset_svm.kernels.formula import SpectralDensity, Values
 from asset_svm.numerics.elementwise import gaussian_values
 
 
 @dataclass(frozen=True)
-class NormalDensity:
+class NormalDensity(SpectralDensity):
     """nu ~ N(0, 2 gamma I) (the density's exponent is n/2)."""
-
-    gamma: float
-    rotation_invariant: ClassVar[bool] = True
 
     def sample(self, n: int, count: int, rng: np.random.Generator) -> Array:
         """Independent frequencies."""
@@ -28,10 +25,6 @@ class NormalDensity:
     def lengths(self, n: int, count: int, rng: np.random.Generator) -> Array:
         """sqrt(2 gamma) times chi of n degrees of freedom."""
         return np.asarray(np.sqrt(2.0 * self.gamma * rng.chisquare(n, size=count)))
-
-    def coordinates(self, n: int) -> int:
-        """n."""
-        return n
 
     def quantiles(self, u: Array) -> Array:
         """Normal ones."""
@@ -49,13 +42,13 @@ class Gaussian(SquaredDistanceFormula):
         """A normal one."""
         return NormalDensity(self.gamma)
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def profile(self, t: Values, xp: Any = np) -> Values:
         """exp(t)."""
-        return arithmetic.exp(t)
+        return xp.exp(t, out=t)
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def derivative(self, t: Values, xp: Any = np) -> Values:
         """exp(t)."""
-        return arithmetic.exp(t)
+        return xp.exp(t, out=t)
 
     def finished(self, dots: Array, left: Array, right: Array) -> Array:
         """In one pass, where there is a loop for the type."""

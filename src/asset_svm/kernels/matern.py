@@ -8,14 +8,14 @@ gamma is 1 / (2 l^2), l the length scale, as the Gaussian's, which is the limit 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import chdtri, ndtri
 
 from asset_svm.arrays import Array
 from asset_svm.kernels.distances import SquaredDistanceFormula
-from asset_svm.kernels.formula import NUMPY, Arithmetic, SpectralDensity, Values
+from asset_svm.kernels.formula import SpectralDensity, Values
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import FAST, SMALLEST, F, exp_nonpositive
 
@@ -39,11 +39,8 @@ def _values(dots: Array, left: Array, right: Array) -> None:
 
 
 @dataclass(frozen=True)
-class StudentDensity:
+class StudentDensity(SpectralDensity):
     """nu = sqrt(2 gamma) z sqrt(3 / w), z ~ N(0, I) and w ~ chi^2 of 3 degrees of freedom."""
-
-    gamma: float
-    rotation_invariant: ClassVar[bool] = True
 
     def sample(self, n: int, count: int, rng: np.random.Generator) -> Array:
         """Independent frequencies."""
@@ -79,26 +76,26 @@ class Matern32(SquaredDistanceFormula):
         """Student's."""
         return StudentDensity(self.gamma)
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def profile(self, t: Values, xp: Any = np) -> Values:
         """(1 + r) exp(-r), r = sqrt(-6 t)."""
-        r = self._r(t, arithmetic)
-        decay = arithmetic.exp(-r)
+        r = self._r(t, xp)
+        decay = xp.exp(-r)
         r += 1.0
         r *= decay
         return r
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def derivative(self, t: Values, xp: Any = np) -> Values:
         """3 exp(-r)."""
-        r = self._r(t, arithmetic)
+        r = self._r(t, xp)
         r *= -1.0
-        decay = arithmetic.exp(r)
+        decay = xp.exp(r, out=r)
         decay *= 3.0
         return decay
 
-    def _r(self, t: Values, arithmetic: Arithmetic) -> Values:
-        t = arithmetic.at_least(t, FARTHEST)
+    def _r(self, t: Values, xp: Any) -> Values:
+        t = xp.clip(t, FARTHEST, None, out=t)
         t *= -6.0
-        return arithmetic.sqrt(t)
+        return xp.sqrt(t, out=t)
 
     def finished(self, dots: Array, left: Array, right: Array) -> Array:
         """In one pass, where there is a loop for the type."""

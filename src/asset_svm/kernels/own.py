@@ -12,9 +12,7 @@ import scipy.sparse as sp
 from asset_svm.arrays import Array, Matrix
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.kernels.formula import (
-    NUMPY,
     Argument,
-    Arithmetic,
     BlockFunction,
     Formula,
     Values,
@@ -46,11 +44,11 @@ class OwnFormula(Formula):
         """Not that anybody knew."""
         return False
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> NoReturn:
+    def profile(self, t: Values, xp: Any = np) -> NoReturn:
         """There is none."""
         raise self._without_profile()
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> NoReturn:
+    def derivative(self, t: Values, xp: Any = np) -> NoReturn:
         """There is none."""
         raise self._without_profile()
 

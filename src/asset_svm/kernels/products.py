@@ -10,9 +10,7 @@ import numpy as np
 from asset_svm.arrays import Array, Matrix
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.kernels.formula import (
-    NUMPY,
     Argument,
-    Arithmetic,
     BlockFunction,
     Formula,
     Values,
@@ -39,11 +37,11 @@ class ProductFormula(Formula):
         """The profile of |x|^2."""
         return np.asarray(self.values(squared_norms(X)))
 
-    def values(self, dots: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def values(self, dots: Values, xp: Any = np) -> Values:
         """Kernel values from inner products, in place."""
         if self.has_gamma:
             dots *= self.factor
-        return self.profile(dots, arithmetic)
+        return self.profile(dots, xp)
 
 
 @dataclass(frozen=True)
@@ -58,11 +56,11 @@ class Linear(ProductFormula):
         """1."""
         return 1.0
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def profile(self, t: Values, xp: Any = np) -> Values:
         """T."""
         return t
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def derivative(self, t: Values, xp: Any = np) -> Values:
         """1."""
         t[...] = 1.0
         return t
@@ -82,13 +80,16 @@ class Polynomial(ProductFormula):
         """Where all its terms are."""
         return self.coef0 >= 0 and self.has_whole_degree
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def profile(self, t: Values, xp: Any = np) -> Values:
         """(t + coef0)^degree."""
-        return arithmetic.power(self._bases(t), self.degree)
+        t = self._bases(t)
+        t **= self.degree
+        return t
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def derivative(self, t: Values, xp: Any = np) -> Values:
         """Degree (t + coef0)^(degree - 1)."""
-        t = arithmetic.power(self._bases(t), self.degree - 1.0)
+        t = self._bases(t)
+        t **= self.degree - 1.0
         t *= self.degree
         return t
 
@@ -112,14 +113,14 @@ class Sigmoid(ProductFormula):
         """It is not."""
         return False
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def profile(self, t: Values, xp: Any = np) -> Values:
         """tanh(t + coef0)."""
         t += self.coef0
-        return arithmetic.tanh(t)
+        return xp.tanh(t, out=t)
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def derivative(self, t: Values, xp: Any = np) -> Values:
         """1 - tanh(t + coef0)^2."""
-        t = self.profile(t, arithmetic)
+        t = self.profile(t, xp)
         t *= t
         t *= -1.0
         t += 1.0

@@ -14,7 +14,7 @@ from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.cuda.batches import kernel_values
 from asset_svm.backends.cuda.clusters import CHUNK_BYTES
 from asset_svm.backends.cuda.maps import to_card, torch_type
-from asset_svm.backends.cuda.memory import FEWEST_ROWS, in_chunks
+from asset_svm.backends.cuda.memory import FEWEST_ROWS
 from asset_svm.backends.cuda.tiles import TILE, Tiles
 from asset_svm.backends.cuda.transfer import RowFeeder
 from asset_svm.backends.cuda.tree import CardTree
@@ -96,21 +96,17 @@ class CardCellDecision:
 
     def __call__(self, X: Matrix) -> Array:
         """The (rows, K) decisions, on the host, in float64."""
-        m = X.shape[0]
-        out = torch.zeros((m, self.n_models), dtype=torch.float64, device=self.device)
+        out = torch.zeros((X.shape[0], self.n_models), dtype=torch.float64, device=self.device)
         feeder = RowFeeder(X, self.dtype, self.device)
 
-        def work(start: int, stop: int) -> None:
-            following = slice(stop, min(2 * stop - start, m))
-            coming = following if following.start < following.stop else None
-            rows = feeder.take(slice(start, stop), coming)
-            found = torch.zeros_like(out[start:stop])
+        def work(where: slice, rows: Tensor) -> None:
+            found = torch.zeros_like(out[where])
             for part in self.parts:
                 part.add(rows, found)
-            out[start:stop] = found / len(self.parts)
+            out[where] = found / len(self.parts)
 
         try:
-            self.size = in_chunks(m, self.size, work)
+            self.size = feeder.over_all(self.size, work)
         finally:
             feeder.close()
         return np.asarray(out.cpu().numpy())

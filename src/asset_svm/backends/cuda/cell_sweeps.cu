@@ -14,12 +14,12 @@
 // F, beta and the order of visits lie in shared memory, or, for cells too large for it, in scratch
 // memory. beta and the objectives are double; REAL is the type of K and F.
 
+#include "vectors"
 #include "loss"
 
 constexpr int THREADS = 256, WARPS = 8, LANES = 32;
 constexpr int AHEAD = 2;  // parts of a row of K, of four numbers a thread, that are loaded at a time
 constexpr int BLOCKS = sizeof(REAL) == 4 ? 4 : 2;  // of a multiprocessor, at a time: the others hide waits
-constexpr unsigned ALL = 0xffffffffu;
 
 struct Run {
   const long long* matrix;  // (cells): the address of K, of `stride` numbers a row
@@ -41,17 +41,6 @@ struct Sums {
   double square, bent, loss, linear;
 };
 
-__device__ __forceinline__ void load4(const float* p, float* out) {
-  const float4 v = __ldg(reinterpret_cast<const float4*>(p));
-  out[0] = v.x, out[1] = v.y, out[2] = v.z, out[3] = v.w;
-}
-
-__device__ __forceinline__ void load4(const double* p, double* out) {
-  const double2 v = __ldg(reinterpret_cast<const double2*>(p));
-  const double2 w = __ldg(reinterpret_cast<const double2*>(p + 2));
-  out[0] = v.x, out[1] = v.y, out[2] = w.x, out[3] = w.y;
-}
-
 // to[j] += a x[j] of four neighbours, in accesses of 16 bytes: single ones would meet in the same banks.
 __device__ __forceinline__ void add4(float* to, float a, const float* x) {
   float4* p = reinterpret_cast<float4*>(to);
@@ -64,11 +53,6 @@ __device__ __forceinline__ void add4(double* to, double a, const double* x) {
   const double2 v = p[0], w = p[1];
   p[0] = {fma(a, x[0], v.x), fma(a, x[1], v.y)};
   p[1] = {fma(a, x[2], w.x), fma(a, x[3], w.y)};
-}
-
-__device__ __forceinline__ double warp_sum(double x) {
-  for (int reach = 16; reach; reach >>= 1) x += __shfl_xor_sync(ALL, x, reach);
-  return x;
 }
 
 // The sum over the block, in every thread.

@@ -103,10 +103,13 @@ def _check(code: int, what: str) -> None:
 
 
 def source_of(file: str, **parts: str) -> str:
-    """A source file of this package, each ``#include "part"`` replaced by the text of that name."""
+    """A source file of this package, each ``#include "part"`` replaced by the text of that name.
+
+    What is no part is a source file beside it.
+    """
 
     def text(found: re.Match[str]) -> str:
-        return parts[found[1]]
+        return parts.get(found[1]) or source_of(f"{found[1]}.cu")
 
     whole = files(__package__).joinpath(file).read_text()
     return re.sub(r'^#include "(\w+)"$', text, whole, flags=re.MULTILINE)

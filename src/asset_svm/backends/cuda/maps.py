@@ -15,7 +15,6 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from asset_svm.backends.cuda.arithmetic import TORCH
 from asset_svm.backends.cuda.products import Finish, Precision, right_factor
 from asset_svm.features import FourierFeatures, HadamardFeatures, Metric
 from asset_svm.features.metric import MetricFeatures
@@ -114,7 +113,7 @@ class ProductBasis:
     def __call__(self, X: Tensor, out: Tensor) -> None:
         """k(X, Z)."""
         self.right(X, out)
-        self.formula.values(out, TORCH)
+        self.formula.values(out, torch)
 
 
 class AbsoluteDistanceBasis:
@@ -129,7 +128,7 @@ class AbsoluteDistanceBasis:
     def __call__(self, X: Tensor, out: Tensor) -> None:
         """k(X, Z)."""
         t = torch.cdist(X, self.landmarks, p=1).mul_(self.formula.factor)
-        out.copy_(self.formula.profile(t, TORCH))
+        out.copy_(self.formula.profile(t, torch))
 
 
 class HostBasis:

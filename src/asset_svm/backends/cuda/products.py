@@ -25,7 +25,6 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from asset_svm.backends.cuda.arithmetic import TORCH
 from asset_svm.backends.cuda.compiler import kernel, structure
 
 Precision = Literal["float32", "float16"]
@@ -73,7 +72,7 @@ class Finish:
         if self.mode == "distances":
             assert self.left is not None and self.right is not None
             t = t.mul_(2).sub_(self.left[:, None]).sub_(self.right).clamp_(max=0)
-            return self.formula.profile(t, TORCH)
+            return self.formula.profile(t, torch)
         return t
 
     @property

@@ -84,19 +84,13 @@ class CardRows:
         """Map all rows, once, where they are kept."""
         if self.kept is not None or not self.keep:
             return
-        m = self.X.shape[0]
         try:
-            kept = self._new(m)
+            kept = self._new(self.X.shape[0])
         except torch.OutOfMemoryError:
             self._give_up_keeping()
             return
 
-        def work(start: int, stop: int) -> None:
-            following = slice(stop, min(2 * stop - start, m))
-            coming = following if following.start < following.stop else None
-            self.map(self.feeder.take(slice(start, stop), coming), kept[start:stop])
-
-        self.size = in_chunks(m, self.size, work)
+        self.size = self.feeder.over_all(self.size, lambda part, rows: self.map(rows, kept[part]))
         self.kept = kept
 
     def _give_up_keeping(self) -> None:

@@ -1,11 +1,12 @@
 """Rows of X on the card, wherever they lie: on the card, in memory, in a memory-mapped file, in CSR.
 
 Rows from the host go through two pinned buffers: threads gather the next chunk into one while the
-copy backend sends the other and the card computes, so that only the slower of the three is waited for.
+copy engine sends the other and the card computes, so that only the slower of the three is waited for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from asset_svm.arrays import Array
 from asset_svm.backends.cuda.maps import to_card
+from asset_svm.backends.cuda.memory import in_chunks
 
 Rows = Array | slice
 GATHERERS = 8
@@ -61,6 +63,20 @@ class RowFeeder:
         if coming is not None:
             self._awaited = (coming, self._send_for(coming))
         return chunk
+
+    def over_all(self, size: int, work: Callable[[slice, Tensor], None]) -> int:
+        """work(where, rows) of all rows, so many at a time, those that follow under way.
+
+        Returns the size that memory allowed (``in_chunks``).
+        """
+        m = self.X.shape[0]
+
+        def take(start: int, stop: int) -> None:
+            coming = slice(stop, min(2 * stop - start, m))
+            rows = self.take(slice(start, stop), coming if coming.start < coming.stop else None)
+            work(slice(start, stop), rows)
+
+        return in_chunks(m, size, take)
 
     def _take_directly(self, rows: Rows) -> Tensor:
         X = self.X
