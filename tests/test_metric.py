@@ -15,8 +15,8 @@ from asset_svm.features.base import evaluator
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers import Average, Cut, Driver, ModelAxis, NoWindow, SolverState
-from asset_svm.solvers.driver import Slopes
 from asset_svm.solvers.row_form import step_length
+from asset_svm.solvers.tallies import Slopes
 from asset_svm.steps import MetricStep
 from reference import exact
 from reference.algorithm import asset_in_metric

@@ -23,8 +23,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from asset_svm.arrays import Array
+from asset_svm.data.array_rows import ArrayRows
 from asset_svm.data.compression import filled
-from asset_svm.data.source import ArrayRows, RowSource
+from asset_svm.data.source import RowSource
 from asset_svm.data.sparse import fault_of
 from asset_svm.data.tables import listed
 from asset_svm.exceptions import DataError

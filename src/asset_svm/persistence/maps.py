@@ -22,7 +22,7 @@ import numpy as np
 from asset_svm.families.decision import Decision
 from asset_svm.features import FourierFeatures, HadamardFeatures, NystroemFeatures
 from asset_svm.features.fourier import CosineFeatures
-from asset_svm.features.nystroem import KernelBasis
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.kernels import NAMES, Kernel
 from asset_svm.persistence.reading import INTEGERS, Record
 from asset_svm.persistence.writing import Writer

@@ -29,7 +29,7 @@ from asset_svm.solvers import (
     SolverState,
 )
 from asset_svm.solvers.average import Segment
-from asset_svm.solvers.driver import Progress
+from asset_svm.solvers.tallies import Progress
 from asset_svm.training.recipe import Recipe, StepKind
 from asset_svm.training.stream import OnlineSession, Recent
 

@@ -21,7 +21,8 @@ from asset_svm.search.scores import scores
 from asset_svm.search.splits import Encoding, Split, encode
 from asset_svm.settings import Settings
 from asset_svm.settings.solving import resolve_cells
-from asset_svm.solvers.cells import CellProblem, Model, same_targets
+from asset_svm.solvers.cell_models import Model, same_targets
+from asset_svm.solvers.cells import CellProblem
 from asset_svm.tasks import Task
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side

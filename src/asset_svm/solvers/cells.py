@@ -6,8 +6,8 @@ is lam_c = lam W / W_c in the words of the cell's own (PL).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,16 @@ from asset_svm import clock
 from asset_svm.arrays import Array, Matrix
 from asset_svm.data import Targets
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.features.cells import Partition
-from asset_svm.kernels import BlockFunction, Kernel
+from asset_svm.kernels import Kernel
 from asset_svm.losses import Loss, best_intercept, dual_ridge
 from asset_svm.memory import planned_memory, require_memory
 from asset_svm.numerics.definite import is_semidefinite
-from asset_svm.numerics.rows import transpose_into
+from asset_svm.solvers.cell_models import CellSolution, Model, constant, same_targets
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.interior_form import solve_interior
+from asset_svm.solvers.kernel_matrix import kernel_matrix
 from asset_svm.solvers.pair_form import solve_pairs
 from asset_svm.threads.team import side_by_side
-
-Model = tuple[Array, float, float, float, int]
-"""(beta, b, P, D, sweeps) of one model of a cell."""
 
 TOLERANCE = 0.01
 """Of the duality gap, relative to the objective of the cell."""
@@ -52,50 +49,6 @@ LARGEST_INTERIOR = 4096
 """Rows for which the interior-point method is affordable: a factor is of the third order."""
 DEFINITE_ROWS = 512
 """Of a cell, at most, that show whether a kernel is definite."""
-BLOCK = 1024
-GROUP = 2 * BLOCK
-"""Rows that others are compared with at a time: what is prepared of sparse ones stays small, and half
-of the pairs of a large cell need not be computed."""
-
-
-@dataclass(frozen=True, eq=False)
-class CellSolution:
-    """K models of one cell: decisions are k(x, X[rows]) weights^T + intercept."""
-
-    rows: Array
-    weights: Array
-    intercept: Array
-    objective: Array
-    """(PL)'s part of this cell, by model, in the weights of all rows."""
-    dual_gap: Array
-    """NaN where the kernel matrix is not positive semi-definite: what is dual to it bounds nothing."""
-    sweeps: int
-    converged: bool
-    definite: bool
-    """Whether the kernel matrix can be positive semi-definite."""
-
-
-@dataclass(frozen=True, eq=False)
-class CellFunctions:
-    """The decision functions of the cells of one partition.
-
-    Parameters
-    ----------
-    landmarks : sequence of matrices
-        Of each cell, of shape (s, n); None where there are none.
-    weights : sequence of arrays
-        (K, s).
-    intercept : array of shape (cells, K)
-    others : mapping from cells to functions
-        Cells that decide by themselves: from rows to (rows, K) decisions.
-    """
-
-    partition: Partition
-    kernel: Kernel
-    landmarks: Sequence[Any]
-    weights: Sequence[Array]
-    intercept: Array
-    others: Mapping[int, Callable[[Any], Array]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,28 +187,7 @@ class CellProblem:
 
     def kernel_matrix(self, rows: Array, n_threads: int = 1) -> Array:
         """k of every pair of these rows."""
-        X = self.X[rows]
-        K = np.empty((len(rows), len(rows)), dtype=self.X.dtype)
-        size = GROUP if self.kernel.is_symmetric else len(rows)
-        for first in range(0, len(rows), size):
-            group = slice(first, first + size)
-            values = self.kernel.against(X[group], self.X.dtype)
-
-            def fill(start: int, group: slice = group, values: BlockFunction = values) -> None:
-                """Pairs of rows from here with the group, and, beyond it, the other way round."""
-                block = slice(start, start + BLOCK)
-                K[block, group] = found = values(X[block])
-                if start >= group.stop:
-                    transpose_into(found, K[group, block])
-
-            side_by_side(fill, range(first, len(rows), BLOCK), n_threads)
-        if not np.isfinite(K).all():
-            raise NonFiniteError(
-                "The kernel matrix of a cell is not finite; scale the columns of X (StandardScaler) or "
-                "lower gamma."
-            )
-        self.kernel.check_values(K, X)
-        return K
+        return kernel_matrix(self.kernel, self.X[rows], n_threads)
 
     def model(
         self,
@@ -388,24 +320,6 @@ class CellProblem:
         primal = square - 0.5 * float(beta @ bent) + float(cost @ self.loss.value(y, f + b))
         dual = float(y @ beta) - self.loss.tube * float(np.abs(beta).sum()) - square
         return beta, b, primal, dual
-
-
-def same_targets(y: Array) -> Array:
-    """The first model with the same targets as each, one a row of y.
-
-    All classes that are absent from a cell have one; two that are there have no row in common.
-    """
-    like, first = np.arange(len(y)), y[:, 0]
-    one_sided = (y == y[:, :1]).all(axis=1)
-    for value in np.unique(first[one_sided]):
-        same = np.flatnonzero(one_sided & (first == value))
-        like[same] = same[0]
-    return like
-
-
-def constant(y: Array) -> Model:
-    """The model of a row of targets that are all the same, where it is trivial."""
-    return np.zeros(len(y)), float(y[0]), 0.0, 0.0, 0
 
 
 def _balanced(beta: Array) -> Array:

@@ -29,7 +29,7 @@ from asset_svm import clock
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.features import Evaluable, Metric
 from asset_svm.solvers import Average, Cut, Driver, ModelAxis, SolverState
-from asset_svm.solvers.driver import Progress, Slopes
+from asset_svm.solvers.tallies import Progress, Slopes
 from asset_svm.training.plan import StepSizes
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows

@@ -29,7 +29,7 @@ from asset_svm.data import Order, Targets
 from asset_svm.features import FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS
 from asset_svm.solvers import Average, BlockRows, Cut, MappedRows, ModelAxis, SolverState
-from asset_svm.solvers.cells import CellFunctions
+from asset_svm.solvers.cell_models import CellFunctions
 from asset_svm.solvers.driver import Form
 
 Array = npt.NDArray[Any]

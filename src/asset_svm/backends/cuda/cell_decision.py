@@ -18,7 +18,7 @@ from asset_svm.backends.cuda.memory import FEWEST_ROWS
 from asset_svm.backends.cuda.tiles import TILE, Tiles
 from asset_svm.backends.cuda.transfer import RowFeeder
 from asset_svm.backends.cuda.tree import CardTree
-from asset_svm.solvers.cells import CellFunctions
+from asset_svm.solvers.cell_models import CellFunctions
 
 BATCH_BYTES = 1 << 30
 """Of the kernel values and landmarks of the tiles that are multiplied at a time."""

@@ -31,7 +31,8 @@ from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
 from asset_svm.losses import dual_ridge
 from asset_svm.memory import in_gigabytes
-from asset_svm.solvers.cells import INSIDE, CellProblem, CellSolution, Model, constant, same_targets
+from asset_svm.solvers.cell_models import CellSolution, Model, constant, same_targets
+from asset_svm.solvers.cells import INSIDE, CellProblem
 
 ALIGNMENT = 16
 """The sizes of batches are multiples of it."""

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from asset_svm.backends.cuda.products import Finish, Precision, right_factor
 from asset_svm.features import FourierFeatures, HadamardFeatures, Metric
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.features.metric import MetricFeatures
-from asset_svm.features.nystroem import KernelBasis
 from asset_svm.kernels import Argument, Kernel
 
 _TORCH = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64}

@@ -24,9 +24,10 @@ from asset_svm.backends.cuda.maps import card_basis
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features import NystroemFeatures
 from asset_svm.features.diagnostics import trace_error
+from asset_svm.features.factors import default_threshold
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.features.landmarks import Sampler
 from asset_svm.features.landmarks import kmeans_landmarks as host_kmeans_landmarks
-from asset_svm.features.nystroem import KernelBasis, default_threshold
 from asset_svm.kernels import Argument, Kernel
 
 SMALLEST = 256

@@ -20,7 +20,7 @@ from asset_svm.families.decision import Decision, finite
 from asset_svm.features.base import BLOCK_ROWS
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
-from asset_svm.solvers.cells import CellFunctions
+from asset_svm.solvers.cell_models import CellFunctions
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import check_interrupt, side_by_side
 

@@ -28,7 +28,8 @@ from asset_svm.features.cells import Partition
 from asset_svm.kernels import Argument, Kernel, formula_type
 from asset_svm.memory import available_memory
 from asset_svm.settings import Settings
-from asset_svm.solvers.cells import TOLERANCE, CellProblem, CellSolution
+from asset_svm.solvers.cell_models import CellSolution
+from asset_svm.solvers.cells import TOLERANCE, CellProblem
 from asset_svm.tasks import Encoded, Task
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side

@@ -17,9 +17,10 @@ from asset_svm.families.observing import Nobody
 from asset_svm.families.one_map import OneMap
 from asset_svm.families.one_map.fit import excess, is_apart
 from asset_svm.families.rows import Rows
-from asset_svm.features.nystroem import KernelBasis
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.settings import Settings
-from asset_svm.solvers.cells import CellProblem, CellSolution
+from asset_svm.solvers.cell_models import CellSolution
+from asset_svm.solvers.cells import CellProblem
 from asset_svm.tasks import Task
 
 KEPT_ROWS = 100

@@ -13,7 +13,7 @@ from asset_svm.families.beginning import Beginning
 from asset_svm.families.decision import Decision, decision_of
 from asset_svm.families.rows import Rows
 from asset_svm.features import FeatureMap, Metric, NystroemFeatures
-from asset_svm.features.nystroem import KernelBasis
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.problem import Certificate
 from asset_svm.settings import Settings
 from asset_svm.solvers import SolverState
