@@ -22,6 +22,7 @@ import scipy.sparse as sp
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.data.ahead import ahead
+from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.exceptions import DataError
 
 BLOCK_BYTES = 4 << 20
@@ -179,6 +180,17 @@ class RowSource(ABC):
     def narrowed(self, n_features: int) -> RowSource:
         """The same rows, known to have this many features."""
         return _Narrowed(self, n_features)
+
+
+class TextRows(RowSource):
+    """Rows of a text file, or of standard input, which is read only once."""
+
+    path: str | Path
+
+    def _set_path(self, path: str | Path) -> None:
+        self.path, self.rereadable = path, str(path) != STANDARD_INPUT
+        self.files = (Path(path),) if self.rereadable else ()
+        self.name = str(path) if self.rereadable else "standard input"
 
 
 class _Wrapped(RowSource):

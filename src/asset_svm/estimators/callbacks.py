@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asset_svm.estimators.validation import face_of
-from asset_svm.families.observing import CellCallbacks, EpochCallbacks, Parts, Watch
+from asset_svm.families.observing import FitCallbacks, Parts, Watch
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -23,7 +23,7 @@ except ImportError:  # scikit-learn before 1.9
 __all__ = ["CallbackSupportMixin", "FitObserver", "with_callbacks"]
 
 
-class _FitCallbacks:
+class _FitCallbacks(FitCallbacks):
     """One fit, a task of scikit-learn's callbacks, of so many subtasks at most."""
 
     def __init__(self, estimator: Any, subtasks: int, X: Any, y: Any):
@@ -117,10 +117,10 @@ class FitObserver:
     y: Any = None
     watch: Watch | None = None
 
-    def epochs(self, count: int) -> EpochCallbacks:
+    def epochs(self, count: int) -> FitCallbacks:
         """The callbacks of a run of so many epochs at most."""
         return _Epochs(self.estimator, count, self.X, self.y)
 
-    def partitions(self, count: int) -> CellCallbacks:
+    def partitions(self, count: int) -> FitCallbacks:
         """The callbacks of so many partitions."""
         return _Partitions(self.estimator, count, self.X, self.y)

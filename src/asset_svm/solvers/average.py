@@ -17,9 +17,9 @@ Steps here are counted over the whole run, 0 before the first.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -29,21 +29,24 @@ from asset_svm.solvers.state import SolverState
 NEVER = np.iinfo(np.int64).max
 
 
-class Window(Protocol):
+class Window(ABC):
     """Which steps an average covers."""
 
+    @abstractmethod
     def next_boundary(self, opened: int, step: int, end: int) -> int:
         """Where the segment opened at ``opened`` must end; ``end`` is the announced stop."""
 
+    @abstractmethod
     def start(self, step: int) -> int:
         """The average at ``step`` covers the segments that begin here or later."""
 
     def counts(self, opened: int) -> bool:
-        """Whether the segment opened at ``opened`` can be part of an average."""
+        """Whether the segment opened at ``opened`` can be part of an average; always, by default."""
+        return True
 
 
 @dataclass(frozen=True)
-class FractionWindow:
+class FractionWindow(Window):
     """The last ``fraction`` of the steps."""
 
     fraction: float
@@ -66,13 +69,9 @@ class FractionWindow:
         """step - r step."""
         return step - round(self.fraction * step)
 
-    def counts(self, opened: int) -> bool:
-        """Always."""
-        return True
-
 
 @dataclass(frozen=True)
-class FinalWindow:
+class FinalWindow(Window):
     """The last ``fraction`` of ``total`` steps, for a run that nobody looks at before its end."""
 
     fraction: float
@@ -97,7 +96,7 @@ class FinalWindow:
 
 
 @dataclass(frozen=True)
-class CountWindow:
+class CountWindow(Window):
     """Exactly the last ``count`` steps."""
 
     count: int
@@ -117,13 +116,9 @@ class CountWindow:
         """step - count."""
         return max(step - self.count, 0)
 
-    def counts(self, opened: int) -> bool:
-        """Always."""
-        return True
-
 
 @dataclass(frozen=True)
-class NoWindow:
+class NoWindow(Window):
     """The last iterate."""
 
     def next_boundary(self, opened: int, step: int, end: int) -> int:

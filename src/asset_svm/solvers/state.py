@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ from asset_svm.features import Metric
 from asset_svm.losses import Loss
 from asset_svm.steps import StepRule
 
+BY_MODEL = ("lam", "radius", "bound", "eta", "horizon")
+"""The fields of ``ModelAxis`` that have one number a model."""
 LEADING = 64
 """Directions of a metric, those of the longest rows, that say how often coefficients shrink."""
 SHRINK_STEPS = 64
@@ -71,29 +74,14 @@ class ModelAxis:
     @classmethod
     def joined(cls, parts: Sequence[ModelAxis]) -> ModelAxis:
         """The models of all parts on one axis; they share loss, power, intercept and metric."""
-
-        def line_up(name: str) -> Array:
-            return np.concatenate([getattr(part, name) for part in parts])
-
-        return replace(
-            parts[0],
-            lam=line_up("lam"),
-            radius=line_up("radius"),
-            bound=line_up("bound"),
-            eta=line_up("eta"),
-            horizon=line_up("horizon"),
-        )
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in BY_MODEL
+        }
+        return replace(parts[0], **joined)
 
     def take(self, which: Array) -> ModelAxis:
         """Some of the models, or all of them in another order."""
-        return replace(
-            self,
-            lam=self.lam[which],
-            radius=self.radius[which],
-            bound=self.bound[which],
-            eta=self.eta[which],
-            horizon=self.horizon[which],
-        )
+        return replace(self, **{name: getattr(self, name)[which] for name in BY_MODEL})
 
     @property
     def loop_lam(self) -> Array:

@@ -25,6 +25,7 @@ BLOCK = 256
 TILE = 128
 THREADS = 256
 _NAMES = {torch.float32: "float", torch.float64: "double", torch.float16: "half_bits"}
+_OF_STATE = "direction total intercept steps weight_sum intercept_total shrink_due tally"
 
 _Run = structure(
     "_Run",
@@ -193,21 +194,9 @@ class CudaForm:
     ) -> None:
         """Take the steps [begin, end) of the chunk; shrink, in a metric, at multiples of ``piece``."""
         self._tensors["arrived"].zero_()
+        held = [(chunk, "V positions gram target weight slopes"), (state, _OF_STATE)]
         arguments = _Run(
-            V=chunk.V.data_ptr(),
-            positions=chunk.positions.data_ptr(),
-            gram=chunk.gram.data_ptr(),
-            target=chunk.target.data_ptr(),
-            weight=chunk.weight.data_ptr(),
-            direction=state.direction.data_ptr(),
-            total=state.total.data_ptr(),
-            intercept=state.intercept.data_ptr(),
-            steps=state.steps.data_ptr(),
-            weight_sum=state.weight_sum.data_ptr(),
-            intercept_total=state.intercept_total.data_ptr(),
-            shrink_due=state.shrink_due.data_ptr(),
-            slopes=chunk.slopes.data_ptr(),
-            tally=state.tally.data_ptr(),
+            **{name: getattr(one, name).data_ptr() for one, names in held for name in names.split()},
             stride=chunk.V.stride(0),
             chunk=chunk.target.shape[1],
             begin=begin,
