@@ -271,7 +271,7 @@ def _solve(hessian: Array, gradient: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Bound:
-    """The dual value of slopes on a zone."""
+    """The function from slopes on a zone to their dual value."""
 
     zone: _Zone
     lam: float

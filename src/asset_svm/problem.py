@@ -35,10 +35,10 @@ class RowProducts(Protocol):
     """
 
     def exact_margins(self, coef: Array) -> Array:
-        """V coef^T, of shape (K, B)."""
+        """Return V coef^T, of shape (K, B)."""
 
     def exact_sums(self, beta: Array) -> Array:
-        """min(beta, 0) V and max(beta, 0) V, of shape (2, K, d), for beta of shape (K, B)."""
+        """Return min(beta, 0) V and max(beta, 0) V, of shape (2, K, d), for beta of shape (K, B)."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class CertificateSums:
 
     @classmethod
     def zeros(cls, n_models: int, dimension: int) -> CertificateSums:
-        """Of no row."""
+        """The sums over no row."""
         K = n_models
         return cls(0.0, np.zeros(K), np.zeros((2, K, dimension)), np.zeros((2, K)), np.zeros((2, K)))
 
@@ -87,7 +87,7 @@ class CertificateSums:
         weight: Array,
         slope: Array,
     ) -> None:
-        """Some more rows: targets (K, B), weights (B,), average slopes (K, B) or NaN."""
+        """Add rows: targets (K, B), weights (B,), average slopes (K, B) or NaN."""
         f = rows.exact_margins(model[0]) + model[1][:, None]
         self.weight += float(weight.sum())
         self.loss += loss.value(y, f) @ weight

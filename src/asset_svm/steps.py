@@ -31,11 +31,11 @@ REACH = 1.5
 
 
 class StepRule(Protocol):
-    """A power law with a metric."""
+    """A power law for the lengths of steps, with a metric."""
 
     @property
     def scale(self) -> float:
-        """eta_1."""
+        """The length eta_1 of the first step."""
 
     @property
     def power(self) -> float:
@@ -51,7 +51,7 @@ class StepRule(Protocol):
 
     @property
     def metric(self) -> Metric | None:
-        """H, or None for the identity."""
+        """The metric H, or None for the identity."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +121,12 @@ class MetricStep:
 
     @property
     def power(self) -> float:
-        """0 with a horizon, else 1/2."""
+        """The exponent of 1/j: 0 with a horizon, else 1/2."""
         return 0.0 if self.horizon else 0.5
 
     @property
     def scale(self) -> float:
-        """eta_1."""
+        """The length eta_1 of the first step."""
         return self.step_scale * self.size / self.gradient_bound / max(self.horizon, 1) ** 0.5
 
 

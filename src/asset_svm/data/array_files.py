@@ -229,7 +229,7 @@ class _Members:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """What changes with the contents of a file."""
+    """The numbers of a file that change with its contents."""
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 

@@ -87,11 +87,11 @@ class ArrayRows(RowSource):
         return part
 
     def _column(self, feature: int) -> int:
-        """Where a feature stands in a row."""
+        """The place of a feature in a row of the file."""
         return feature
 
     def _arrays(self) -> list[Any]:
-        """What the rows are made of."""
+        """The arrays that the rows are made of."""
         X = self.X
         return [*((X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)), self.y]
 

@@ -38,7 +38,7 @@ SHOWN = 40
 
 
 def kind_of(text: str) -> Kind:
-    """Of a cell without the blanks around it."""
+    """The kind of a text without the blanks around it."""
     if NUMBER.fullmatch(text):
         return "number"
     if text in MISSING or not text.strip():
@@ -47,5 +47,5 @@ def kind_of(text: str) -> Kind:
 
 
 def shown(text: str) -> str:
-    """A cell for a message."""
+    """The text, quoted and shortened, for a message."""
     return repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")

@@ -228,7 +228,7 @@ def _rows(text: bytes, delimiter: str) -> Iterator[list[str]]:
 
 
 def _fault(cells: list[str], names: list[str], columns: Columns) -> str | None:
-    """What is wrong with a row, if anything is."""
+    """What is wrong with a row; None where nothing is."""
     for name, cell in zip(names, cells, strict=True):
         if name in columns.features:
             found = _feature_fault(cell.strip(BLANKS))

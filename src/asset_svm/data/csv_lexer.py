@@ -79,7 +79,7 @@ class RecordEnds:
         self.delimiter, self.state = ord(delimiter), START
 
     def __call__(self, part: bytes) -> int:
-        """The place, or -1 where no record ends."""
+        """The place behind the last record that ends in this part; -1 where none does."""
         begin = 0
         if self.state != QUOTED and b'"' not in part:  # the end decides, and is found fast
             begin = part.rfind(b"\n") + 1

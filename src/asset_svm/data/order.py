@@ -17,7 +17,7 @@ PAGE = 1 << 16
 
 
 class Order(Protocol):
-    """Steps to rows."""
+    """A function from steps to rows."""
 
     @property
     def n_rows(self) -> int:
@@ -82,7 +82,7 @@ class ShuffledOrder(_Paged):
 
 @dataclass(frozen=True)
 class GivenOrder:
-    """The rows as they stand, over and over."""
+    """Rows are visited as they stand, over and over."""
 
     n_rows: int
 

@@ -81,7 +81,7 @@ class TargetSummary:
 
     @property
     def class_counts(self) -> Array:
-        """Rows of each of ``classes``."""
+        """The number of rows of each of ``classes``."""
         assert self.counts is not None
         return np.array([self.counts[label] for label in sorted(self.counts)], dtype=np.float64)
 

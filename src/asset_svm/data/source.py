@@ -46,7 +46,7 @@ class Block:
 
     @property
     def n_bytes(self) -> int:
-        """What it takes in memory."""
+        """The bytes that the block takes in memory."""
         X = self.X
         parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
         return int(sum(part.nbytes for part in parts)) + (0 if self.y is None else self.y.nbytes)
@@ -170,7 +170,7 @@ class RowSource(ABC):
             yield from finished(held)
 
     def read(self) -> Block:
-        """All rows at once."""
+        """Read all rows at once."""
         return Block.joined(list(self.blocks()))
 
     def transformed(self, function: Callable[[Matrix], Matrix]) -> RowSource:

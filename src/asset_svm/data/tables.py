@@ -15,7 +15,7 @@ USUAL_TARGETS = ("target", "label", "y", "class")
 
 
 def need_pyarrow(what: str) -> None:
-    """Say which extra is missing, if it is."""
+    """Raise where pyarrow, by which ``what`` is done, is not installed."""
     try:
         import pyarrow  # noqa: F401
     except ImportError:
@@ -79,12 +79,12 @@ class Columns:
 
     @property
     def all(self) -> list[str]:
-        """Features, then the target."""
+        """The names of the features, then that of the target."""
         return [*self.features, *([] if self.target is None else [self.target])]
 
 
 def listed(names: list[str]) -> str:
-    """The names for a message."""
+    """The names, at most eight of them, for a message."""
     shown = ", ".join(repr(column) for column in names[:8])
     return shown if len(names) <= 8 else f"{shown}, ... ({len(names)} in all)"
 

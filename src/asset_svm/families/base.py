@@ -15,7 +15,7 @@ from asset_svm.tasks import Task
 
 
 class DecisionFunction(Protocol):
-    """Rows to (rows, K) decisions."""
+    """A function from rows to (rows, K) decisions."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -40,15 +40,15 @@ class Fitted(Protocol):
 
     @property
     def task(self) -> Task:
-        """What it has learnt."""
+        """The task that the model has learnt."""
 
     @property
     def decision(self) -> DecisionFunction:
-        """What it predicts with."""
+        """The function that the model predicts with."""
 
     @property
     def objective(self) -> float:
-        """(PL) at this model, summed over models."""
+        """The value of (PL) at this model, summed over its K models."""
 
     @property
     def dual_gap(self) -> float:
@@ -67,7 +67,7 @@ class Trained:
 
 
 class Family(Protocol):
-    """A kind of models."""
+    """A kind of models, and how they are trained."""
 
     def fit(
         self,

@@ -51,11 +51,11 @@ class FitCallbacks:
 
 
 class Observer(Protocol):
-    """Who looks on."""
+    """Who looks on at a fit."""
 
     @property
     def watch(self) -> Watch | None:
-        """Called with records; True asks to stop."""
+        """The function that is called with records; True asks to stop."""
 
     def epochs(self, count: int) -> FitCallbacks:
         """The callbacks of a run of so many epochs at most."""

@@ -34,11 +34,11 @@ class Evaluable(Protocol):
 
     @property
     def dimension(self) -> int:
-        """d, the length of phi(x)."""
+        """The length d of phi(x)."""
 
     @property
     def basis_dimension(self) -> int:
-        """s, the length of basis(x)."""
+        """The length s of basis(x)."""
 
     @property
     def reentrant(self) -> bool:
@@ -56,13 +56,13 @@ class FeatureMap(Evaluable, Protocol):
 
     @property
     def n_features_in(self) -> int:
-        """n, the length of x."""
+        """The length n of x."""
 
     def find_metric(self, V: Array, weight: Array | None, rng: np.random.Generator) -> Metric:
         """The metric of the data in this map's basis, from a sample V of its features."""
 
     def in_metric(self, metric: Metric) -> Evaluable:
-        """x -> phi(x) T."""
+        """The map x -> phi(x) T."""
 
     def decision_weights(self, coef: Array) -> Array:
         """(K, d) coefficients of phi to (K, s) weights of the basis."""
@@ -75,7 +75,7 @@ class FeatureMap(Evaluable, Protocol):
         """By how much plain(x).decision_weights(coef) is more than phi(x).coef, (K,)."""
 
     def __call__(self, X: Matrix) -> Array:
-        """phi(X), in the type of X."""
+        """Return phi(X), in the type of X."""
 
 
 def centred_values(values: Callable[[Matrix], Array], centre: Array) -> Callable[[Matrix], Array]:
@@ -90,7 +90,7 @@ def centred_values(values: Callable[[Matrix], Array], centre: Array) -> Callable
 
 
 def evaluator(phi: Evaluable, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-    """x -> phi(x)."""
+    """The function x -> phi(x) for rows of this type."""
     basis, lift = phi.basis(dtype), phi.lift(dtype)
     return lambda X: lift(basis(X))
 

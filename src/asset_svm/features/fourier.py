@@ -45,12 +45,12 @@ class CosineFeatures:
 
     @property
     def n_features_in(self) -> int:
-        """n."""
+        """The length n of x."""
         raise NotImplementedError
 
     @property
     def n_frequencies(self) -> int:
-        """f."""
+        """The number f of frequencies."""
         raise NotImplementedError
 
     def turns(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
@@ -59,16 +59,16 @@ class CosineFeatures:
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """The number d of features."""
         return len(self.phases)
 
     @property
     def basis_dimension(self) -> int:
-        """d."""
+        """The number of basis values: d, phi is its own basis."""
         return self.dimension
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """x -> phi(x)."""
+        """The function x -> phi(x) for rows of this type."""
         if self.centre is not None:
             return centred_values(self.plain.basis(dtype), self.centre.astype(dtype))
         turns, phases, f = self.turns(dtype), self.phases / TURN, self.n_frequencies
@@ -85,7 +85,7 @@ class CosineFeatures:
         return phi
 
     def find_metric(self, V: Array, weight: Array | None, rng: np.random.Generator) -> Metric:
-        """Along the sample's top directions: the columns are alike."""
+        """The metric along the sample's top directions: the columns are alike."""
         if len(V) < FEWEST_ROWS:
             metric = Metric.identity(self.dimension)
         else:
@@ -93,12 +93,12 @@ class CosineFeatures:
         return metric if self.centre is None else metric.beside_intercept(V, weight)
 
     def in_metric(self, metric: Metric) -> MetricFeatures:
-        """x -> phi(x) T, 4 d k more operations a row."""
+        """The map x -> phi(x) T, 4 d k more operations a row."""
         return MetricFeatures(self, metric)
 
     @property
     def reentrant(self) -> bool:
-        """Always."""
+        """Threads may always evaluate it side by side."""
         return True
 
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
@@ -115,13 +115,13 @@ class CosineFeatures:
         return self if self.centre is None else replace(self, centre=None)
 
     def drift(self, coef: Array) -> Array:
-        """centre.coef of K models."""
+        """The product centre.coef of each of K models."""
         if self.centre is None:
             return np.zeros(len(coef))
         return np.asarray(self.decision_weights(coef) @ self.centre)
 
     def __call__(self, X: Matrix) -> Array:
-        """phi(X), in the type of X."""
+        """Return phi(X), in the type of X."""
         return map_in_blocks(self.basis(X.dtype), X, self.dimension, X.dtype, reentrant=True)
 
 
@@ -152,15 +152,15 @@ class FourierFeatures(CosineFeatures):
 
     @property
     def n_features_in(self) -> int:
-        """n."""
+        """The length n of x."""
         return int(self.frequencies.shape[0])
 
     @property
     def n_frequencies(self) -> int:
-        """f."""
+        """The number f of frequencies."""
         return int(self.frequencies.shape[1])
 
     def turns(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """x -> x frequencies / 2 pi."""
+        """The function x -> x frequencies / 2 pi."""
         frequencies = padded_columns(self.frequencies / TURN, dtype)
         return lambda X: csr_times(X, frequencies) if sp.issparse(X) else X @ frequencies

@@ -61,12 +61,12 @@ class HadamardFeatures(CosineFeatures):
 
     @property
     def n_features_in(self) -> int:
-        """n."""
+        """The length n of x."""
         return self.n_columns
 
     @property
     def n_frequencies(self) -> int:
-        """f."""
+        """The number f of frequencies."""
         return len(self.scales)
 
     @property
@@ -75,7 +75,7 @@ class HadamardFeatures(CosineFeatures):
         return TURN * self.turns(np.float64)(np.eye(self.n_columns))
 
     def turns(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """x -> nu^T x / 2 pi."""
+        """The function x -> nu^T x / 2 pi."""
         signs, scales = self.signs.astype(dtype), (self.scales / TURN).astype(dtype)
 
         def project(X: Matrix) -> Array:

@@ -14,7 +14,7 @@ from asset_svm.kernels import Kernel
 
 @dataclass(frozen=True, eq=False)
 class KernelBasis:
-    """x -> k(x, components), the values that decisions are made of."""
+    """The function x -> k(x, components), whose values decisions are made of."""
 
     kernel: Kernel
     components: Matrix
@@ -24,7 +24,7 @@ class KernelBasis:
 
     @property
     def reentrant(self) -> bool:
-        """Unless the kernel is a callable."""
+        """Whether threads may evaluate it side by side: unless the kernel is a callable."""
         return self.kernel.is_reentrant
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:

@@ -193,7 +193,7 @@ class NystroemFeatures(KernelBasis):
             used *= 10.0
 
     def _norms_hold(self, probe: Matrix, dtype: np.dtype[Any]) -> bool:
-        """|phi(x)|^2 <= k(x, x) (1 + 1e-3), which positive semidefinite kernels guarantee."""
+        """Whether |phi(x)|^2 <= k(x, x) (1 + 1e-3), which positive semidefinite kernels guarantee."""
         if not self.kernel.positive_definite:
             return True
         rounding = ROUNDING * float(np.finfo(dtype).eps) * self.kernel.diagonal(probe)
@@ -210,7 +210,7 @@ class NystroemFeatures(KernelBasis):
         return squares - 2.0 * self.kernel(X, self.components).mean(axis=1) + self.centre.mean()
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """k(x, S) - centre."""
+        """The function x -> k(x, S) - centre for rows of this type."""
         values = super().basis(dtype)
         if self.centre is None:
             return values
@@ -239,21 +239,21 @@ class NystroemFeatures(KernelBasis):
 
     @property
     def dimension(self) -> int:
-        """d <= s."""
+        """The number d <= s of features."""
         return int(self.projection.shape[1])
 
     @property
     def n_features_in(self) -> int:
-        """n."""
+        """The length n of x."""
         return int(self.components.shape[1])
 
     @property
     def basis_dimension(self) -> int:
-        """s."""
+        """The number s of landmarks."""
         return int(self.projection.shape[0])
 
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
-        """k -> k P."""
+        """The function k -> k P for values of this type."""
         projection, d = padded_columns(self.projection, dtype), self.dimension
         return lambda K: (K @ projection)[:, :d]
 
@@ -276,7 +276,7 @@ class NystroemFeatures(KernelBasis):
         return metric if self.centre is None else metric.beside_intercept(V, weight)
 
     def in_metric(self, metric: Metric) -> MetricFeatures:
-        """x -> phi(x) T."""
+        """The map x -> phi(x) T."""
         return MetricFeatures(self, metric)
 
     def decision_weights(self, coef: Array) -> Array:
@@ -315,7 +315,7 @@ class NystroemFeatures(KernelBasis):
         return chosen, weights
 
     def __call__(self, X: Matrix) -> Array:
-        """phi(X), in the type of X."""
+        """Return phi(X), in the type of X."""
         return map_in_blocks(
             evaluator(self, X.dtype), X, self.dimension, X.dtype, reentrant=self.reentrant
         )

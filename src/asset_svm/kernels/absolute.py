@@ -26,16 +26,16 @@ from asset_svm.numerics.compiling import njit
 
 @dataclass(frozen=True)
 class CauchyDensity(SpectralDensity):
-    """nu_q ~ Cauchy(0, gamma), independent."""
+    """The density of independent nu_q ~ Cauchy(0, gamma)."""
 
     rotation_invariant: ClassVar[bool] = False
 
     def sample(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """Independent frequencies."""
+        """Draw independent frequencies."""
         return np.asarray(self.gamma * rng.standard_cauchy(size=(n, count)))
 
     def quantiles(self, u: Array) -> Array:
-        """gamma tan(pi (u - 1/2))."""
+        """Return gamma tan(pi (u - 1/2))."""
         return np.asarray(self.gamma * np.tan(np.pi * (u - 0.5)))
 
 
@@ -48,7 +48,7 @@ class Laplacian(DistanceFormula):
 
     @property
     def spectral_density(self) -> SpectralDensity:
-        """Cauchy's, in every column."""
+        """The density of Cauchy, in every column."""
         return CauchyDensity(self.gamma)
 
     def profile(self, t: Values, xp: Any = np) -> Values:
@@ -60,12 +60,12 @@ class Laplacian(DistanceFormula):
         return xp.exp(t, out=t)
 
     def against(self, Z: Matrix, dtype: np.dtype[Any]) -> BlockFunction:
-        """Values by loops over columns."""
+        """Prepare loops over the columns of the landmarks."""
         return AbsoluteDistanceValues(self, Z, dtype)
 
 
 class AbsoluteDistanceValues:
-    """k(X, Z), a formula of |x - z|_1."""
+    """The function X -> k(X, Z) of a formula of |x - z|_1."""
 
     def __init__(self, formula: Formula, Z: Matrix, dtype: np.dtype[Any]):
         self.formula, self.dtype = formula, dtype
@@ -79,7 +79,7 @@ class AbsoluteDistanceValues:
         self.norms = np.abs(self.transposed).sum(axis=0)
 
     def __call__(self, X: Matrix) -> Array:
-        """k(X, Z)."""
+        """Return k(X, Z)."""
         out = np.empty((X.shape[0], self.transposed.shape[1]), dtype=self.dtype)
         if sp.issparse(X):
             out[:] = self.norms

@@ -38,7 +38,7 @@ class SquaredDistanceFormula(DistanceFormula):
     cuda: ClassVar[str]
 
     def against(self, Z: Matrix, dtype: np.dtype[Any]) -> BlockFunction:
-        """Values from one matrix product."""
+        """Prepare the landmarks for one matrix product a block."""
         return SquaredDistanceValues(self, Z, dtype)
 
     def finished(self, dots: Array, left: Array, right: Array) -> Array:
@@ -71,7 +71,7 @@ class SquaredDistanceValues:
         self.transposed = Transposed(centred, dtype, FEW_COLUMNS)
 
     def __call__(self, X: Matrix) -> Array:
-        """k(X, Z)."""
+        """Return k(X, Z)."""
         # A row far away overflows to a squared distance of infinity: a kernel value of 0, as it is.
         with np.errstate(over="ignore"):
             values = self._from_sparse if sp.issparse(X) else self._from_dense
@@ -89,7 +89,7 @@ class SquaredDistanceValues:
         return dots, norms
 
     def _from_dense(self, X: Matrix) -> tuple[Array, Array]:
-        """x'.z' and |x'|^2."""
+        """The products x'.z' and the norms |x'|^2."""
         columns, matrix = self.transposed.columns, self.transposed.matrix
         moved = np.empty((X.shape[0], matrix.shape[0]), dtype=self.dtype)
         norms = np.empty(X.shape[0])

@@ -31,7 +31,7 @@ BlockFunction = Callable[[Matrix], Array]
 
 
 class Argument(Enum):
-    """What a kernel is a function of."""
+    """The number that a kernel is a function of."""
 
     PRODUCT = "x.z"
     SQUARED_DISTANCE = "|x - z|^2"
@@ -87,16 +87,16 @@ class Formula(ABC):
     @property
     @abstractmethod
     def factor(self) -> float:
-        """What u is multiplied by for t."""
+        """The number that u is multiplied by for t."""
 
     @property
     def positive_definite(self) -> bool:
-        """Whether it is for all rows, which |phi(x)|^2 <= k(x, x) follows from."""
+        """Whether the kernel is positive definite on all rows: |phi(x)|^2 <= k(x, x) follows."""
         return True
 
     @property
     def spectral_density(self) -> SpectralDensity | None:
-        """That of its frequencies; None where it has none."""
+        """The density of its frequencies; None where it has none."""
         return None
 
     @abstractmethod
@@ -113,7 +113,7 @@ class Formula(ABC):
 
     @abstractmethod
     def diagonal(self, X: Matrix) -> Array:
-        """k(x, x) for every row, in float64."""
+        """Return k(x, x) for every row, in float64."""
 
     def check_values(self, K: Array, X: Matrix) -> None:
         """Raise where the values of all pairs of rows show that they cannot be a kernel's."""
@@ -125,9 +125,9 @@ class DistanceFormula(Formula):
 
     @property
     def factor(self) -> float:
-        """-gamma."""
+        """The factor -gamma of the distance."""
         return -self.gamma
 
     def diagonal(self, X: Matrix) -> Array:
-        """1 for every row."""
+        """Return 1 for every row."""
         return np.ones(X.shape[0])

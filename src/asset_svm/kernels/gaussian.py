@@ -16,18 +16,18 @@ from asset_svm.numerics.elementwise import gaussian_values
 
 @dataclass(frozen=True)
 class NormalDensity(SpectralDensity):
-    """nu ~ N(0, 2 gamma I) (the density's exponent is n/2)."""
+    """The density N(0, 2 gamma I) of nu (the density's exponent is n/2)."""
 
     def sample(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """Independent frequencies."""
+        """Draw independent frequencies."""
         return rng.normal(scale=np.sqrt(2.0 * self.gamma), size=(n, count))
 
     def lengths(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """sqrt(2 gamma) times chi of n degrees of freedom."""
+        """Draw sqrt(2 gamma) times chi of n degrees of freedom."""
         return np.asarray(np.sqrt(2.0 * self.gamma * rng.chisquare(n, size=count)))
 
     def quantiles(self, u: Array) -> Array:
-        """Normal ones."""
+        """Return the normal quantiles, times sqrt(2 gamma)."""
         return np.asarray(np.sqrt(2.0 * self.gamma) * ndtri(u))
 
 
@@ -39,7 +39,7 @@ class Gaussian(SquaredDistanceFormula):
 
     @property
     def spectral_density(self) -> SpectralDensity:
-        """A normal one."""
+        """The normal density."""
         return NormalDensity(self.gamma)
 
     def profile(self, t: Values, xp: Any = np) -> Values:
@@ -51,7 +51,7 @@ class Gaussian(SquaredDistanceFormula):
         return xp.exp(t, out=t)
 
     def finished(self, dots: Array, left: Array, right: Array) -> Array:
-        """In one pass, where there is a loop for the type."""
+        """Return the values, by one loop where there is one for the type."""
         if dots.dtype == np.float32:
             return gaussian_values(dots, left, right)
         return super().finished(dots, left, right)

@@ -60,13 +60,13 @@ class Transposed:
             self.place[columns] = np.arange(len(columns), dtype=np.int32)
 
     def dots(self, X: Matrix) -> Array:
-        """X Z^T."""
+        """Return X Z^T."""
         if sp.issparse(X) and not sp.issparse(self.matrix):
             return csr_times(X, self.matrix, self.place)
         return self.chosen_dots(X if self.columns is None else X[:, self.columns])
 
     def chosen_dots(self, X: Matrix) -> Array:
-        """The same, for rows that have only the columns of ``columns``."""
+        """Return X Z^T for rows that have only the columns of ``columns``."""
         if self.skips:
             return nonzeros_times(X, self.matrix)
         dots = X @ self.matrix

@@ -40,23 +40,23 @@ def _values(dots: Array, left: Array, right: Array) -> None:
 
 @dataclass(frozen=True)
 class StudentDensity(SpectralDensity):
-    """nu = sqrt(2 gamma) z sqrt(3 / w), z ~ N(0, I) and w ~ chi^2 of 3 degrees of freedom."""
+    """The density of nu = sqrt(2 gamma) z sqrt(3 / w), z ~ N(0, I) and w ~ chi^2 of 3 degrees."""
 
     def sample(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """Independent frequencies."""
+        """Draw independent frequencies."""
         return rng.normal(size=(n, count)) * self._widths(rng.chisquare(FREEDOM, size=count))
 
     def lengths(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """|z| is chi of n degrees of freedom."""
+        """Draw lengths: |z| is chi of n degrees of freedom."""
         normal = np.sqrt(rng.chisquare(n, size=count))
         return np.asarray(normal * self._widths(rng.chisquare(FREEDOM, size=count)))
 
     def coordinates(self, n: int) -> int:
-        """n, and one for w."""
+        """The number of uniform numbers of a frequency: n, and one for w."""
         return n + 1
 
     def quantiles(self, u: Array) -> Array:
-        """Normal ones, and one of chi^2."""
+        """Return normal quantiles, divided by one of chi^2."""
         return np.asarray(ndtri(u[:-1]) * self._widths(chdtri(FREEDOM, u[-1])))
 
     def _widths(self, w: Array) -> Array:
@@ -73,7 +73,7 @@ class Matern32(SquaredDistanceFormula):
 
     @property
     def spectral_density(self) -> SpectralDensity:
-        """Student's."""
+        """The density of Student."""
         return StudentDensity(self.gamma)
 
     def profile(self, t: Values, xp: Any = np) -> Values:
@@ -98,7 +98,7 @@ class Matern32(SquaredDistanceFormula):
         return xp.sqrt(t, out=t)
 
     def finished(self, dots: Array, left: Array, right: Array) -> Array:
-        """In one pass, where there is a loop for the type."""
+        """Return the values, by one loop where there is one for the type."""
         if dots.dtype != np.float32:
             return super().finished(dots, left, right)
         _values(dots, left.astype(np.float32), right.astype(np.float32))

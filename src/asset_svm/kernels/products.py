@@ -26,19 +26,19 @@ class ProductFormula(Formula):
 
     @property
     def factor(self) -> float:
-        """gamma."""
+        """The factor gamma of x.z."""
         return self.gamma
 
     def against(self, Z: Matrix, dtype: np.dtype[Any]) -> BlockFunction:
-        """Values from one matrix product."""
+        """Prepare the landmarks for one matrix product a block."""
         return ProductValues(self, Z, dtype)
 
     def diagonal(self, X: Matrix) -> Array:
-        """The profile of |x|^2."""
+        """Return the profile of |x|^2."""
         return np.asarray(self.values(squared_norms(X)))
 
     def values(self, dots: Values, xp: Any = np) -> Values:
-        """Kernel values from inner products, in place."""
+        """Turn inner products into kernel values, in place."""
         if self.has_gamma:
             dots *= self.factor
         return self.profile(dots, xp)
@@ -46,22 +46,22 @@ class ProductFormula(Formula):
 
 @dataclass(frozen=True)
 class Linear(ProductFormula):
-    """x.z."""
+    """The inner product x.z."""
 
     has_gamma: ClassVar[bool] = False
     is_linear: ClassVar[bool] = True
 
     @property
     def factor(self) -> float:
-        """1."""
+        """The factor of x.z is 1."""
         return 1.0
 
     def profile(self, t: Values, xp: Any = np) -> Values:
-        """T."""
+        """Return t itself."""
         return t
 
     def derivative(self, t: Values, xp: Any = np) -> Values:
-        """1."""
+        """Return 1."""
         t[...] = 1.0
         return t
 
@@ -77,7 +77,7 @@ class Polynomial(ProductFormula):
 
     @property
     def positive_definite(self) -> bool:
-        """Where all its terms are."""
+        """The kernel is positive definite where all its terms are."""
         return self.coef0 >= 0 and self.has_whole_degree
 
     def profile(self, t: Values, xp: Any = np) -> Values:
@@ -87,7 +87,7 @@ class Polynomial(ProductFormula):
         return t
 
     def derivative(self, t: Values, xp: Any = np) -> Values:
-        """Degree (t + coef0)^(degree - 1)."""
+        """degree (t + coef0)^(degree - 1)."""
         t = self._bases(t)
         t **= self.degree - 1.0
         t *= self.degree
@@ -110,7 +110,7 @@ class Sigmoid(ProductFormula):
 
     @property
     def positive_definite(self) -> bool:
-        """It is not."""
+        """The kernel is not positive definite."""
         return False
 
     def profile(self, t: Values, xp: Any = np) -> Values:
@@ -128,13 +128,13 @@ class Sigmoid(ProductFormula):
 
 
 class ProductValues:
-    """k(X, Z), a formula of x.z."""
+    """The function X -> k(X, Z) of a formula of x.z."""
 
     def __init__(self, formula: ProductFormula, Z: Matrix, dtype: np.dtype[Any]):
         self.formula, self.dtype, self.s = formula, dtype, Z.shape[0]
         self.transposed = Transposed(Z, dtype)
 
     def __call__(self, X: Matrix) -> Array:
-        """k(X, Z)."""
+        """Return k(X, Z)."""
         dots = self.transposed.dots(X.astype(self.dtype, copy=False))
         return np.asarray(self.formula.values(dots[:, : self.s]))

@@ -53,12 +53,12 @@ struct Loss {
 
     @property
     def parameter(self) -> float:
-        """epsilon."""
+        """The half-width epsilon."""
         return self.epsilon
 
     @property
     def tube(self) -> float:
-        """epsilon."""
+        """The half-width epsilon."""
         return self.epsilon
 
     def value(self, y: Array, f: Array) -> Array:
@@ -83,11 +83,11 @@ struct Loss {
         return np.stack([y - g - self.epsilon, y - g + self.epsilon]), np.full(len(y), -1.0)
 
     def box(self, y: Array, cost: Array) -> tuple[Array, Array]:
-        """|beta| <= cost."""
+        """The box |beta| <= cost."""
         return -cost, cost
 
     def is_trivial(self, y: Array) -> Array:
-        """Never: targets that are all the same are solved like others."""
+        """No model is trivial: targets that are all the same are solved like others."""
         return np.zeros(len(y), dtype=bool)
 
     def radius(self, lam: float, y_max: float) -> float:

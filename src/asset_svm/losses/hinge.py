@@ -66,7 +66,7 @@ struct Loss {
         return (y - g)[None], -(y > 0.0).astype(np.float64)
 
     def box(self, y: Array, cost: Array) -> tuple[Array, Array]:
-        """0 <= y beta <= cost."""
+        """The box 0 <= y beta <= cost."""
         return np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)
 
     def is_trivial(self, y: Array) -> Array:

@@ -27,7 +27,7 @@ def loss_of(kind: str, parameter: float) -> Loss:
 
 @njit(cache=True, nogil=True, inline="always")
 def scalar_slope(code: int, parameter: float, y: float, f: float) -> float:
-    """``Loss.slope`` of one row."""
+    """``Loss.slope`` of one row, for compiled loops."""
     if code == 0:
         return hinge_slope(y, f)
     return tube_slope(parameter, y, f)

@@ -76,7 +76,7 @@ def project_dense(X: Array, signs: Array, scales: Array, out: Array) -> None:
 def project_sparse(
     indptr: Array, indices: Array, data: Array, signs: Array, scales: Array, out: Array
 ) -> None:
-    """Likewise of CSR rows."""
+    """The structured projection of CSR rows; as ``project_dense`` does it."""
     padded = np.zeros((signs.shape[2], LANES), dtype=out.dtype)
     panel = np.empty_like(padded)
     for start in range(0, out.shape[0], LANES):

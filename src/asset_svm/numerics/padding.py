@@ -11,7 +11,7 @@ COLUMNS = 16
 
 
 def padded_width(d: int) -> int:
-    """The next multiple of 16."""
+    """The next multiple of 16 from d on."""
     return -(-d // COLUMNS) * COLUMNS
 
 

@@ -126,7 +126,7 @@ def _check_mixture(array: np.ndarray, name: str) -> None:
 
 
 def _is_missing(value: Any) -> bool:
-    """An empty text, None, NaN, or pandas's own word for it, which is not to be compared."""
+    """Whether it is an empty text, None, NaN, or pandas's NA, which is not to be compared."""
     if isinstance(value, str):
         return not value.strip()
     if value is None or type(value).__name__ == "NAType":

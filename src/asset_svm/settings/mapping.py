@@ -49,7 +49,7 @@ class MapSettings:
 
     @classmethod
     def of(cls, params: Mapping[str, Any], *, supervised: bool) -> MapSettings:
-        """From parameters, which are checked; those that are not given have their defaults."""
+        """Settings from parameters, which are checked; those that are not given have their defaults."""
         own = {name: params[name] for name in cls.__dataclass_fields__ if name in params}
         found = cls(**own)
         check.check_kernel(found.kernel, found.gamma, found.degree, found.coef0)

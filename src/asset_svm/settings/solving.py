@@ -71,7 +71,7 @@ class Settings:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Settings:
-        """From the parameters of an estimator, all of which are checked here and nowhere else."""
+        """The settings that the parameters of an estimator ask for; they are all checked here alone."""
         given = OF_SOME | dict(params)
         mapping = MapSettings.of(given, supervised=True)
         _check(given)
@@ -97,7 +97,7 @@ class Settings:
         return cls(**(as_they_are | translated))
 
     def changed(self, **settings: Any) -> Self:
-        """With other values; those of the map are given by their own names."""
+        """The settings with other values; those of the map are given by their own names."""
         own = {
             name: value for name, value in settings.items() if name in MapSettings.__dataclass_fields__
         }
@@ -116,11 +116,11 @@ class Settings:
     # The problem --------------------------------------------------------------------------------
 
     def lam_of(self, total_weight: float) -> float:
-        """lam, that of C where none is given."""
+        """The regularisation lam: that of C, where none is given."""
         return self.lam if self.lam is not None else 1.0 / (self.C * total_weight)
 
     def recipe(self, loss: Loss, lam: float, n_models: int, seed: int) -> Recipe:
-        """How K problems with this lam are solved."""
+        """The recipe by which K problems with this lam are solved."""
         return Recipe(
             loss=loss,
             lam=(lam,) * n_models,
@@ -160,7 +160,7 @@ class Settings:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def deadline(self, begun: float) -> float:
-        """When a run that began then must have ended."""
+        """The moment by which a run that began then must have ended."""
         return begun + self.time_limit if self.time_limit else float("inf")
 
     def cells_of(self, n_rows: int) -> int:
@@ -176,15 +176,15 @@ class Settings:
         return goes_to_card(self.device, X, width)
 
     def backend(self, X: Any) -> Backend:
-        """Who does the work on these rows."""
+        """The backend that does the work on these rows."""
         return self.card() if self.goes_to_card(X) else self.host()
 
     def card(self) -> Any:
-        """The card, whatever ``device`` says."""
+        """The backend of the card, whatever ``device`` says."""
         return card_backend(self.memory_limit, self.precision)
 
     def host(self) -> CpuBackend:
-        """This machine's own cores, whatever ``device`` says."""
+        """The backend of this machine's own cores, whatever ``device`` says."""
         return CpuBackend(n_threads=self.n_threads, memory_limit=self.memory_limit)
 
 

@@ -30,7 +30,7 @@ NEVER = np.iinfo(np.int64).max
 
 
 class Window(ABC):
-    """Which steps an average covers."""
+    """The steps that an average covers."""
 
     @abstractmethod
     def next_boundary(self, opened: int, step: int, end: int) -> int:
@@ -47,7 +47,7 @@ class Window(ABC):
 
 @dataclass(frozen=True)
 class FractionWindow(Window):
-    """The last ``fraction`` of the steps."""
+    """A window of the last ``fraction`` of the steps."""
 
     fraction: float
     total: int | None = None
@@ -66,7 +66,7 @@ class FractionWindow(Window):
         return boundary
 
     def start(self, step: int) -> int:
-        """step - r step."""
+        """The window begins at step - r step."""
         return step - round(self.fraction * step)
 
 
@@ -79,25 +79,25 @@ class FinalWindow(Window):
 
     @property
     def first(self) -> int:
-        """The steps before it."""
+        """The number of steps before the window."""
         return self.total - round(self.fraction * self.total)
 
     def next_boundary(self, opened: int, step: int, end: int) -> int:
-        """Where it begins."""
+        """The only boundary is where the window begins."""
         return self.first if opened < self.first else NEVER
 
     def start(self, step: int) -> int:
-        """Where it begins."""
+        """The window begins at ``first``."""
         return min(self.first, step)
 
     def counts(self, opened: int) -> bool:
-        """From there on."""
+        """Segments count from ``first`` on."""
         return opened >= self.first
 
 
 @dataclass(frozen=True)
 class CountWindow(Window):
-    """Exactly the last ``count`` steps."""
+    """A window of exactly the last ``count`` steps."""
 
     count: int
     total: int | None = None
@@ -113,16 +113,16 @@ class CountWindow(Window):
         return max(opened + 1, step) if self.every_step else NEVER
 
     def start(self, step: int) -> int:
-        """step - count."""
+        """The window begins at step - count."""
         return max(step - self.count, 0)
 
 
 @dataclass(frozen=True)
 class NoWindow(Window):
-    """The last iterate."""
+    """No window: the average is the last iterate."""
 
     def next_boundary(self, opened: int, step: int, end: int) -> int:
-        """None."""
+        """There is no boundary."""
         return NEVER
 
     def start(self, step: int) -> int:
@@ -130,13 +130,13 @@ class NoWindow(Window):
         return step
 
     def counts(self, opened: int) -> bool:
-        """Never."""
+        """No segment counts."""
         return False
 
 
 @dataclass(eq=False)
 class Segment:
-    """Sums over the steps begin + 1, ..., end."""
+    """The sums over the steps begin + 1, ..., end."""
 
     begin: int
     end: int

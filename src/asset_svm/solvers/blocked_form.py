@@ -57,12 +57,12 @@ SPARSE = 0.125
 
 
 def block_rows(n_models: int) -> int:
-    """Rows of a block for so many models."""
+    """The number of rows of a block for so many models."""
     return int(np.clip(n_models, SHORTEST, LONGEST))
 
 
 def group_size(n_models: int) -> int:
-    """Models of a group."""
+    """The number of models of a group, where there are so many models."""
     groups = -(-n_models // GROUP)
     groups = -(-groups // GROUPS) * GROUPS
     return max(-(-n_models // groups), FEWEST)

@@ -34,7 +34,7 @@ class Cut:
         return max(self.size, self.later)
 
     def around(self, position: int) -> tuple[int, int]:
-        """[first, end) of the block of this step."""
+        """Return [first, end) of the block of this step."""
         if position < self.until:
             first = position - position % self.size
             return first, min(first + self.size, self.until)
@@ -47,7 +47,7 @@ class MappedRows(Protocol):
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """The number d of features."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -76,7 +76,7 @@ class BlockRows(MappedRows, Protocol):
         """How many blocks should be announced by ``expect`` before they are opened."""
 
     def expect(self, rows: Array) -> None:
-        """This block is opened soon, after those that were announced before it."""
+        """Tell that this block is opened soon, after those that were announced before it."""
 
     def open(self, rows: Array) -> RowBlock:
-        """A block of them."""
+        """Return a block of these rows."""

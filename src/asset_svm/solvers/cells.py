@@ -102,7 +102,7 @@ class CellProblem:
         )
 
     def solve(self, rows: Array, seed: int, n_threads: int = 1) -> CellSolution:
-        """The models of the cell with these rows."""
+        """Solve the models of the cell with these rows."""
         K = self.kernel_matrix(rows, n_threads)
         y, cost, late = self.targets.block(rows), self.cost[rows], self.is_late
         trivial, like, paired = self.is_trivial(y), same_targets(y), self.is_paired(K)
@@ -122,7 +122,7 @@ class CellProblem:
         return clock.now() >= self.deadline
 
     def most_sweeps(self, *, late: bool) -> int:
-        """Sweeps at most."""
+        """The number of sweeps at most."""
         return 1 if late else MOST_SWEEPS
 
     def budget(self, *, late: bool) -> float:
@@ -186,7 +186,7 @@ class CellProblem:
         )
 
     def kernel_matrix(self, rows: Array, n_threads: int = 1) -> Array:
-        """k of every pair of these rows."""
+        """Return k of every pair of these rows."""
         return kernel_matrix(self.kernel, self.X[rows], n_threads)
 
     def model(

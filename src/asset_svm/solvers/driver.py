@@ -168,7 +168,7 @@ class Driver:
         return self.average.result(self.state)
 
     def take_progress(self) -> Progress:
-        """The sums since the last call."""
+        """Return the sums since the last call, and begin anew."""
         taken, self.progress = self.progress, Progress.zeros(len(self.axis.lam))
         return taken
 

@@ -17,7 +17,7 @@ of the pairs of a large cell need not be computed."""
 
 
 def kernel_matrix(kernel: Kernel, X: Matrix, n_threads: int = 1) -> Array:
-    """k of every pair of these rows, in their type."""
+    """Return k of every pair of these rows, in their type."""
     m = X.shape[0]
     K = np.empty((m, m), dtype=X.dtype)
     size = GROUP if kernel.is_symmetric else m

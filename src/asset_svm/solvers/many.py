@@ -106,7 +106,7 @@ class ManyDriver:
         return found
 
     def _prepare(self, first: int, stop: int) -> Prepared:
-        """The block of these steps."""
+        """Return the block of these steps, with its G."""
         visited = self.order.rows(first, stop)
         V, positions = self.rows.fetch(visited)
         block = V[positions, : self.rows.dimension]

@@ -85,7 +85,7 @@ def solve_pairs(
 
 @njit(cache=True, nogil=True, inline="always")
 def _slopes(k: int, beta: Array, low: Array, high: Array, tube: float, up: Array, down: Array) -> None:
-    """What is taken from r_k for up_k and down_k."""
+    """Set what is taken from r_k for up_k and down_k."""
     up[k] = np.inf if beta[k] >= high[k] else (tube if beta[k] >= 0.0 else -tube)
     down[k] = -np.inf if beta[k] <= low[k] else (tube if beta[k] > 0.0 else -tube)
 
@@ -139,7 +139,7 @@ def _gap(
     r: Array,
     b: float,
 ) -> tuple[float, float]:
-    """P - D and P."""
+    """Return P - D and P."""
     square, bent, primal, dual = 0.0, 0.0, 0.0, 0.0
     for i in range(y.shape[0]):
         f = y[i] - r[i]

@@ -85,7 +85,7 @@ class ModelAxis:
 
     @property
     def loop_lam(self) -> Array:
-        """lam as the compiled loop sees it."""
+        """The lam that the compiled loop sees: 0 where the driver shrinks."""
         return self.lam if self.metric is None else np.zeros(len(self.lam))
 
     def shrink_interval(self, block_size: int) -> int:
@@ -179,7 +179,7 @@ class SolverState:
         self.scale[:] = 1.0
 
     def project(self, radius: Array) -> None:
-        """Onto balls of these radii; where scale is 1."""
+        """Project the iterates onto balls of these radii; where scale is 1."""
         norms = np.sqrt(np.einsum("kd,kd->k", self.direction, self.direction, dtype=np.float64))
         far = norms > radius
         self.direction[far] *= (radius[far] / norms[far])[:, None].astype(self.direction.dtype)

@@ -18,17 +18,17 @@ class Slopes:
 
     @classmethod
     def zeros(cls, n_models: int, n_rows: int) -> Slopes:
-        """Nothing visited yet."""
+        """The slopes of rows of which none was visited yet."""
         return cls(np.zeros((n_models, n_rows), dtype=np.float32), np.zeros(n_rows, dtype=np.float32))
 
     def add(self, rows: Array, slopes: Array) -> None:
-        """One visit of each of these rows."""
+        """Add one visit of each of these rows."""
         np.add.at(self.visits, rows, np.float32(1))
         for model in range(len(self.total)):
             np.add.at(self.total[model], rows, slopes[model].astype(np.float32))
 
     def mean(self, rows: Array) -> Array:
-        """The (K, len(rows)) averages; NaN where a row was never visited."""
+        """Return the (K, len(rows)) averages; NaN where a row was never visited."""
         visits = self.visits[rows]
         seen = np.where(visits > 0, visits, np.nan).astype(np.float64)
         return np.asarray(self.total[:, rows] / seen)
@@ -45,7 +45,7 @@ class Progress:
 
     @classmethod
     def zeros(cls, n_models: int) -> Progress:
-        """No step yet."""
+        """The sums over no step."""
         return cls(0, np.zeros(n_models), np.zeros(n_models), np.zeros(n_models))
 
     def __add__(self, other: Progress) -> Progress:

@@ -50,7 +50,7 @@ class Constancy:
 
 
 class Task(Protocol):
-    """What is learnt from targets."""
+    """What is learnt from targets, and how decisions are read."""
 
     @property
     def numeric(self) -> bool:
@@ -58,7 +58,7 @@ class Task(Protocol):
 
     @property
     def loss(self) -> Loss:
-        """What a margin and a target cost."""
+        """The loss of a margin and a target."""
 
     @property
     def classes(self) -> Array | None:
@@ -66,11 +66,11 @@ class Task(Protocol):
 
     @property
     def offset(self) -> float:
-        """What is subtracted from targets."""
+        """The number that is subtracted from targets."""
 
     @property
     def n_models(self) -> int:
-        """K, the decisions of a row."""
+        """The number K of models, and of decisions of a row."""
 
     def of_cell(self, *, known: bool, free_intercept: bool) -> Self:
         """The task of a model of one cell: weights of classes are in those of the rows already.
@@ -91,7 +91,7 @@ class Task(Protocol):
         """The task of these rows: classes that are not known yet are theirs, and so is the offset."""
 
     def encode(self, y: Array) -> Encoded:
-        """These targets, as the solver sees them."""
+        """Return these targets as the solver sees them."""
 
     def class_weights(self, y: Array, weight: Array) -> Array | None:
         """The factor of each row's weight that its class brings; None where there is none."""
@@ -103,7 +103,7 @@ class Task(Protocol):
         """Raise where the task cannot be learnt from one batch after the other."""
 
     def predict(self, decisions: Array) -> Array:
-        """Predictions from (rows, K) decisions."""
+        """Return predictions from (rows, K) decisions."""
 
     def decisions(self, decisions: Array) -> Array:
         """What a user calls decisions, from those of shape (rows, K)."""

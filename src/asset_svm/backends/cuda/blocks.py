@@ -68,7 +68,7 @@ class CardState:
 
     @classmethod
     def upload(cls, state: SolverState, columns: int, device: torch.device) -> CardState:
-        """A copy of the state on the host."""
+        """Return a copy of the host's state on the card."""
         state.unscale()
         spare = columns - state.direction.shape[1]
 
@@ -90,7 +90,7 @@ class CardState:
         )
 
     def download(self, state: SolverState) -> None:
-        """Bring everything to the state on the host."""
+        """Copy everything back into the state on the host."""
         d = state.direction.shape[1]
         state.direction[:] = self.direction[:, :d].cpu().numpy()
         state.scale[:] = 1.0
@@ -166,7 +166,7 @@ class CudaForm:
         self.fixed |= dict(reach=axis.reach if np.isfinite(axis.reach) else 0.0)
 
     def _add_metric(self, metric: Metric, real: torch.dtype) -> tuple[int, float]:
-        """The metric's tensors; (directions, rest)."""
+        """Add the tensors of a metric; return (the number of its directions, rest)."""
         d = len(metric.scale) if metric.directions is None else len(metric.directions)
 
         def wide(array: Array) -> Tensor:

@@ -25,7 +25,7 @@ BATCH_BYTES = 1 << 30
 
 
 class _Part:
-    """One partition, on the card."""
+    """The cells of one partition, their landmarks and weights on the card."""
 
     def __init__(self, cells: CellFunctions, n: int, dtype: torch.dtype, device: torch.device):
         self.kernel, self.others, self.dtype, self.device = cells.kernel, cells.others, dtype, device
@@ -41,7 +41,7 @@ class _Part:
         self.weights = to_card(np.concatenate([w.T for w in cells.weights]), device, dtype)
 
     def add(self, X: Tensor, out: Tensor) -> None:
-        """Add the decisions of rows of X, float64."""
+        """Add the decisions on the rows of X to ``out``, in float64."""
         cells = self.tree(X)
         out += self.intercept[cells]
         tiles = Tiles.of(cells, len(self.sizes))

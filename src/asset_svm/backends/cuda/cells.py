@@ -81,11 +81,11 @@ class CardCells:
         )
 
     def close(self) -> None:
-        """Let the threads go."""
+        """End the threads that bring rows."""
         self.feeder.close()
 
     def memory(self) -> int:
-        """Bytes that kernel matrices may take."""
+        """The bytes that kernel matrices may take on the card."""
         return self._memory
 
     def grow(self, X: Matrix, n_cells: int, rng: np.random.Generator) -> tuple[Partition, Array]:
@@ -126,7 +126,7 @@ class CardCells:
         )
 
     def _batches(self, cells: Sequence[Array], wave: Sequence[int]) -> Iterator[Batch]:
-        """The wave in pieces of nearly one size."""
+        """Cut the wave into batches of cells of nearly one size."""
         width = self.feeder.X.shape[1] * self.dtype.itemsize
         start = 0
         while start < len(wave):
@@ -244,7 +244,7 @@ class CardCells:
 
 @dataclass(frozen=True, eq=False)
 class _Product:
-    """beta -> K beta, on the card."""
+    """The function beta -> K beta, computed on the card."""
 
     K: Tensor
 

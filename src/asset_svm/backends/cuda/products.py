@@ -65,7 +65,7 @@ class Finish:
     formula: Any = None
 
     def plain(self, t: Tensor) -> Tensor:
-        """By torch's own operations, in place."""
+        """Turn t into values by torch's own operations, in place."""
         if self.mode == "cosines":
             assert self.right is not None
             return t.add_(self.right).mul_(2 * torch.pi).cos_().mul_(self.amplitude)
@@ -85,18 +85,18 @@ PRODUCT = Finish()
 
 
 class PlainRight:
-    """B, for torch's own product."""
+    """The right factor B, for torch's own product."""
 
     def __init__(self, B: Tensor):
         self.B = B
 
     def __call__(self, A: Tensor, out: Tensor, finish: Finish = PRODUCT) -> None:
-        """out = finish(A B^T)."""
+        """Compute out = finish(A B^T)."""
         out.copy_(finish.plain(A @ self.B.T))
 
 
 class SplitRight:
-    """B in halves, for the matrix units.
+    """The right factor B in halves, for the matrix units.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class SplitRight:
         return out, inverse
 
     def __call__(self, A: Tensor, out: Tensor, finish: Finish = PRODUCT) -> None:
-        """out = finish(A B^T)."""
+        """Compute out = finish(A B^T)."""
         halves, inverse = self._split(A, right=False)
         width = halves.shape[1] // self.inner * self.segment
         sums = torch.mm(halves[:, :width], self.halves[:, :width].T, out_dtype=torch.float32)
@@ -199,7 +199,7 @@ def split_rows(
 
 
 def right_factor(B: Tensor, precision: Precision, *, triangular: bool = False) -> Any:
-    """B prepared for products A B^T."""
+    """Prepare B for products A B^T."""
     if B.device.type == "cuda" and B.dtype == torch.float32:
         return SplitRight(B, precision, triangular=triangular)
     return PlainRight(B)

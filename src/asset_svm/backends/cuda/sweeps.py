@@ -83,7 +83,7 @@ class CudaSweeps:
         self.shared = shared_memory(device.index) - OWN_BYTES
 
     def __call__(self, wave: Wave) -> tuple[Tensor, Tensor]:
-        """Solve the models that are wanted."""
+        """Solve the models of the wave that are wanted."""
         models, rows = wave.y.shape
         cells = len(wave.sizes)
         size = self.real.itemsize

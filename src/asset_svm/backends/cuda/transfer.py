@@ -45,13 +45,13 @@ class RowFeeder:
             self._gatherers = ThreadPoolExecutor(GATHERERS)
 
     def close(self) -> None:
-        """Let the threads go."""
+        """End the threads that gather rows."""
         if not self._direct:
             self._caller.shutdown()
             self._gatherers.shutdown()
 
     def take(self, rows: Rows, coming: Rows | None = None) -> Tensor:
-        """These rows; ``coming`` ones are sent for while the card works on these."""
+        """Return these rows; ``coming`` ones are sent for while the card works on these."""
         if self._direct:
             return self._take_directly(rows)
         future = self._send_for(rows)

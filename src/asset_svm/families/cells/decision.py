@@ -46,7 +46,7 @@ class CellModels:
     """That were solved at once."""
 
     def functions(self, backend: Any, n_models: int) -> CellFunctions:
-        """The functions of the cells as an backend of a card takes them."""
+        """The functions of the cells as a backend of a card takes them."""
         count = len(self.decisions)
         landmarks: list[Any] = [None] * count
         weights = [np.empty((n_models, 0))] * count
@@ -147,5 +147,5 @@ class Constant:
     y: np.ndarray | None = None
 
     def __call__(self, X: Any) -> np.ndarray:
-        """The (rows, K) decisions."""
+        """Return the (rows, K) decisions."""
         return np.tile(np.asarray(self.values, dtype=np.float64), (X.shape[0], 1))

@@ -70,7 +70,7 @@ class FittedCells:
         history: list[dict[str, Any]],
         n_rows: int,
     ) -> FittedCells:
-        """From the records of all partitions."""
+        """The model that the records of all partitions tell of."""
         sweeps = max(record["sweeps"] for record in history)
         return cls(
             task,
@@ -86,7 +86,7 @@ class FittedCells:
         )
 
     def attributes(self) -> dict[str, Any]:
-        """What users see of it."""
+        """What users see of the model, by the names of an estimator's attributes."""
         parts = self.decision.parts
         found = {
             "cells_": parts,

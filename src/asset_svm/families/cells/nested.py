@@ -35,7 +35,7 @@ class Nested:
     offset: float
 
     def __call__(self, X: Any) -> Array:
-        """The (rows, K) decisions."""
+        """Return the (rows, K) decisions."""
         return self._placed(self.model.decision(X))
 
     def by(self, backend: Any, X: Any) -> Array:

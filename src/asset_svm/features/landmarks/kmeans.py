@@ -17,7 +17,7 @@ from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel, squared_norms
 def kmeans_landmarks(
     X: Matrix, kernel: Kernel, count: int, rng: np.random.Generator, weight: Array | None = None
 ) -> Landmarks:
-    """``count`` cluster centres of dense rows; of sparse rows, the rows nearest to them."""
+    """Return ``count`` cluster centres of dense rows; of sparse rows, the rows nearest to them."""
     if sp.issparse(X) and count * X.shape[1] * 8 > DENSE_LANDMARK_BYTES:
         raise ValueError(
             f'landmarks="kmeans" with {count} centres of {X.shape[1]} features does not fit in '

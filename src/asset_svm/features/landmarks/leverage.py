@@ -30,7 +30,7 @@ BISECTIONS = 60
 def leverage_landmarks(
     X: Matrix, kernel: Kernel, count: int, rng: np.random.Generator, weight: Array | None = None
 ) -> Landmarks:
-    """``count`` distinct rows in proportion to their scores."""
+    """Choose ``count`` distinct rows in proportion to their scores."""
     rows, numbers = some_rows(X, weight, sample_size(count), rng)
     s = min(PILOT, count)
     pilot = rows[np.sort(rng.choice(len(numbers), size=s, replace=False))]

@@ -32,7 +32,7 @@ CANDIDATES = 128
 def rpcholesky_landmarks(
     X: Matrix, kernel: Kernel, count: int, rng: np.random.Generator, weight: Array | None = None
 ) -> Landmarks:
-    """``count`` distinct rows; at random beyond the numerical rank of the kernel matrix."""
+    """Choose ``count`` distinct rows; at random beyond the numerical rank of the kernel matrix."""
     fitting = FACTOR_BYTES // (count * X.dtype.itemsize)
     rows, numbers = some_rows(X, weight, max(min(sample_size(count), fitting), 2 * count), rng)
     pivots, _ = cholesky_pivots(rows, kernel, count, rng)

@@ -39,6 +39,6 @@ class ScoredRows:
     def __call__(
         self, X: Any, kernel: Kernel, count: int, rng: np.random.Generator, weight: Array | None = None
     ) -> Landmarks:
-        """``count`` distinct rows."""
+        """Choose ``count`` distinct rows."""
         allowed = allowed_rows(X, weight)
         return Landmarks.of_rows(X, allowed[draw_by_scores(self.scores[allowed], count, rng)])

@@ -14,5 +14,5 @@ from asset_svm.kernels import Kernel
 def uniform_landmarks(
     X: Any, kernel: Kernel, count: int, rng: np.random.Generator, weight: Array | None = None
 ) -> Landmarks:
-    """``count`` distinct rows, each equally likely."""
+    """Choose ``count`` distinct rows, each equally likely."""
     return Landmarks.of_rows(X, rng.choice(allowed_rows(X, weight), size=count, replace=False))
