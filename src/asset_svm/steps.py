@@ -27,7 +27,8 @@ from asset_svm.losses import Loss
 GRID = (1.0, 0.3, 0.1, 0.03, 0.01)
 """The multipliers of D_X that the pilot tries, largest first."""
 REACH = 1.5
-"""Of the way to a loss of 0: between 1, the proximal step, and 2, the reflection (by measurement)."""
+"""The part of the way to a loss of 0 that a step may go: between 1, the proximal step, and 2, the
+reflection (by measurement)."""
 
 
 class StepRule(Protocol):

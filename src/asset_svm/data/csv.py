@@ -16,17 +16,17 @@ import numpy.typing as npt
 from asset_svm.arrays import Array
 from asset_svm.data import compression
 from asset_svm.data.ahead import in_order
-from asset_svm.data.cells import BLANKS, FOREIGN, MISSING, NUMBER, kind_of, shown
 from asset_svm.data.compression import TOO_LONG, Piece, opened, pieces
 from asset_svm.data.csv_lexer import RecordEnds, last_cell, odd_quote, odd_record
+from asset_svm.data.notation import BLANKS, FOREIGN, MISSING, NUMBER, kind_of, shown
 from asset_svm.data.source import Block, TextRows
 from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
 from asset_svm.data.text_targets import TextTargets
 from asset_svm.exceptions import DataError
 
 BLOCK_BYTES = 2 << 20
-"""Of text that is parsed together: half as much takes twice the time where there are 1000 columns,
-and twice as much 50 MB more memory."""
+"""Bytes of text that are parsed together: half as much takes twice the time where there are 1000
+columns, and twice as much 50 MB more memory."""
 
 MOST_COLUMNS = 1 << 20
 """Names of more would fill the memory."""

@@ -73,7 +73,7 @@ def _record(text: Array, delimiter: int, width: int) -> tuple[bool, int, int, in
 
 
 class RecordEnds:
-    """Called with the parts of a text in turn: the place behind the last record that ends in each."""
+    """A function that is called with the parts of a text in turn, and finds where records end."""
 
     def __init__(self, delimiter: str):
         self.delimiter, self.state = ord(delimiter), START

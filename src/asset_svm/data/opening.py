@@ -25,7 +25,7 @@ _SUFFIXES: dict[str, Format] = {
 
 
 def find_format(path: str | Path) -> Format:
-    """By the extension, below that of a compression; what has no other is svmlight text.
+    """The format by the extension, below that of a compression; without any it is svmlight text.
 
     LIBSVM's files have no extension of their own (a9a, a9a.t, letter.scale.bz2).
     """

@@ -21,7 +21,7 @@ from asset_svm.exceptions import DataError
 MOST_CLASSES = 100
 """More different targets are no classes, unless the user says so."""
 MOST_LABELS = 1000
-"""Beyond so many different targets they are not counted one by one."""
+"""Targets of more different values are not counted one by one."""
 
 
 @dataclass
@@ -127,7 +127,7 @@ class Scanned:
     files: Fingerprint | None = None
 
     def transformed(self, function: Callable[[Matrix], Matrix]) -> Scanned:
-        """With ``function`` applied to the X of every block."""
+        """The same scan with ``function`` applied to the X of every block."""
         sample = self.summary.sample
         summary = replace(self.summary, sample=Block(function(sample.X), sample.y))
         held = None if self.held is None else Block(function(self.held.X), self.held.y)

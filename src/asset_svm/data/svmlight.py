@@ -16,13 +16,14 @@ from asset_svm.arrays import Array
 from asset_svm.data import compression
 from asset_svm.data import svmlight_parser as parser
 from asset_svm.data.ahead import in_order
-from asset_svm.data.cells import shown
 from asset_svm.data.compression import TOO_LONG, Piece, opened, pieces, stripped
+from asset_svm.data.notation import shown
 from asset_svm.data.source import SEGMENT_BYTES, Block, TextRows
 from asset_svm.exceptions import DataError
 
 LARGEST_INDEX = 1 << 27
-"""Where nobody says how many features there are: beyond it a number for every column is a gigabyte."""
+"""The largest index where nobody says how many features there are: a number for every column takes a
+gigabyte then."""
 
 REASONS = {
     parser.BAD_LABEL: "the label {token} is not a number",

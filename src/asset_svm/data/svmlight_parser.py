@@ -17,7 +17,7 @@ from asset_svm.numerics.compiling import njit
 
 OK, BAD_LABEL, BAD_INDEX, ZERO_INDEX, ORDER, BAD_VALUE, NO_COLON, LARGE_INDEX = range(8)
 LARGEST_INDEX = 2**31 - 2
-"""That a CSR matrix can have here."""
+"""The largest index that a CSR matrix can have here."""
 EXACT = 2**53
 POWERS = 10.0 ** np.arange(23)
 LABEL = -1

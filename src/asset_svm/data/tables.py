@@ -48,7 +48,7 @@ class Columns:
         *,
         targets: bool = True,
     ) -> Columns:
-        """From the names in the file: the target, and all others or those of ``features``.
+        """The columns, from the names in the file: the target, and all others or those of ``features``.
 
         Without ``targets`` its column is left out, if there is one.
         """

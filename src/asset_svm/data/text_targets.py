@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from asset_svm.arrays import Array
-from asset_svm.data.cells import BLANKS, FOREIGN, Kind, kind_of, shown
+from asset_svm.data.notation import BLANKS, FOREIGN, Kind, kind_of, shown
 from asset_svm.exceptions import DataError
 
 LONGEST_NAME = 1000

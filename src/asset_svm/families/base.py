@@ -55,7 +55,7 @@ class Fitted(Protocol):
         """An upper bound of objective minus optimum."""
 
     def attributes(self) -> dict[str, Any]:
-        """What users see of it, by the names of an estimator's attributes."""
+        """What users see of the model, by the names of an estimator's attributes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ from asset_svm.settings.checks import check_level
 logger = logging.getLogger("asset_svm")
 
 Watch = Callable[[dict[str, Any]], bool]
-"""Called with a record of the progress; True asks to stop."""
+"""A function that is called with a record of the progress; True asks to stop."""
 Parts = Callable[[], Any]
-"""Makes the model so far, a ``Fitted``."""
+"""A function that makes the model so far, a ``Fitted``."""
 
 
 class FitCallbacks:

@@ -26,7 +26,7 @@ from asset_svm.threads.team import side_by_side
 BLOCK_ROWS = 1024
 """Rows mapped at a time where nothing else sets the number."""
 FEWEST_BLOCKS = 4
-"""With fewer, threads would take longer to start than they save."""
+"""Threads would take longer to start than they save where blocks are fewer."""
 
 
 class Evaluable(Protocol):
@@ -72,7 +72,7 @@ class FeatureMap(Evaluable, Protocol):
         """What decisions are made of: the basis without a centre, by its ``basis(dtype)``."""
 
     def drift(self, coef: Array) -> Array:
-        """By how much plain(x).decision_weights(coef) is more than phi(x).coef, (K,)."""
+        """The excess of plain(x).decision_weights(coef) over phi(x).coef, (K,)."""
 
     def __call__(self, X: Matrix) -> Array:
         """Return phi(X), in the type of X."""

@@ -20,7 +20,7 @@ from asset_svm.numerics.compiling import njit
 
 MOST_PASSES = 8
 FEW_CHANGES = 0.02
-"""Of the rows: fewer changes end the passes."""
+"""The part of the rows by which, or by fewer, changes end the passes."""
 BLOCK_ROWS = 1024
 LARGE = 1e15
 

@@ -31,7 +31,7 @@ Draw = Callable[[Kernel, int, int, np.random.Generator], tuple[Array, Array]]
 
 
 def spectral_density(kernel: Kernel, *, rotation_invariant: str | None = None) -> SpectralDensity:
-    """That of the kernel, which must have one, and one that a structured kind can use."""
+    """The density of the kernel, which must have one, and one that a structured kind can use."""
     density = kernel.spectral_density
     if density is None:
         raise ValueError(

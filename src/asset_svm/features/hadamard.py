@@ -25,8 +25,8 @@ from asset_svm.kernels import Kernel
 from asset_svm.numerics.hadamard import project_dense, project_sparse
 
 SMALLEST_ORDER = 64
-"""Of H: sums of few signs are far from normal. With p = n = 8 (abalone) the kernel's error did not fall
-below 10 %, however many the features."""
+"""The least order of H: sums of few signs are far from normal. With p = n = 8 (abalone) the kernel's
+error did not fall below 10 %, however many the features."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from asset_svm.numerics.rows import moved_columns, moved_rows
 FEW_COLUMNS = 0.97
 """A product with fewer of the columns than this pays for choosing them while rows are moved."""
 SMALL = 0.1
-"""Times 1 / gamma: a mean square from which nothing cancels."""
+"""A mean square of a column, times gamma, up to which nothing cancels."""
 
 
 class SquaredDistanceFormula(DistanceFormula):

@@ -13,7 +13,7 @@ from asset_svm.numerics.products import FEW_NONZEROS, csr_times, nonzeros_times
 
 DENSE_LANDMARK_BYTES = 1 << 30
 FEWEST_LANDMARKS = 128
-"""With fewer, finding the nonzeros costs what they save."""
+"""Finding the nonzeros costs what they save where landmarks are fewer."""
 
 
 class Transposed:

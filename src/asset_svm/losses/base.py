@@ -51,7 +51,7 @@ class Loss(Protocol):
 
     @property
     def curvature(self) -> float:
-        """That of the conjugate: 0 where the loss is piecewise linear."""
+        """The curvature of the conjugate: 0 where the loss is piecewise linear."""
 
     @property
     def parameter(self) -> float:

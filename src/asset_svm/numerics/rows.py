@@ -10,7 +10,7 @@ from asset_svm.numerics.elementwise import FAST
 
 TILE_ROWS, TILE_COLUMNS = 8, 64
 FEW_MODELS = 4
-"""Up to so many, sums are faster than a copy of the rows in float64."""
+"""Sums for so many models, or fewer, are faster than a copy of the rows in float64."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

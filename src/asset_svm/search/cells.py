@@ -21,7 +21,7 @@ from asset_svm.search.scores import scores
 from asset_svm.search.splits import Encoding, Split, encode
 from asset_svm.settings import Settings
 from asset_svm.settings.solving import resolve_cells
-from asset_svm.solvers.cell_models import Model, same_targets
+from asset_svm.solvers.cell_models import CellModel, same_targets
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.tasks import Task
 from asset_svm.threads.blas import blas_threads
@@ -128,9 +128,9 @@ class _CostPath:
         self.problem, self.K, self.y, self.weight, self.seed = problem, K, y, weight, seed
         self.paired = paired
         self.first = unit_power(y, float(np.mean(np.diagonal(K))))
-        self.known: dict[int, Model] = {}
+        self.known: dict[int, CellModel] = {}
 
-    def model(self, C: float) -> Model:
+    def model(self, C: float) -> CellModel:
         """The model of this C."""
         power = power_below(C)
         if power < self.first:  # far from the bound on beta of few rows: quickly found from nothing
@@ -143,7 +143,7 @@ class _CostPath:
         is_power = C / 10.0**power <= 1.0 + SAME_POWER
         return at if is_power else self._solved(C, at)
 
-    def _solved(self, C: float, start: Model | None) -> Model:
+    def _solved(self, C: float, start: CellModel | None) -> CellModel:
         problem = self.problem
         return problem.model(
             self.K,

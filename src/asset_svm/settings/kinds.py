@@ -18,7 +18,7 @@ from asset_svm.data.sparse import fault_of
 
 TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 LABELS = {"text": (str,), "bytes": (bytes,), "numbers": (Number, np.bool_)}
-"""What objects may be that are targets."""
+"""The types that objects which are targets may have."""
 
 
 def check_kind(values: Any, name: str, *, numeric: bool = True) -> None:
@@ -51,7 +51,7 @@ def check_targets(y: Any, name: str = "y", *, numeric: bool) -> None:
 
 
 def _arrays(values: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
-    """What has to be looked at: of a frame its columns that are not numbers by their type."""
+    """The arrays to look at, with their names: of a frame, columns of no numeric type."""
     if isinstance(values, np.ndarray):
         yield name, values
     elif hasattr(values, "columns") and hasattr(values, "dtypes"):

@@ -20,7 +20,7 @@ from asset_svm.settings.mapping import DEFAULT_COMPONENTS, MapSettings
 from asset_svm.training.recipe import Recipe, StepKind
 
 CELL_ROWS = 1000
-"""Rows of a cell where ``n_cells="auto"``."""
+"""The number of rows of a cell where ``n_cells="auto"``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class Settings:
         return replace(self, map=replace(self.map, **own), **others) if settings else self
 
     def asked(self, *names: str) -> dict[str, Any]:
-        """Those of these parameters, which are among ``USUAL``, that ask for something."""
+        """The parameters among these, which are among ``USUAL``, that ask for something."""
         given = {name: getattr(self.map if hasattr(self.map, name) else self, name) for name in names}
         return {
             name: value

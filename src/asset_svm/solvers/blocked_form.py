@@ -53,7 +53,8 @@ one thread, and 1000 half as long."""
 
 
 SPARSE = 0.125
-"""Of the steps of a block: where fewer learn, adding up their rows is faster than a product."""
+"""The part of the steps of a block below which adding up the rows of those that learn is faster than a
+product."""
 
 
 def block_rows(n_models: int) -> int:

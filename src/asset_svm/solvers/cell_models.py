@@ -12,7 +12,7 @@ from asset_svm.arrays import Array
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
 
-Model = tuple[Array, float, float, float, int]
+CellModel = tuple[Array, float, float, float, int]
 """(beta, b, P, D, sweeps) of one model of a cell."""
 
 
@@ -69,6 +69,6 @@ def same_targets(y: Array) -> Array:
     return like
 
 
-def constant(y: Array) -> Model:
+def constant(y: Array) -> CellModel:
     """The model of a row of targets that are all the same, where it is trivial."""
     return np.zeros(len(y)), float(y[0]), 0.0, 0.0, 0

@@ -20,7 +20,7 @@ from asset_svm.kernels import Kernel
 from asset_svm.losses import Loss, best_intercept, dual_ridge
 from asset_svm.memory import planned_memory, require_memory
 from asset_svm.numerics.definite import is_semidefinite
-from asset_svm.solvers.cell_models import CellSolution, Model, constant, same_targets
+from asset_svm.solvers.cell_models import CellModel, CellSolution, constant, same_targets
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.interior_form import solve_interior
 from asset_svm.solvers.kernel_matrix import kernel_matrix
@@ -28,12 +28,12 @@ from asset_svm.solvers.pair_form import solve_pairs
 from asset_svm.threads.team import side_by_side
 
 TOLERANCE = 0.01
-"""Of the duality gap, relative to the objective of the cell."""
+"""The duality gap, relative to the objective of the cell, at which a cell is solved."""
 MOST_SWEEPS = 10_000
 BUDGET = 0.3
-"""Times m^2: so many changes take as long as the interior-point method, which then has its turn."""
+"""Changes, times m^2, that take as long as the interior-point method, which then has its turn."""
 PAIR_BUDGET = 0.05
-"""The same of pairs: half as long."""
+"""Changes of pairs, times m^2: they take half as long."""
 FEWEST_PAIRS = 10_000
 """Changes of pairs that are affordable whatever m."""
 NEGLIGIBLE = 1e-4
@@ -48,7 +48,7 @@ much."""
 LARGEST_INTERIOR = 4096
 """Rows for which the interior-point method is affordable: a factor is of the third order."""
 DEFINITE_ROWS = 512
-"""Of a cell, at most, that show whether a kernel is definite."""
+"""The number of rows of a cell, at most, that show whether a kernel is definite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class CellProblem:
 
     @property
     def entry_bytes(self) -> int:
-        """Of an entry of the kernel matrix, with those of the interior-point method's two."""
+        """The bytes of an entry of the kernel matrix, with those of the interior-point method's two."""
         return int(self.X.dtype.itemsize) + 16
 
     def largest(self, memory_limit: float | None) -> int:
@@ -107,7 +107,7 @@ class CellProblem:
         y, cost, late = self.targets.block(rows), self.cost[rows], self.is_late
         trivial, like, paired = self.is_trivial(y), same_targets(y), self.is_paired(K)
 
-        def model(k: int) -> Model:
+        def model(k: int) -> CellModel:
             if trivial[k]:
                 return constant(y[k])
             return self.model(K, y[k], cost, seed + k, paired=paired, late=late)
@@ -152,7 +152,7 @@ class CellProblem:
             return trivial
         return np.full_like(trivial, len(y) > 1 and bool(trivial.all()))
 
-    def solution(self, rows: Array, parts: Sequence[Model]) -> CellSolution:
+    def solution(self, rows: Array, parts: Sequence[CellModel]) -> CellSolution:
         """What the models of the cell with these rows come to."""
         betas = np.array([part[0] for part in parts])
         if not np.isfinite([part[1:4] for part in parts]).all() or not np.isfinite(betas).all():
@@ -199,7 +199,7 @@ class CellProblem:
         paired: bool,
         late: bool = False,
         start: Array | None = None,
-    ) -> Model:
+    ) -> CellModel:
         """One model.
 
         Parameters
@@ -244,7 +244,7 @@ class CellProblem:
     def _paired(
         self, K: Array, y: Array, cost: Array, *, late: bool, start: Array | None
     ) -> tuple[Array, int, tuple[Array, float, float, float]]:
-        """Where pairs end, after how many sweeps' worth of steps, and (beta, b, P, D) there."""
+        """The beta where pairs end, the sweeps that their steps make, and (beta, b, P, D) there."""
         m = len(y)
         beta, r = np.zeros(m), y.astype(np.float64)
         if start is not None:
@@ -271,7 +271,7 @@ class CellProblem:
         beta: Array,
         sweeps: int,
         inside: tuple[Array, int] | None,
-    ) -> Model:
+    ) -> CellModel:
         """The model of a cell that sweeps have not solved: the better of where they and others ended.
 
         Parameters

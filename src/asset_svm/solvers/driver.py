@@ -37,7 +37,7 @@ Form = Literal["row", "blocked"]
 
 
 @dataclass(eq=False)
-class Block:
+class StepBlock:
     """The rows of the steps from ``first`` on: features V[positions]."""
 
     first: int
@@ -104,7 +104,7 @@ class Driver:
         self._models = np.arange(len(axis.lam))
         self.slopes: Slopes | None = None
         self.progress = Progress.zeros(len(axis.lam))
-        self._block: Block | None = None
+        self._block: StepBlock | None = None
         self._announced = 0  # steps whose rows were
 
     def advance(self, steps: int, deadline: float = np.inf) -> int:
@@ -172,13 +172,13 @@ class Driver:
         taken, self.progress = self.progress, Progress.zeros(len(self.axis.lam))
         return taken
 
-    def _fetch(self, first: int) -> Block:
+    def _fetch(self, first: int) -> StepBlock:
         """The block that begins at step ``first``."""
         if self._block is None or self._block.first != first:
             rows = self.order.rows(first, min(self.cut.around(first)[1], self.length))
             y = self.targets.block(rows)
             weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
-            self._block = Block(first, rows, y, weight, *self.rows.fetch(rows))
+            self._block = StepBlock(first, rows, y, weight, *self.rows.fetch(rows))
             if self.ahead:
                 self._look_ahead(first)
         return self._block
@@ -216,9 +216,9 @@ class Driver:
             )
 
     def _step_blocked(
-        self, block: Block, part: slice, average_from: Array, margins: Array, slopes: Array
+        self, block: StepBlock, part: slice, average_from: Array, margins: Array, slopes: Array
     ) -> None:
-        """The same by the blocked form: groups of models go through a few rows at a time."""
+        """Take the steps by the blocked form: groups of models go through a few rows at a time."""
         state, K = self.state, len(average_from)
         length, size = block_rows(K), group_size(K)
         state.unscale()

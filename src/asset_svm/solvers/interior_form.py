@@ -21,7 +21,7 @@ from asset_svm.threads.team import check_interrupt
 
 MOST_STEPS = 80
 BACK = 0.995
-"""Of the way to the nearest bound that a step goes."""
+"""The part of the way to the nearest bound that a step goes."""
 
 
 def solve_interior(

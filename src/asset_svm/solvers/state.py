@@ -24,7 +24,7 @@ BY_MODEL = ("lam", "radius", "bound", "eta", "horizon")
 LEADING = 64
 """Directions of a metric, those of the longest rows, that say how often coefficients shrink."""
 SHRINK_STEPS = 64
-"""Between two shrinks that the driver does."""
+"""The number of steps between two shrinks that the driver does, at least."""
 
 
 @dataclass(frozen=True, eq=False)

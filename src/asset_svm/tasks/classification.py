@@ -15,7 +15,7 @@ from asset_svm.settings import checks as check
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 
 FEWEST_OTHERS = 0.1
-"""Of the weight of training rows: where fewer are of other classes, one class for all may be right."""
+"""A part of the weight of training rows: where fewer are of other classes, one for all may be right."""
 FEW_ODD, LITTLE_GAIN = 0.05, 0.1
 """A model tells no rows apart where it gives another class to fewer rows than this, and makes nearly
 all of the errors that it would make with one class for all."""

@@ -148,7 +148,7 @@ def weighted_median(y: Array, weight: Array) -> float:
 
 
 def quantile_range(values: Array, weight: Array) -> float:
-    """From the first quartile to the last, by weight: what outliers do not change."""
+    """The range from the first quartile to the last, by weight, which outliers do not change."""
     values = np.asarray(values, dtype=np.float64)
     order = np.argsort(values)
     running = np.cumsum(weight[order])

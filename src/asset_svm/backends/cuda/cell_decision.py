@@ -21,7 +21,7 @@ from asset_svm.backends.cuda.tree import CardTree
 from asset_svm.solvers.cell_models import CellFunctions
 
 BATCH_BYTES = 1 << 30
-"""Of the kernel values and landmarks of the tiles that are multiplied at a time."""
+"""Bytes of the kernel values and landmarks of the tiles that are multiplied at a time."""
 
 
 class _Part:

@@ -31,17 +31,17 @@ from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
 from asset_svm.losses import dual_ridge
 from asset_svm.memory import in_gigabytes
-from asset_svm.solvers.cell_models import CellSolution, Model, constant, same_targets
+from asset_svm.solvers.cell_models import CellModel, CellSolution, constant, same_targets
 from asset_svm.solvers.cells import INSIDE, CellProblem
 
 ALIGNMENT = 16
 """The sizes of batches are multiples of it."""
 SLACK = 0.9
-"""Of the rows of the largest cell of a batch, which its smallest has at least."""
+"""The smallest cell of a batch has at least this part of the rows of the largest."""
 BATCH_BYTES = 1 << 30
-"""Of the gathered rows of a batch, unless it is one cell."""
+"""Bytes of the gathered rows of a batch, unless it is one cell."""
 LEAST_BYTES = 1 << 26
-"""That kernel matrices take whatever the limit: a card is slow with a cell at a time."""
+"""Bytes that kernel matrices may take whatever the limit: a card is slow with a cell at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +198,7 @@ class CardCells:
                 ends = self._inside(problem, K, chosen, sizes[c], y[k[:, None], columns], cost[columns])
                 inside |= zip(zip(c.tolist(), k.tolist(), strict=True), ends, strict=True)
 
-        def model(c: int, k: int) -> Model:
+        def model(c: int, k: int) -> CellModel:
             k = int(like[c, k])
             part, (count, primal, dual) = parts[c], found[c, k]
             if trivial[c, k]:
@@ -258,7 +258,7 @@ def _padded(m: int) -> int:
 
 
 def _bytes(m: int, itemsize: int) -> int:
-    """Of the kernel matrix of a cell, and of what is computed on the way."""
+    """The bytes of the kernel matrix of a cell, and of what is computed on the way."""
     return _padded(m) ** 2 * (itemsize + 1)
 
 

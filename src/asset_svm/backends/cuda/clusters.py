@@ -17,7 +17,7 @@ from asset_svm.features.landmarks.base import Landmarks, sample_size, some_rows
 from asset_svm.kernels import Kernel
 
 CHUNK_BYTES = 1 << 28
-"""Of rows, or of their products with centres, that are looked at at a time."""
+"""Bytes of rows, or of their products with centres, that are looked at at a time."""
 
 
 class CardClusters:

@@ -116,7 +116,7 @@ def source_of(file: str, **parts: str) -> str:
 
 
 @cache
-def kernel(file: str, name: str, device: int, **settings: Any) -> Kernel:
+def kernel(file: str, name: str, device: int, **settings: Any) -> CompiledKernel:
     """The kernel ``name`` of a source file of this package, for a card.
 
     Settings in capitals are macros, others the texts that the file includes.
@@ -133,7 +133,7 @@ def kernel(file: str, name: str, device: int, **settings: Any) -> Kernel:
         _check(_driver().cuModuleLoadData(ctypes.byref(module), binary), "Loading a kernel")
         found = _driver().cuModuleGetFunction(ctypes.byref(function), module, name.encode())
         _check(found, f"Finding the kernel {name}")
-    return Kernel(function, device)
+    return CompiledKernel(function, device)
 
 
 @cache
@@ -149,7 +149,7 @@ def shared_memory(device: int) -> int:
     return found.value
 
 
-class Kernel:
+class CompiledKernel:
     """A kernel of one card; its only argument is a structure, passed by value."""
 
     def __init__(self, function: ctypes.c_void_p, device: int):

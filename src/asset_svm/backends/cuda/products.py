@@ -175,7 +175,7 @@ def split_rows(
     group: int | None = None,
     group_stride: int = 0,
 ) -> None:
-    """Rows of A, those at ``positions`` if given, as halves (see elementwise.cu)."""
+    """Split rows of A, those at ``positions`` if given, into halves (see elementwise.cu)."""
     arguments = _Split(
         source=A.data_ptr(),
         positions=None if positions is None else positions.data_ptr(),

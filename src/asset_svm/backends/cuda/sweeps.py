@@ -14,7 +14,7 @@ from asset_svm.losses import Loss
 
 THREADS = 256
 OWN_BYTES = 1 << 10
-"""Of shared memory: what the kernel has for itself, or the card keeps."""
+"""Bytes of shared memory that the kernel has for itself, or the card keeps."""
 _NAMES = {torch.float32: "float", torch.float64: "double"}
 
 _Run = structure(

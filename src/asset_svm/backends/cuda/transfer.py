@@ -19,7 +19,7 @@ from asset_svm.arrays import Array
 from asset_svm.backends.cuda.maps import to_card
 from asset_svm.backends.cuda.memory import in_chunks
 
-Rows = Array | slice
+RowNumbers = Array | slice
 GATHERERS = 8
 """Threads that copy rows into pinned memory: one alone is slower than the bus."""
 
@@ -50,7 +50,7 @@ class RowFeeder:
             self._caller.shutdown()
             self._gatherers.shutdown()
 
-    def take(self, rows: Rows, coming: Rows | None = None) -> Tensor:
+    def take(self, rows: RowNumbers, coming: RowNumbers | None = None) -> Tensor:
         """Return these rows; ``coming`` ones are sent for while the card works on these."""
         if self._direct:
             return self._take_directly(rows)
@@ -78,7 +78,7 @@ class RowFeeder:
 
         return in_chunks(m, size, take)
 
-    def _take_directly(self, rows: Rows) -> Tensor:
+    def _take_directly(self, rows: RowNumbers) -> Tensor:
         X = self.X
         if isinstance(X, torch.Tensor):
             if isinstance(rows, slice):
@@ -87,12 +87,12 @@ class RowFeeder:
             return X[index].to(self.device, self.dtype)
         return to_card(X[rows], self.device, self.dtype)
 
-    def _send_for(self, rows: Rows) -> Future[tuple[Tensor, Any]]:
+    def _send_for(self, rows: RowNumbers) -> Future[tuple[Tensor, Any]]:
         if self._awaited is not None and _same(self._awaited[0], rows):
             return self._awaited[1]
         return self._caller.submit(self._send, rows)
 
-    def _send(self, rows: Rows) -> tuple[Tensor, Any]:
+    def _send(self, rows: RowNumbers) -> tuple[Tensor, Any]:
         """Gather into the pinned buffer whose turn it is, and start the copy."""
         n = self.X.shape[1]
         numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
@@ -129,7 +129,7 @@ def _first_of_run(rows: Array) -> int | None:
     return None
 
 
-def _same(one: Rows, other: Rows) -> bool:
+def _same(one: RowNumbers, other: RowNumbers) -> bool:
     if isinstance(one, slice) or isinstance(other, slice):
         return isinstance(one, slice) and isinstance(other, slice) and one == other
     return one is other or np.array_equal(one, other)

@@ -41,9 +41,9 @@ class CellModels:
     shares: np.ndarray
     """The part of the weight of all rows that lies in each cell."""
     mean_weight: float = 1.0
-    """Of a row."""
+    """The mean weight of a row."""
     n_rows: int = 0
-    """That were solved at once."""
+    """The number of rows that were solved at once."""
 
     def functions(self, backend: Any, n_models: int) -> CellFunctions:
         """The functions of the cells as a backend of a card takes them."""

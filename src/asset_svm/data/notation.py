@@ -19,7 +19,7 @@ MISSING = frozenset(
         "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
     )
 )  # fmt: skip
-"""As pandas has it."""
+"""The texts that pandas takes for missing values."""
 _AROUND = r"[%\u2030$\u00a2-\u00a5\u20a0-\u20cf\s]*"  # per cent, per mille, currencies, spaces
 _SPACES = r"\s'\u2019"
 _DIGITS = (
