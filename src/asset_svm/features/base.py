@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.arrays import Array, Matrix
-from asset_svm.features.metric import Metric
+from asset_svm.features.metric import Metric, MetricFeatures
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side
 
@@ -116,3 +116,24 @@ def map_in_blocks(
     else:
         side_by_side(fill, blocks, min(blas_threads(), len(blocks)))
     return out
+
+
+class CentredMap:
+    """What maps that may be centred have in common; ``centre`` is None where they are not."""
+
+    centre: Array | None
+
+    def in_metric(self, metric: Metric) -> MetricFeatures:
+        """The map x -> phi(x) T."""
+        return MetricFeatures(self, metric)
+
+    def drift(self: Any, coef: Array) -> Array:
+        """The product centre.decision_weights(coef) of each of K models."""
+        if self.centre is None:
+            return np.zeros(len(coef))
+        return np.asarray(self.decision_weights(coef) @ self.centre)
+
+    def __call__(self: Any, X: Matrix) -> Array:
+        """Return phi(X), in the type of X."""
+        phi = evaluator(self, X.dtype)
+        return map_in_blocks(phi, X, self.dimension, X.dtype, reentrant=self.reentrant)

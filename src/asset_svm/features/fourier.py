@@ -15,9 +15,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from asset_svm.arrays import Array, Matrix
-from asset_svm.features.base import centred_values, map_in_blocks
+from asset_svm.features.base import CentredMap, centred_values
 from asset_svm.features.frequencies import DRAWS, TURN
-from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, MetricFeatures
+from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.elementwise import scaled_cosines
 from asset_svm.numerics.padding import padded_columns
@@ -25,7 +25,7 @@ from asset_svm.numerics.products import csr_times
 
 
 @dataclass(frozen=True, eq=False)
-class CosineFeatures:
+class CosineFeatures(CentredMap):
     """phi(x) = sqrt(2/d) cos(nu^T x + phases); subclasses supply nu^T x.
 
     Parameters
@@ -92,10 +92,6 @@ class CosineFeatures:
             metric = Metric.of_directions(V, METRIC_DIRECTIONS, rng, weight)
         return metric if self.centre is None else metric.beside_intercept(V, weight)
 
-    def in_metric(self, metric: Metric) -> MetricFeatures:
-        """The map x -> phi(x) T, 4 d k more operations a row."""
-        return MetricFeatures(self, metric)
-
     @property
     def reentrant(self) -> bool:
         """Threads may always evaluate it side by side."""
@@ -113,16 +109,6 @@ class CosineFeatures:
     def plain(self) -> Self:
         """The map without its centre."""
         return self if self.centre is None else replace(self, centre=None)
-
-    def drift(self, coef: Array) -> Array:
-        """The product centre.coef of each of K models."""
-        if self.centre is None:
-            return np.zeros(len(coef))
-        return np.asarray(self.decision_weights(coef) @ self.centre)
-
-    def __call__(self, X: Matrix) -> Array:
-        """Return phi(X), in the type of X."""
-        return map_in_blocks(self.basis(X.dtype), X, self.dimension, X.dtype, reentrant=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ import scipy.linalg as la
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.features.base import centred_values, evaluator, map_in_blocks
+from asset_svm.features.base import CentredMap, centred_values, evaluator
 from asset_svm.features.diagnostics import trace_error
 from asset_svm.features.factors import (
     centred_gram,
@@ -42,7 +42,7 @@ from asset_svm.features.factors import (
 )
 from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.features.landmarks import Sampler, uniform_landmarks
-from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, MetricFeatures
+from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.padding import padded_columns
 from asset_svm.threads.blas import few_threads
@@ -59,7 +59,7 @@ CHECK_ROWS = 256
 
 
 @dataclass(frozen=True, eq=False)
-class NystroemFeatures(KernelBasis):
+class NystroemFeatures(CentredMap, KernelBasis):
     """phi(x) = (k(x, components) - centre) projection.
 
     Parameters
@@ -226,12 +226,6 @@ class NystroemFeatures(KernelBasis):
             return self
         return KernelBasis(self.kernel, self.components, wide=self.wide)
 
-    def drift(self, coef: Array) -> Array:
-        """centre.P coef of K models: how much less phi(x).coef is than k(x, S).decision_weights."""
-        if self.centre is None:
-            return np.zeros(len(coef))
-        return np.asarray(self.decision_weights(coef) @ self.centre)
-
     @classmethod
     def own_sampler(cls, sampler: Sampler, X: Matrix) -> Sampler:
         """The sampler, or one that does the same where this class does its work."""
@@ -275,10 +269,6 @@ class NystroemFeatures(KernelBasis):
             metric = Metric.of_directions(V, METRIC_DIRECTIONS, rng, weight)
         return metric if self.centre is None else metric.beside_intercept(V, weight)
 
-    def in_metric(self, metric: Metric) -> MetricFeatures:
-        """The map x -> phi(x) T."""
-        return MetricFeatures(self, metric)
-
     def decision_weights(self, coef: Array) -> Array:
         """alpha_S = P coef = Q D^(-1/2) coef, in float64 (the paper's "Efficient Prediction")."""
         with few_threads(0):
@@ -313,9 +303,3 @@ class NystroemFeatures(KernelBasis):
         chosen = np.sort(pivots[: self.dimension])
         weights: Array = la.solve(rows[chosen].T, np.asarray(coef, dtype=np.float64).T).T
         return chosen, weights
-
-    def __call__(self, X: Matrix) -> Array:
-        """Return phi(X), in the type of X."""
-        return map_in_blocks(
-            evaluator(self, X.dtype), X, self.dimension, X.dtype, reentrant=self.reentrant
-        )

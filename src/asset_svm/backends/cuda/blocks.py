@@ -95,14 +95,9 @@ class CardState:
         state.direction[:] = self.direction[:, :d].cpu().numpy()
         state.scale[:] = 1.0
         state.total = self.total[:, :d].cpu().numpy()
-        for name, tensor in (
-            ("intercept", self.intercept),
-            ("steps", self.steps),
-            ("weight", self.weight_sum),
-            ("intercept_total", self.intercept_total),
-            ("shrink_due", self.shrink_due),
-        ):
-            getattr(state, name)[:] = tensor.cpu().numpy()
+        state.weight[:] = self.weight_sum.cpu().numpy()
+        for name in ("intercept", "steps", "intercept_total", "shrink_due"):
+            getattr(state, name)[:] = getattr(self, name).cpu().numpy()
 
     def clear_segment(self) -> None:
         """Open a new segment of the average."""
