@@ -41,8 +41,16 @@ OF_STEPS = (
 """Parameters of a map and of steps, which cells that are solved exactly do without."""
 
 
-def fit_cells(settings: Settings, task: Task, rows: Rows, begun: float, observer: Observer) -> Trained:
-    """Train the cells of every partition; parameters as in ``Family.fit``."""
+def fit_cells(
+    settings: Settings,
+    task: Task,
+    rows: Rows,
+    begun: float,
+    observer: Observer,
+    before: Any = None,
+    drawn: Any = None,
+) -> Trained:
+    """Train the cells of every partition; parameters as in ``Family.fit``, the last two of no use."""
     seed, deadline = settings.draw_seed(), settings.deadline(begun)
     card: Any = None
     own = formula_type(settings.map.kernel).argument is Argument.ROWS
