@@ -170,7 +170,7 @@ def _load_npy(path: Path) -> Array:
 
 @contextmanager
 def _told(what: str) -> Iterator[None]:
-    """Tell of a damaged file, which fails in any way: numpy evaluates headers. Errors of the disk stay."""
+    """Tell of a damaged file, which fails in any way: numpy evaluates headers. A disk's errors stay."""
     try:
         yield
     except Exception as error:

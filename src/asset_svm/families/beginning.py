@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from asset_svm.backends.device import as_type, on_host, row_type
+from asset_svm.families.base import Family
 from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
@@ -83,7 +84,7 @@ def wanted_rows(settings: Settings) -> int:
     return max(ENOUGH, count or 0)
 
 
-def learn(family: Any, settings: Settings, task: Task, fitted: Any, rows: Rows, passed: int) -> Any:
+def learn(family: Family, settings: Settings, task: Task, fitted: Any, rows: Rows, passed: int) -> Any:
     """The model after a batch, or, while few rows have come, one that begins anew with all of them.
 
     Parameters
