@@ -6,6 +6,7 @@ inlines the functions that are dispatched here, and the card's compiler is given
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -18,10 +19,10 @@ LOSSES: tuple[type[Any], ...] = (Hinge, EpsilonInsensitive)
 """The loss of code 0, 1, ..."""
 
 
-def loss_of(kind: str, parameter: float) -> Loss:
-    """The loss of this name in model files, with its parameter where it has one."""
+def loss_of(kind: str, parameter: Callable[[], float]) -> Loss:
+    """The loss of this name in model files; ``parameter`` is asked for it where the loss has one."""
     loss = next(loss for loss in LOSSES if loss.kind == kind)
-    found: Loss = loss(parameter) if fields(loss) else loss()
+    found: Loss = loss(parameter()) if fields(loss) else loss()
     return found
 
 

@@ -106,7 +106,7 @@ def _write_recipe(write: Writer, recipe: Recipe) -> dict[str, Any]:
 def _read_recipe(record: Record, n_models: int) -> Recipe:
     told = record.record("loss")
     kind = told.text("kind", tuple(known.kind for known in LOSSES))
-    loss = loss_of(kind, told.number("epsilon", 0.0))
+    loss = loss_of(kind, lambda: told.number("epsilon", 0.0))
     lam = record.items("lam")
     if len(lam) != n_models or not all(type(each) in (int, float) and each > 0 for each in lam):
         record.refuse(f"is not a positive number for each of {n_models} models", "lam")
