@@ -23,9 +23,10 @@ import datasets as data
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.data import OneVsRestTargets, ShuffledOrder
 from asset_svm.feasible import FeasibleSet
+from asset_svm.kernels import squared_norms
 from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, Cut, Driver, FractionWindow, ModelAxis, SolverState
-from asset_svm.steps import GRID, estimate_gradient_bound
+from asset_svm.steps import GRID, gradient_bound
 from timing import timed_pilot
 
 SETS = "ijcnn,mnist,adult,covtype,kin40k,cal_housing,protein"
@@ -175,7 +176,7 @@ def constant_steps(model: Any, V: np.ndarray, y: np.ndarray, epochs: int, scale:
     """The objective after constant steps of scale D_X / (D_G sqrt N), H = I, last half averaged."""
     loss, m = Hinge(), len(y)
     ball = FeasibleSet(loss.radius(model.lam_, 1.0), None)
-    bound = estimate_gradient_bound(loss, V[:1000], y[:1000], intercept=False)
+    bound = gradient_bound(loss, squared_norms(V[:1000]), y[:1000])
     rule = ConstantStep(scale * ball.size / bound / (m * epochs) ** 0.5)
     driver = Driver(
         Features(V),

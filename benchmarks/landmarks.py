@@ -27,7 +27,6 @@ from sklearn.exceptions import ConvergenceWarning
 import datasets as data
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.families.one_map import fit
-from asset_svm.features.diagnostics import frobenius_error
 from asset_svm.kernels import Kernel
 
 LANDMARKS = ("uniform", "kmeans", "rpcholesky", "leverage", "margin")
@@ -92,6 +91,12 @@ class TimedMaps:
 
     def __exit__(self, *_: object) -> None:
         fit.choose_map = self.choose
+
+
+def frobenius_error(phi: Any, kernel: Kernel, X: Any) -> float:
+    """|K - V V^T|_F / |K|_F for the rows V = phi(X)."""
+    V, K = phi(X).astype(np.float64), kernel(X, X)
+    return float(np.linalg.norm(K - V @ V.T) / np.linalg.norm(K))
 
 
 def one(kind: Any, options: dict[str, Any], rows: tuple[Any, ...]) -> dict[str, Any]:

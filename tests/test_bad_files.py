@@ -17,7 +17,7 @@ import asset_svm.data.csv as csv_module
 import asset_svm.data.svmlight as svmlight_module
 from asset_svm import DataError, open_rows
 from asset_svm.data import compression
-from asset_svm.data.cells import MISSING
+from asset_svm.data.notation import MISSING
 
 
 def write(folder, name, content):

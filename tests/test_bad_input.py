@@ -192,6 +192,24 @@ def test_a_bad_class_weight_is_refused_by_its_name(class_weight):
     assert "class_weight" in message, message
 
 
+def test_a_class_weight_for_a_class_whose_rows_all_weigh_0_says_so():
+    weight = (OTHER_LABELS != 2).astype(float)
+    with pytest.raises(ValueError, match=r"names 2, .*classes \[0, 1\] of the rows of positive weight"):
+        AssetClassifier(class_weight={2: 3.0}).fit(OTHER_X, OTHER_LABELS, sample_weight=weight)
+
+
+@pytest.mark.parametrize(("counts", "least"), [((1, 0), 1), ((2, 2), 2)], ids=str)
+def test_too_few_rows_to_hold_any_out_are_told_of(counts, least):
+    """Where rows of weight 0 leave too few, by the names of our parameters, not of scikit-learn's."""
+    places = np.concatenate([np.flatnonzero(k == OTHER_LABELS)[:n] for k, n in enumerate(counts)])
+    weight = np.isin(np.arange(len(OTHER_LABELS)), places).astype(float)
+    model = AssetClassifier() if least > 1 else AssetRegressor()
+    with pytest.raises(ValueError) as caught:
+        model.set_params(early_stopping=True).fit(OTHER_X, OTHER_LABELS, sample_weight=weight)
+    assert in_house_shape(str(caught.value), "validation_fraction"), caught.value
+    assert f"may be less than {least};" in str(caught.value)
+
+
 @pytest.mark.parametrize("n_jobs", [0, "two"])
 def test_a_bad_n_jobs_is_refused(n_jobs):
     assert "n_jobs" in refuses("classifier", fit_other("classifier"), n_jobs=n_jobs)

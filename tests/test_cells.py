@@ -25,7 +25,7 @@ from asset_svm.families.cells import Nested
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge, best_intercept
-from asset_svm.solvers.cells import CellProblem, solve_cells
+from asset_svm.solvers.cells import CellProblem
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.pair_form import solve_pairs
 
@@ -49,7 +49,7 @@ def problem(task, intercept, C=3.0, tol=1e-6, m=300):
 
 
 def solved(cell):
-    return solve_cells(cell, [np.arange(cell.X.shape[0])], 0, n_threads=1)[0]
+    return cell.solve(np.arange(cell.X.shape[0]), 0)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -626,8 +626,8 @@ def test_definite_kernels_are_not_taken_for_others(kernel, C):
 def test_the_kernel_matrix_of_a_large_cell_has_every_pair_once_and_both_ways(
     count, threads, kind, monkeypatch
 ):
-    monkeypatch.setattr(cells_engine, "BLOCK", 8)
-    monkeypatch.setattr(cells_engine, "GROUP", 16)
+    monkeypatch.setattr("asset_svm.solvers.kernel_matrix.BLOCK", 8)
+    monkeypatch.setattr("asset_svm.solvers.kernel_matrix.GROUP", 16)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 6)) * (rng.uniform(size=(80, 6)) < 0.5)
     chosen = rng.permutation(80)[:count]
@@ -646,8 +646,8 @@ def test_the_kernel_matrix_of_a_large_cell_has_every_pair_once_and_both_ways(
 
 
 def test_a_kernel_of_the_users_own_is_asked_for_every_pair(monkeypatch):
-    monkeypatch.setattr(cells_engine, "BLOCK", 8)
-    monkeypatch.setattr(cells_engine, "GROUP", 16)
+    monkeypatch.setattr("asset_svm.solvers.kernel_matrix.BLOCK", 8)
+    monkeypatch.setattr("asset_svm.solvers.kernel_matrix.GROUP", 16)
     X = np.arange(40.0)[:, None]
     lopsided = Kernel(lambda A, B: A - 2.0 * B.T)
     problem = CellProblem(lopsided, X, None, Hinge(), np.ones(40), 1.0, True)

@@ -10,7 +10,7 @@ from asset_svm.backends.cpu import CpuBackend
 from asset_svm.features import Metric, NystroemFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.problem import best_dual, certify, objective
+from asset_svm.problem import best_dual, certify
 from reference import exact
 from reference.algorithm import primal
 
@@ -33,6 +33,12 @@ class DenseRows:
 
     def exact_sums(self, beta):
         return np.stack([np.minimum(beta, 0.0) @ self.V, np.maximum(beta, 0.0) @ self.V])
+
+
+def objective(loss, lam, coef, intercept, V, y, weight):
+    """The value of (PL) at one (coef, intercept)."""
+    values = loss.value(y, V @ coef + intercept)
+    return 0.5 * lam * coef @ coef + weight @ values / weight.sum()
 
 
 def optimum(V, y, lam, loss, intercept):

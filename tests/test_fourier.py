@@ -10,7 +10,6 @@ from sklearn.metrics import pairwise
 
 from asset_svm import AssetClassifier, AssetRegressor, FourierMap
 from asset_svm.features import FourierFeatures, HadamardFeatures
-from asset_svm.features.diagnostics import frobenius_error
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.hadamard import project_dense
 
@@ -23,6 +22,12 @@ def draw(kind, kernel, n, d, seed=0):
     if kind == "hadamard":
         return HadamardFeatures.sample(kernel, n, d, rng)
     return FourierFeatures.sample(kernel, n, d, rng, kind)
+
+
+def frobenius_error(phi, kernel, X):
+    """|K - V V^T|_F / |K|_F for the rows V = phi(X)."""
+    V, K = phi(X).astype(np.float64), kernel(X, X)
+    return np.linalg.norm(K - V @ V.T) / np.linalg.norm(K)
 
 
 def rows(m, n, seed=0):

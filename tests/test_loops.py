@@ -12,6 +12,7 @@ from asset_svm.exceptions import NonFiniteError
 from asset_svm.feasible import FeasibleSet
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers import Average, CountWindow, Cut, Driver, FractionWindow, ModelAxis, NoWindow
+from asset_svm.solvers.row_form import step_length
 from asset_svm.solvers.state import SolverState
 from asset_svm.steps import RobustStep, StrongStep
 from reference.algorithm import asset
@@ -298,11 +299,8 @@ def test_targets_and_orders_serve_the_driver_they_were_written_for():
 
 
 @pytest.mark.parametrize("power", [0.0, 0.25, 2.0])
-def test_a_power_that_the_loops_do_not_have_is_refused_before_they_run(power):
-    rule = RobustStep(1.0, 1.0)
-    object.__setattr__(rule, "power", power)
-    with pytest.raises(ValueError, match=f"^power={power}"):
-        ModelAxis.build(Hinge(), [1.0], [FeasibleSet(1.0, 1.0)], [rule])
+def test_the_loops_have_steps_of_any_power_of_j(power):
+    assert [step_length(3.0, power, 0, j) for j in (1, 7)] == pytest.approx([3.0, 3.0 / 7**power])
 
 
 def test_many_models_go_through_blocks_together_as_they_do_row_by_row(monkeypatch):

@@ -15,7 +15,8 @@ from asset_svm.features.base import evaluator
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.solvers import Average, Cut, Driver, ModelAxis, NoWindow, SolverState
-from asset_svm.solvers.driver import Slopes
+from asset_svm.solvers.row_form import step_length
+from asset_svm.solvers.tallies import Slopes
 from asset_svm.steps import MetricStep
 from reference import exact
 from reference.algorithm import asset_in_metric
@@ -153,7 +154,7 @@ def test_a_truncated_step_passes_the_kink_by_half_of_the_way_and_reports_its_slo
     assert f * np.sign(y[0, 0]) == pytest.approx(1.5 * at_zero, rel=1e-9)
     length = 1.5 * at_zero / (V[0] @ V[0] + (bound is not None))
     assert driver.slopes.mean(np.array([0]))[0, 0] == pytest.approx(
-        -np.sign(y[0, 0]) * length / rule.eta(1), rel=1e-6
+        -np.sign(y[0, 0]) * length / rule.scale, rel=1e-6
     )
 
 
@@ -223,11 +224,10 @@ def test_a_new_metric_between_batches_leaves_the_model_as_it_was():
 def test_the_steps_are_those_of_the_theory_page():
     metric = Metric.identity(2)
     known = MetricStep(6.0, 2.0, metric, 0.1, horizon=100)
-    assert known.eta(1) == pytest.approx(0.03)
-    assert known.eta(51) == pytest.approx(0.015)
-    assert known.eta(101) == 0.0
+    lengths = [step_length(known.scale, known.power, known.horizon, j) for j in (1, 51, 101)]
+    assert lengths == pytest.approx([0.03, 0.015, 0.0])
     online = MetricStep(6.0, 2.0, metric, 0.1)
-    assert online.eta(4) == pytest.approx(0.15)
+    assert step_length(online.scale, online.power, online.horizon, 4) == pytest.approx(0.15)
 
 
 def test_a_landmark_far_from_all_rows_does_not_lengthen_the_steps_on_it():

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 import asset_svm
 from asset_svm.data import ShuffledOrder, UniformOrder
@@ -22,7 +21,8 @@ from asset_svm.losses import (
     scalar_excess,
     scalar_slope,
 )
-from asset_svm.steps import RobustStep, StrongStep, estimate_gradient_bound
+from asset_svm.solvers.row_form import step_length
+from asset_svm.steps import RobustStep, StrongStep, gradient_bound
 from emulation.functions import compile_function
 
 reals = st.floats(-100, 100, allow_nan=False)
@@ -83,7 +83,7 @@ def test_the_source_for_the_card_says_the_same_as_the_loss(loss, tmp_path):
         """
         extern "C" void all(double y, double f, double parameter, double cost, double* out) {
           out[0] = Loss::excess(y, f, parameter);
-          out[1] = -Loss::turned(y, f, Loss::unit(y));
+          out[1] = -Loss::turned(y, f, Loss::unit(y)) * Loss::steepness(y, f, parameter);
           out[2] = Loss::low(cost, y), out[3] = Loss::high(cost, y);
         }""",
     )
@@ -145,48 +145,35 @@ def test_radii_are_those_of_the_paper():
     assert EpsilonInsensitive(0.5).intercept_bound(2.0, 3.0) == 5.5
 
 
-vectors = arrays(np.float64, 4, elements=st.floats(-10, 10))
-
-
-@given(x=vectors, z=vectors, b=reals, c=reals, radius=st.floats(0.01, 20), bound=st.floats(0.01, 50))
-def test_projection_satisfies_the_variational_inequality(x, z, b, c, radius, bound):
-    """(x - P(x)).(z - P(x)) <= 0 for every feasible z, and P(x) is feasible."""
-    feasible = FeasibleSet(radius, bound)
-    px, pb = feasible.project(x, b)
-    assert np.linalg.norm(px) <= radius * (1 + 1e-12) and abs(pb) <= bound
-    pz, pc = feasible.project(z, c)
-    product = (x - px) @ (pz - px) + (b - pb) * (pc - pb)
-    assert product <= 1e-8 * max(1.0, np.abs(x).max() + abs(b)) * (radius + bound)
-
-
-def test_without_an_intercept_b_stays_zero_and_the_size_is_the_radius():
-    feasible = FeasibleSet(3.0)
-    assert feasible.size == 3.0
-    assert feasible.project(np.ones(2), 5.0)[1] == 0.0
+def test_without_an_intercept_the_size_of_the_feasible_set_is_its_radius():
+    assert FeasibleSet(3.0).size == 3.0
     assert FeasibleSet(3.0, 4.0).size == 5.0
+
+
+def lengths(rule, *steps):
+    """eta_j of these steps j, as the compiled loops have them."""
+    return [step_length(rule.scale, rule.power, rule.horizon, j) for j in steps]
 
 
 def test_steps_are_the_papers():
     robust = RobustStep(size=6.0, gradient_bound=2.0)
-    assert [robust.eta(j) for j in (1, 4, 9)] == [3.0, 1.5, 1.0]
-    assert RobustStep(6.0, 2.0, step_scale=0.1).eta(4) == pytest.approx(0.15)
+    assert lengths(robust, 1, 4, 9) == [3.0, 1.5, 1.0]
+    assert lengths(RobustStep(6.0, 2.0, step_scale=0.1), 4) == pytest.approx([0.15])
     strong = StrongStep(lam=0.5)
-    assert [strong.eta(j) for j in (1, 2, 4)] == [2.0, 1.0, 0.5]
+    assert lengths(strong, 1, 2, 4) == [2.0, 1.0, 0.5]
     assert robust.metric is None and strong.metric is None
 
 
 def test_gradient_bound_is_the_papers_estimate():
-    V = np.array([[3.0, 4.0], [0.0, 0.0]])
-    y = np.array([1.0, -1.0])
-    assert estimate_gradient_bound(Hinge(), V, y, intercept=True) == pytest.approx(np.sqrt(27 / 2))
-    assert estimate_gradient_bound(Hinge(), V, y, intercept=False) == pytest.approx(np.sqrt(25 / 2))
-    tube = EpsilonInsensitive(2.0)
+    alone, y = np.array([25.0, 0.0]), np.array([1.0, -1.0])  # |v|^2 of two rows
+    norms = alone + 1.0  # with an intercept
+    assert gradient_bound(Hinge(), norms, y) == pytest.approx(np.sqrt(27 / 2))
+    assert gradient_bound(Hinge(), alone, y) == pytest.approx(np.sqrt(25 / 2))
     # No slope is active at (0, 0): slopes of 1 stand in.
-    assert estimate_gradient_bound(tube, V, y, intercept=True) == pytest.approx(np.sqrt(27 / 2))
-    half = EpsilonInsensitive(0.5)
-    only = estimate_gradient_bound(half, V, np.array([0.1, 1.0]), intercept=True)
+    assert gradient_bound(EpsilonInsensitive(2.0), norms, y) == pytest.approx(np.sqrt(27 / 2))
+    only = gradient_bound(EpsilonInsensitive(0.5), norms, np.array([0.1, 1.0]))
     assert only == pytest.approx(np.sqrt(1 / 2))
-    weighted = estimate_gradient_bound(Hinge(), V, y, intercept=True, weight=np.array([2.0, 0.0]))
+    weighted = gradient_bound(Hinge(), norms, y, weight=np.array([2.0, 0.0]))
     assert weighted == pytest.approx(np.sqrt(4 * 26 / 2))
 
 

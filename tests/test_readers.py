@@ -18,7 +18,8 @@ import asset_svm.data.svmlight as svmlight_module
 from asset_svm import DataError, open_rows
 from asset_svm.data import compression
 from asset_svm.data.ahead import ahead
-from asset_svm.data.source import ArrayRows, Block
+from asset_svm.data.array_rows import ArrayRows
+from asset_svm.data.source import Block
 from reference.text_rows import csv_rows, svmlight_rows
 
 FUZZ = settings(

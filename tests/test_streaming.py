@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm import AssetClassifier, AssetRegressor, DataError, ModelFileError, open_rows
 from asset_svm.data import fingerprint
+from asset_svm.data.array_rows import ArrayRows
 from asset_svm.data.scan import scan
-from asset_svm.data.source import ArrayRows
 from asset_svm.estimators import files
 from asset_svm.estimators.files import fit_rows
 from asset_svm.families.one_map import windows

@@ -20,11 +20,11 @@ from scipy.optimize import minimize
 from asset_svm.data import OneVsRestTargets, UniformOrder
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures
-from asset_svm.kernels import Kernel
+from asset_svm.kernels import Kernel, squared_norms
 from asset_svm.losses import Hinge
 from asset_svm.pages import Line, Paragraph, Part, Section, Table, line_chart
 from asset_svm.solvers import Average, Cut, Driver, FractionWindow, ModelAxis, NoWindow, SolverState
-from asset_svm.steps import RobustStep, StrongStep, estimate_gradient_bound
+from asset_svm.steps import RobustStep, StrongStep, gradient_bound
 from experiments.base import Record, Scale, Task, select
 
 name = "rates"
@@ -119,7 +119,7 @@ def run(seed: int, rho: float | None) -> dict[str, Any]:
     """Gaps after each N: of the robust rule's average; without ``rho`` of the strong rule's last."""
     problem, loss = known(), Hinge()
     ball = FeasibleSet(loss.radius(LAM, 1.0), None)
-    bound = estimate_gradient_bound(loss, problem.V, problem.y, intercept=False)
+    bound = gradient_bound(loss, squared_norms(problem.V), problem.y)
     rule = StrongStep(LAM) if rho is None else RobustStep(ball.size, bound)
     targets = OneVsRestTargets((problem.y > 0).astype(np.intp), 2)
     gaps, distances = [], []
@@ -147,7 +147,7 @@ def bound(length: int, rho: float) -> float:
     size = LAM**-0.5
     norms = np.linalg.norm(problem.V, axis=1)
     largest = float(norms.max()) + LAM**0.5
-    gradient = estimate_gradient_bound(Hinge(), problem.V, problem.y, intercept=False)
+    gradient = gradient_bound(Hinge(), squared_norms(problem.V), problem.y)
     eta = size / gradient / np.sqrt(np.arange(max(int(np.ceil(rho * length)), 1), length + 1))
     return float((2 * size**2 + 0.5 * largest**2 * (eta**2).sum()) / eta.sum())
 

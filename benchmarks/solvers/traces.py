@@ -20,11 +20,11 @@ from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data import GivenOrder, OneVsRestTargets, UniformOrder
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FeatureMap, FourierFeatures, NystroemFeatures
-from asset_svm.kernels import Kernel
+from asset_svm.kernels import Kernel, squared_norms
 from asset_svm.losses import Hinge
 from asset_svm.solvers import Average, CountWindow, Cut, Driver, FractionWindow, ModelAxis, SolverState
 from asset_svm.solvers.average import Window
-from asset_svm.steps import RobustStep, StepRule, StrongStep, estimate_gradient_bound
+from asset_svm.steps import RobustStep, StepRule, StrongStep, gradient_bound
 from asset_svm.training.plan import measure
 from asset_svm.training.recipe import Recipe, StepKind
 from asset_svm.training.rows import TrainingRows
@@ -133,7 +133,7 @@ def _ways(
     """Where iterates may lie, and the algorithms of Figure 2: steps, and what is averaged."""
     loss = Hinge()
     ball = FeasibleSet(loss.radius(lam, 1.0), None)
-    robust = RobustStep(ball.size, estimate_gradient_bound(loss, V, y, intercept=False))
+    robust = RobustStep(ball.size, gradient_bound(loss, squared_norms(V), y))
     last = CountWindow(WINDOW)
     return ball, {
         "ASSET_F": (robust, last),

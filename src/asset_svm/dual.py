@@ -8,6 +8,7 @@ lam their bound says little. Here the loss is smoothed over a width delta at its
 
 are a point of the dual that is stationary to rounding, and their bound is off by at most
 (delta / 4) times the share of rows inside the width. delta is divided by 3 until that, too, is small.
+A loss that is curved (``losses.base``) is smooth by itself: p_i = clip(t_i / curvature, 0, steepest).
 
 Where the rows are too many for memory, Newton's method runs on a zone of those nearest to their kinks,
 and all others keep the slope they have at the given model. Whatever the slopes, the bound is valid; it
@@ -20,17 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm.arrays import Array
 from asset_svm.features import Metric
 from asset_svm.losses import Loss
 from asset_svm.problem import best_dual
 
-Array = npt.NDArray[Any]
 Blocks = Callable[[], Iterable[tuple[Array, Array, Array]]]
 """Each call walks over all rows: (V, y of this model, weight) of a block at a time."""
 
@@ -53,10 +52,12 @@ class _Zone:
     """The rows nearest to their kinks, with what all other rows contribute.
 
     ``V`` has a last column of ones where the intercept is free; ``side`` is the sign by which a
-    margin moves a row towards its kink; ``outside`` holds the sums of w side v over the other rows
-    beyond their kinks, those of side -1 and of side +1, and ``linear`` their loss at margin 0.
+    margin moves a row towards its kink; ``outside`` holds the sums of w p side v over the other rows
+    beyond their kinks, those of side -1 and of side +1, ``linear`` what they add to the dual value
+    besides, and ``sums`` those of w p.
     """
 
+    loss: Loss
     V: Array
     side: Array
     kink: Array
@@ -193,12 +194,22 @@ def _gather(
         near = np.abs(t) <= limit
         kept.append((V[near], side[near], kink[near], weight[near]))
         for sign, chosen in enumerate(((side < 0) & (t > 0), (side > 0) & (t > 0))):
-            w = np.where(chosen & ~near, weight, 0.0)
+            p = np.abs(loss.slope(y, f)) if loss.curvature > 0.0 else 1.0
+            w = np.where(chosen & ~near, weight * p, 0.0)
             outside[sign] += _exact_sum(w * side, V)
-            linear[sign] += w @ kink
+            linear[sign] += w @ (kink - 0.5 * loss.curvature * p)
             sums[sign] += w.sum()
     V, side, kink, weight = (np.concatenate(part) for part in zip(*kept, strict=True))
-    return _Zone(V, side, kink, weight, outside, linear, sums)
+    return _Zone(loss, V, side, kink, weight, outside, linear, sums)
+
+
+def _smooth(loss: Loss, t: Array, delta: float) -> tuple[Array, Array, float]:
+    """The smoothed h(t), its slope p, and the width of t over which p grows from 0 to 1."""
+    if loss.curvature > 0.0:
+        p = np.clip(t / loss.curvature, 0.0, loss.steepest)
+        return p * (t - 0.5 * loss.curvature * p), p, loss.curvature
+    p = np.clip(0.5 + t / (2.0 * delta), 0.0, 1.0)
+    return np.where(p < 1.0, delta * p * p, t), p, 2.0 * delta
 
 
 def _newton(
@@ -208,19 +219,18 @@ def _newton(
     pull = zone.outside.sum(axis=0) / total
     w = zone.weight / total
 
-    def look(x: Array) -> tuple[float, Array, Array]:
+    def look(x: Array) -> tuple[float, Array, float]:
         t = zone.kink - zone.side * (zone.V @ x.astype(zone.V.dtype)).astype(np.float64)
-        p = np.clip(0.5 + t / (2.0 * delta), 0.0, 1.0)
-        smooth = np.where(p < 1.0, delta * p * p, t)
-        return float(0.5 * x @ curvature @ x - pull @ x + w @ smooth), p, t
+        smooth, p, width = _smooth(zone.loss, t, delta)
+        return float(0.5 * x @ curvature @ x - pull @ x + w @ smooth), p, width
 
-    value, p, _ = look(point)
+    value, p, width = look(point)
     for _ in range(NEWTON_STEPS):
         push = ((w * p * zone.side).astype(zone.V.dtype) @ zone.V).astype(np.float64)
         gradient = curvature @ point - pull - push
-        bent = np.flatnonzero((p > 0.0) & (p < 1.0))
+        bent = np.flatnonzero((p > 0.0) & (p < zone.loss.steepest))
         rows = zone.V[bent]
-        scaled = rows * (w[bent] / (2.0 * delta)).astype(rows.dtype)[:, None]
+        scaled = rows * (w[bent] / width).astype(rows.dtype)[:, None]
         hessian = curvature + (rows.T @ scaled).astype(np.float64)
         step = -_solve(hessian, gradient)
         expected = float(-gradient @ step)
@@ -236,8 +246,7 @@ def _newton(
         point, value, p = point + length * step, moved, q
         if done:
             break
-    smoothing = float(w @ (delta * p * (1.0 - p)))
-    return point, p, smoothing
+    return point, p, 0.0 if zone.loss.curvature > 0.0 else float(w @ (delta * p * (1.0 - p)))
 
 
 def _exact_sum(weights: Array, V: Array) -> Array:
@@ -262,7 +271,7 @@ def _solve(hessian: Array, gradient: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Bound:
-    """The dual value of slopes on a zone."""
+    """The function from slopes on a zone to their dual value."""
 
     zone: _Zone
     lam: float
@@ -276,7 +285,7 @@ class _Bound:
         for sign, chosen in enumerate((zone.side < 0, zone.side > 0)):
             w = np.where(chosen, zone.weight * p, 0.0)
             parts[sign] += _exact_sum(w * zone.side, zone.V)
-            linear[sign] += w @ zone.kink
+            linear[sign] += w @ (zone.kink - 0.5 * zone.loss.curvature * p)
             sums[sign] += w.sum()
         if self.free_intercept:
             parts = parts[:, :-1]

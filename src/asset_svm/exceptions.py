@@ -13,7 +13,7 @@ import inspect
 import warnings
 
 INSIDE = ("asset_svm", "sklearn.callback")
-"""Whose frames no warning names: scikit-learn's callbacks stand between a caller and ``fit``."""
+"""Packages that no warning names: scikit-learn's callbacks stand between a caller and ``fit``."""
 
 
 class NonFiniteError(ArithmeticError):

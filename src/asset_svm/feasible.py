@@ -1,4 +1,4 @@
-"""The feasible set X = {|coef| <= radius} x [-bound, bound] and its Euclidean projection.
+"""The feasible set X = {|coef| <= radius} x [-bound, bound], onto which every step is projected.
 
 ``bound=None`` is the set without an intercept: b is 0 and stays 0.
 """
@@ -7,12 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -31,12 +25,3 @@ class FeasibleSet:
     def size(self) -> float:
         """D_X = max |x| over X = sqrt(radius^2 + bound^2)."""
         return math.hypot(self.radius, self.bound or 0.0)
-
-    def project(self, coef: Array, intercept: float) -> tuple[Array, float]:
-        """The nearest point of X to (coef, intercept)."""
-        norm = float(np.linalg.norm(coef))
-        if norm > self.radius:
-            coef = coef * (self.radius / norm)
-        if self.bound is None:
-            return coef, 0.0
-        return coef, min(max(intercept, -self.bound), self.bound)

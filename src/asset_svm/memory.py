@@ -54,5 +54,5 @@ def require_memory(needed: float, free: float, what: str, advice: str) -> None:
 
 
 def in_gigabytes(size: float) -> str:
-    """Bytes, as people say them."""
+    """The number of bytes as people say it."""
     return f"{size / 1e9:.2f} GB" if size >= 1e8 else f"{size / 1e6:.2f} MB"

@@ -18,15 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.features import Metric
 from asset_svm.losses import Loss
-
-Array = npt.NDArray[Any]
 
 
 class RowProducts(Protocol):
@@ -37,10 +35,10 @@ class RowProducts(Protocol):
     """
 
     def exact_margins(self, coef: Array) -> Array:
-        """V coef^T, of shape (K, B)."""
+        """Return V coef^T, of shape (K, B)."""
 
     def exact_sums(self, beta: Array) -> Array:
-        """min(beta, 0) V and max(beta, 0) V, of shape (2, K, d), for beta of shape (K, B)."""
+        """Return min(beta, 0) V and max(beta, 0) V, of shape (2, K, d), for beta of shape (K, B)."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +47,6 @@ class Certificate:
 
     objective: Array
     dual_gap: Array
-    mean_loss: Array
-
-
-def objective(
-    loss: Loss, lam: float, coef: Array, intercept: float, V: Array, y: Array, weight: Array
-) -> float:
-    """The value of (PL) at one (coef, intercept)."""
-    values = loss.value(y, V @ coef + intercept)
-    return float(0.5 * lam * coef @ coef + weight @ values / weight.sum())
 
 
 @dataclass(eq=False)
@@ -85,7 +74,7 @@ class CertificateSums:
 
     @classmethod
     def zeros(cls, n_models: int, dimension: int) -> CertificateSums:
-        """Of no row."""
+        """The sums over no row."""
         K = n_models
         return cls(0.0, np.zeros(K), np.zeros((2, K, dimension)), np.zeros((2, K)), np.zeros((2, K)))
 
@@ -98,7 +87,7 @@ class CertificateSums:
         weight: Array,
         slope: Array,
     ) -> None:
-        """Some more rows: targets (K, B), weights (B,), average slopes (K, B) or NaN."""
+        """Add rows: targets (K, B), weights (B,), average slopes (K, B) or NaN."""
         f = rows.exact_margins(model[0]) + model[1][:, None]
         self.weight += float(weight.sum())
         self.loss += loss.value(y, f) @ weight
@@ -137,7 +126,7 @@ class CertificateSums:
                 for k in range(len(lam))
             ]
         )
-        return Certificate(primal, np.maximum(primal - dual, 0.0), self.loss / total)
+        return Certificate(primal, np.maximum(primal - dual, 0.0))
 
 
 def certificate_sums(

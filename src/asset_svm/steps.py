@@ -16,28 +16,27 @@ goes at most ``reach`` times the way to where that row's loss is 0; with 1 it is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.features.metric import Metric
 from asset_svm.losses import Loss
-
-Array = npt.NDArray[Any]
 
 GRID = (1.0, 0.3, 0.1, 0.03, 0.01)
 """The multipliers of D_X that the pilot tries, largest first."""
 REACH = 1.5
-"""Of the way to a loss of 0: between 1, the proximal step, and 2, the reflection (by measurement)."""
+"""The part of the way to a loss of 0 that a step may go: between 1, the proximal step, and 2, the
+reflection (by measurement)."""
 
 
 class StepRule(Protocol):
-    """A power law with a metric."""
+    """A power law for the lengths of steps, with a metric."""
 
     @property
     def scale(self) -> float:
-        """eta_1."""
+        """The length eta_1 of the first step."""
 
     @property
     def power(self) -> float:
@@ -53,10 +52,7 @@ class StepRule(Protocol):
 
     @property
     def metric(self) -> Metric | None:
-        """H, or None for the identity."""
-
-    def eta(self, j: int) -> float:
-        """The length of step j = 1, 2, ..."""
+        """The metric H, or None for the identity."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +82,6 @@ class RobustStep:
         """eta_1 = step_scale D_X / D_G."""
         return self.step_scale * self.size / self.gradient_bound
 
-    def eta(self, j: int) -> float:
-        """The length of step j."""
-        return self.scale / j**self.power
-
 
 @dataclass(frozen=True)
 class StrongStep:
@@ -105,10 +97,6 @@ class StrongStep:
     def scale(self) -> float:
         """eta_1 = 1 / lam."""
         return 1.0 / self.lam
-
-    def eta(self, j: int) -> float:
-        """The length of step j."""
-        return self.scale / j
 
 
 @dataclass(frozen=True)
@@ -134,24 +122,16 @@ class MetricStep:
 
     @property
     def power(self) -> float:
-        """0 with a horizon, else 1/2."""
+        """The exponent of 1/j: 0 with a horizon, else 1/2."""
         return 0.0 if self.horizon else 0.5
 
     @property
     def scale(self) -> float:
-        """eta_1."""
+        """The length eta_1 of the first step."""
         return self.step_scale * self.size / self.gradient_bound / max(self.horizon, 1) ** 0.5
 
-    def eta(self, j: int) -> float:
-        """The length of step j."""
-        if self.horizon:
-            return self.scale * max(1.0 - (j - 1) / self.horizon, 0.0)
-        return self.scale / j**self.power
 
-
-def estimate_gradient_bound(
-    loss: Loss, V: Array, y: Array, *, intercept: bool, weight: Array | None = None
-) -> float:
+def gradient_bound(loss: Loss, norms: Array, y: Array, weight: Array | None = None) -> float:
     """D_G from a sample of rows, at the first iterate (0, 0).
 
     D_G^2 = mean over the sample of d_l^2 (|v_l|^2 + 1), without the "+ 1" when there is no
@@ -159,18 +139,11 @@ def estimate_gradient_bound(
 
     Parameters
     ----------
-    V, y : arrays of shape (M, d) and (M,)
-        The sampled rows and targets.
+    norms, y : arrays of shape (M,)
+        |v_l|^2 (+ 1) and the targets of the sampled rows.
     weight : array of shape (M,), optional
         Multipliers of the slopes, where rows are weighted by their slope.
     """
-    V = V.astype(np.float64, copy=False)
-    norms = np.einsum("ij,ij->i", V, V) + (1.0 if intercept else 0.0)
-    return gradient_bound(loss, norms, y, weight)
-
-
-def gradient_bound(loss: Loss, norms: Array, y: Array, weight: Array | None) -> float:
-    """The same from |v_l|^2 (+ 1) of the sampled rows, which models have in common."""
     slope = loss.slope(y, np.zeros(len(y)))
     if weight is not None:
         slope = slope * weight

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
+
+from joblib import cpu_count
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -66,7 +67,7 @@ def ahead(items: Iterator[T], depth: int = 2) -> Iterator[T]:
 
 def in_order(items: Iterator[T], work: Callable[[T], R]) -> Iterator[R]:
     """``work`` of every item, done by a few threads, in the order of the items."""
-    threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
+    threads = min(cpu_count(), MOST_THREADS)
     waiting: deque[Future[R]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:

@@ -15,6 +15,8 @@ import math
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -22,13 +24,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array
+from asset_svm.data.array_rows import ArrayRows
 from asset_svm.data.compression import filled
-from asset_svm.data.source import ArrayRows, RowSource
+from asset_svm.data.source import RowSource
 from asset_svm.data.sparse import fault_of
 from asset_svm.data.tables import listed
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
 SMALL_MEMBER = 16 << 20
 """Bytes of a compressed array that are read into memory."""
 CSR = ("data", "indices", "indptr", "shape")
@@ -161,17 +164,19 @@ def _check_numeric(X: Array, name: str) -> None:
 
 
 def _load_npy(path: Path) -> Array:
-    try:
+    with _told(f"{path} is not a whole .npy file of numbers"):
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # numpy evaluates the header: a damaged one fails in any way
-        if _of_the_disk(error):
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Tell of a damaged file, which fails in any way: numpy evaluates headers. A disk's errors stay."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
-        raise DataError(f"{path} is not a whole .npy file of numbers ({error}).") from None
-
-
-def _of_the_disk(error: Exception) -> bool:
-    """Whether the system failed, and not a file whose offsets lead nowhere."""
-    return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
+        raise DataError(f"{what} ({error}).") from None
 
 
 class _Members:
@@ -179,13 +184,8 @@ class _Members:
 
     def __init__(self, path: Path):
         self.path = path
-        try:
-            with zipfile.ZipFile(path) as archive:
-                self.infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        except Exception as error:  # as above
-            if _of_the_disk(error):
-                raise
-            raise DataError(f"{path} is not a whole .npz file ({error}).") from None
+        with _told(f"{path} is not a whole .npz file"), zipfile.ZipFile(path) as archive:
+            self.infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         self.names = sorted(self.infos)
 
     def __contains__(self, name: str) -> bool:
@@ -193,7 +193,7 @@ class _Members:
 
     def __getitem__(self, name: str) -> Array:
         info = self.infos[name]
-        try:
+        with _told(f"{self.path}: the array {name!r} cannot be read"):
             if info.compress_type not in METHODS:
                 raise ValueError("only stored and deflated arrays are read")
             with zipfile.ZipFile(self.path) as archive, archive.open(info) as member:
@@ -221,14 +221,10 @@ class _Members:
             if not shape or 0 in shape:
                 return np.zeros(shape, dtype)
             return np.memmap(self.path, dtype, "r", start, shape, order)
-        except Exception as error:  # as above
-            if _of_the_disk(error):
-                raise
-            raise DataError(f"{self.path}: the array {name!r} cannot be read ({error}).") from None
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """What changes with the contents of a file."""
+    """The numbers of a file that change with its contents."""
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 

@@ -79,7 +79,7 @@ class Piece:
 
 
 def last_newline(part: bytes) -> int:
-    """Where the last line ends that ends in a part of a text, -1 where none does."""
+    """The place behind the last line that ends in this part of a text, -1 where none does."""
     return part.rfind(b"\n") + 1 or -1
 
 

@@ -13,20 +13,20 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.data import compression
 from asset_svm.data.ahead import in_order
-from asset_svm.data.cells import BLANKS, FOREIGN, MISSING, NUMBER, kind_of, shown
-from asset_svm.data.compression import STANDARD_INPUT, TOO_LONG, Piece, opened, pieces
+from asset_svm.data.compression import TOO_LONG, Piece, opened, pieces
 from asset_svm.data.csv_lexer import RecordEnds, last_cell, odd_quote, odd_record
-from asset_svm.data.source import Block, RowSource
+from asset_svm.data.notation import BLANKS, FOREIGN, MISSING, NUMBER, kind_of, shown
+from asset_svm.data.source import Block, TextRows
 from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
 from asset_svm.data.text_targets import TextTargets
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
 BLOCK_BYTES = 2 << 20
-"""Of text that is parsed together: half as much takes twice the time where there are 1000 columns,
-and twice as much 50 MB more memory."""
+"""Bytes of text that are parsed together: half as much takes twice the time where there are 1000
+columns, and twice as much 50 MB more memory."""
 
 MOST_COLUMNS = 1 << 20
 """Names of more would fill the memory."""
@@ -40,7 +40,7 @@ DELIMITERS = {
 """What else separates columns, and what to do about it."""
 
 
-class CsvRows(RowSource):
+class CsvRows(TextRows):
     """Rows of a text table: numeric columns, and a target column of numbers or text.
 
     Parameters
@@ -67,11 +67,8 @@ class CsvRows(RowSource):
         dtype: npt.DTypeLike = np.float32,
     ):
         need_pyarrow("Reading CSV")
-        self.path, self.delimiter = path, delimiter
-        self.dtype = np.dtype(dtype)
-        self.rereadable = str(path) != STANDARD_INPUT
-        self.files = (Path(path),) if self.rereadable else ()
-        self.name = str(path) if self.rereadable else "standard input"
+        self._set_path(path)
+        self.delimiter, self.dtype = delimiter, np.dtype(dtype)
         self._asked = (target, features, targets)
         if self.rereadable:
             with opened(path) as stream:
@@ -231,7 +228,7 @@ def _rows(text: bytes, delimiter: str) -> Iterator[list[str]]:
 
 
 def _fault(cells: list[str], names: list[str], columns: Columns) -> str | None:
-    """What is wrong with a row, if anything is."""
+    """What is wrong with a row; None where nothing is."""
     for name, cell in zip(names, cells, strict=True):
         if name in columns.features:
             found = _feature_fault(cell.strip(BLANKS))

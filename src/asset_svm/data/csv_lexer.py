@@ -8,14 +8,11 @@ quote that closes there is nothing but spaces: text there means that a quote is 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import njit
 
-Array = npt.NDArray[Any]
 START, PLAIN, QUOTED, CLOSED, SPACED = range(5)
 LF, CR, SPACE, QUOTE = 10, 13, 32, 34
 
@@ -76,13 +73,13 @@ def _record(text: Array, delimiter: int, width: int) -> tuple[bool, int, int, in
 
 
 class RecordEnds:
-    """Called with the parts of a text in turn: the place behind the last record that ends in each."""
+    """A function that is called with the parts of a text in turn, and finds where records end."""
 
     def __init__(self, delimiter: str):
         self.delimiter, self.state = ord(delimiter), START
 
     def __call__(self, part: bytes) -> int:
-        """The place, or -1 where no record ends."""
+        """The place behind the last record that ends in this part; -1 where none does."""
         begin = 0
         if self.state != QUOTED and b'"' not in part:  # the end decides, and is found fast
             begin = part.rfind(b"\n") + 1

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.data.source import Block, RowSource
 from asset_svm.exceptions import DataError
-
-Array = npt.NDArray[Any]
 
 
 class JoinedRows(RowSource):

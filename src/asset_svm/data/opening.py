@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,34 +14,57 @@ from asset_svm.data.compression import STANDARD_INPUT, stripped
 from asset_svm.data.joined import JoinedRows, matching_files
 from asset_svm.data.source import RowSource
 
-Format = Literal["svmlight", "csv", "tsv", "parquet", "npy", "npz"]
-_SUFFIXES: dict[str, Format] = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".npy": "npy",
-    ".npz": "npz",
+
+@dataclass(frozen=True)
+class _Reader:
+    """A reader's ``module.name`` in this folder, and which of the parameters of ``open_rows`` it takes.
+
+    One that ``seeks`` needs a plain file, neither compressed nor standard input.
+    """
+
+    place: str
+    options: tuple[str, ...]
+    suffixes: tuple[str, ...]
+    seeks: bool = False
+    fixed: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, path: str | Path, given: dict[str, Any]) -> RowSource:
+        """The rows of this file."""
+        module, name = self.place.split(".")
+        reader = getattr(import_module(f"asset_svm.data.{module}"), name)
+        options = {option: given[option] for option in (*self.options, "dtype")}
+        rows: RowSource = reader(path, **options, **self.fixed)
+        return rows
+
+
+_TABLE, _ARRAYS = ("target", "features", "targets"), ("target", "n_features", "targets")
+FORMATS = {
+    "svmlight": _Reader("svmlight.SvmlightRows", ("n_features", "zero_based"), ()),
+    "csv": _Reader("csv.CsvRows", _TABLE, (".csv",)),
+    "tsv": _Reader("csv.CsvRows", _TABLE, (".tsv", ".tab"), fixed={"delimiter": "\t"}),
+    "parquet": _Reader("parquet.ParquetRows", _TABLE, (".parquet", ".pq"), seeks=True),
+    "npy": _Reader("array_files.npy_rows", _ARRAYS, (".npy",), seeks=True),
+    "npz": _Reader("array_files.npz_rows", _ARRAYS, (".npz",), seeks=True),
 }
 
 
-def find_format(path: str | Path) -> Format:
-    """By the extension, below that of a compression; what has no other is svmlight text.
+def find_format(path: str | Path) -> str:
+    """The format by the extension, below that of a compression; without any it is svmlight text.
 
     LIBSVM's files have no extension of their own (a9a, a9a.t, letter.scale.bz2).
     """
     path = Path(path)
     if path.is_dir():
         return "parquet"
-    return _SUFFIXES.get(stripped(path).suffix.lower(), "svmlight")
+    suffix = stripped(path).suffix.lower()
+    return next((name for name, reader in FORMATS.items() if suffix in reader.suffixes), "svmlight")
 
 
 def open_rows(
     path: str | Path,
     *,
     target: str | None = None,
-    format: Format | None = None,
+    format: str | None = None,
     features: tuple[str, ...] | None = None,
     n_features: int | None = None,
     zero_based: bool = False,
@@ -82,45 +107,25 @@ def open_rows(
     """
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype={np.dtype(dtype)} is not a type of rows; use float32 or float64.")
-    if format is not None and format not in get_args(Format):
-        raise ValueError(
-            f'format="{format}" is not known; choose one of {", ".join(get_args(Format))}.'
-        )
+    if format is not None and format not in FORMATS:
+        raise ValueError(f'format="{format}" is not known; choose one of {", ".join(FORMATS)}.')
+    given: dict[str, Any] = {"target": target, "n_features": n_features, "zero_based": zero_based}
+    given |= {"targets": targets, "dtype": dtype}
     piped = str(path) == STANDARD_INPUT
     several = None if piped else matching_files(path)
     if several is not None:
-        options: dict[str, Any] = {"n_features": n_features, "zero_based": zero_based, "dtype": dtype}
-        options |= {"target": target, "format": format, "targets": targets}
-        first = open_rows(several[0], features=features, **options)
-        others = [open_rows(file, features=first.feature_names, **options) for file in several[1:]]
+        first = open_rows(several[0], format=format, features=features, **given)
+        names = first.feature_names
+        others = [open_rows(file, format=format, features=names, **given) for file in several[1:]]
         return JoinedRows([first, *others], str(path))
     if not piped and not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist.")
     kind = format or ("svmlight" if piped else find_format(path))
-    if kind in ("parquet", "npy", "npz") and (piped or stripped(Path(path)) != Path(path)):
+    if FORMATS[kind].seeks and (piped or stripped(Path(path)) != Path(path)):
         what = "standard input" if piped else path
         raise ValueError(f"{what} cannot be read as {kind}, which needs a plain file.")
     if kind != "parquet" and not piped and Path(path).is_dir():
         raise ValueError(f"{path} is a folder; only Parquet is read from folders.")
     if target is not None and kind == "svmlight":
         raise ValueError(f"target={target!r}: svmlight rows begin with their target; leave it out.")
-    common: dict[str, Any] = {"dtype": dtype}
-    if kind == "svmlight":
-        from asset_svm.data.svmlight import SvmlightRows
-
-        return SvmlightRows(path, n_features=n_features, zero_based=zero_based, **common)
-    common["targets"] = targets
-    if kind in ("csv", "tsv"):
-        from asset_svm.data.csv import CsvRows
-
-        delimiter = "\t" if kind == "tsv" else ","
-        return CsvRows(path, delimiter=delimiter, target=target, features=features, **common)
-    if kind == "parquet":
-        from asset_svm.data.parquet import ParquetRows
-
-        return ParquetRows(path, target=target, features=features, **common)
-    from asset_svm.data.array_files import npy_rows, npz_rows
-
-    if kind == "npy":
-        return npy_rows(path, target=target, n_features=n_features, **common)
-    return npz_rows(path, target=target, n_features=n_features, **common)
+    return FORMATS[kind](path, {**given, "features": features})

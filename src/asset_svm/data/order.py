@@ -7,17 +7,17 @@ remembered between calls, so a run can be cut anywhere and resumed with the same
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from asset_svm.arrays import Array
+
 PAGE = 1 << 16
 
 
 class Order(Protocol):
-    """Steps to rows."""
+    """A function from steps to rows."""
 
     @property
     def n_rows(self) -> int:
@@ -82,7 +82,7 @@ class ShuffledOrder(_Paged):
 
 @dataclass(frozen=True)
 class GivenOrder:
-    """The rows as they stand, over and over."""
+    """Rows are visited as they stand, over and over."""
 
     n_rows: int
 

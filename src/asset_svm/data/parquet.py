@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.data.source import BLOCK_BYTES, Block, RowSource, check_targets
 from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
 from asset_svm.data.text_targets import TextTargets
 from asset_svm.exceptions import DataError
-
-Array = npt.NDArray[Any]
 
 
 class ParquetRows(RowSource):

@@ -7,23 +7,21 @@ all fit in a given number of bytes are kept on the way, and need not be read aga
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.data.fingerprint import Fingerprint, fingerprinted
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
-Matrix = Any
 MOST_CLASSES = 100
 """More different targets are no classes, unless the user says so."""
 MOST_LABELS = 1000
-"""Beyond so many different targets they are not counted one by one."""
+"""Targets of more different values are not counted one by one."""
 
 
 @dataclass
@@ -83,7 +81,7 @@ class TargetSummary:
 
     @property
     def class_counts(self) -> Array:
-        """Rows of each of ``classes``."""
+        """The number of rows of each of ``classes``."""
         assert self.counts is not None
         return np.array([self.counts[label] for label in sorted(self.counts)], dtype=np.float64)
 
@@ -129,7 +127,7 @@ class Scanned:
     files: Fingerprint | None = None
 
     def transformed(self, function: Callable[[Matrix], Matrix]) -> Scanned:
-        """With ``function`` applied to the X of every block."""
+        """The same scan with ``function`` applied to the X of every block."""
         sample = self.summary.sample
         summary = replace(self.summary, sample=Block(function(sample.X), sample.y))
         held = None if self.held is None else Block(function(self.held.X), self.held.y)
@@ -192,23 +190,12 @@ def scan(
     fingerprint : bool
         Whether to tell what the files were.
     """
-    if fingerprint:
-        with fingerprinted(source.files) as files:
-            scanned = scan(
-                source,
-                sample_rows=sample_rows,
-                hold_bytes=hold_bytes,
-                seed=seed,
-                observe=observe,
-                too_large=too_large,
-                free=free,
-            )
-            return replace(scanned, files=files())
     targets, sample = TargetSummary(), _Sample(sample_rows, seed)
     n_rows = n_features = n_bytes = 0
     held: list[Block] | None = []
-    with closing(source.blocks()) as blocks:  # type: ignore[type-var]
-        for block in blocks:
+    with ExitStack() as stack:
+        files = stack.enter_context(fingerprinted(source.files)) if fingerprint else None
+        for block in stack.enter_context(closing(source.blocks())):  # type: ignore[type-var]
             if block.y is None:
                 raise DataError(f"{source.name} has no targets; say where they are with target=.")
             targets.add(block.y, source.name)
@@ -235,14 +222,13 @@ def scan(
                         f"bytes are free after {n_bytes} of them; set memory_limit (--memory) lower, "
                         "and rows are read a window at a time."
                     )
+        told = None if files is None else files()
     n_features = source.n_features or max(n_features, 1)
-    drawn = sample.take()
-    if not isinstance(drawn.X, np.ndarray):
-        drawn = Block(widened(drawn.X, n_features), drawn.y)
-    summary = Summary(n_rows, n_features, n_bytes, targets, drawn)
-    whole = None
+    drawn, whole = sample.take(), None
+    summary = Summary(
+        n_rows, n_features, n_bytes, targets, Block(widened(drawn.X, n_features), drawn.y)
+    )
     if held is not None:
         whole = Block.joined(held)
-        if not isinstance(whole.X, np.ndarray):
-            whole = Block(widened(whole.X, n_features), whole.y)
-    return Scanned(source.narrowed(n_features), summary, whole)
+        whole = Block(widened(whole.X, n_features), whole.y)
+    return Scanned(source.narrowed(n_features), summary, whole, told)

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy.typing as npt
-
+from asset_svm.arrays import Array
 from asset_svm.data.pages import give_back
 
-Array = npt.NDArray[Any]
 CHECKED = 1 << 20
 """Entries that are looked at together: a mapped file shall not be in memory as a whole."""
 

@@ -12,18 +12,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array
 from asset_svm.data import compression
 from asset_svm.data import svmlight_parser as parser
 from asset_svm.data.ahead import in_order
-from asset_svm.data.compression import STANDARD_INPUT, TOO_LONG, Piece, opened, pieces, stripped
-from asset_svm.data.source import SEGMENT_BYTES, Block, RowSource
+from asset_svm.data.compression import TOO_LONG, Piece, opened, pieces, stripped
+from asset_svm.data.notation import shown
+from asset_svm.data.source import SEGMENT_BYTES, Block, TextRows
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
 LARGEST_INDEX = 1 << 27
-"""Where nobody says how many features there are: beyond it a number for every column is a gigabyte."""
-SHOWN = 40
-"""Characters of an offending token that a message shows."""
+"""The largest index where nobody says how many features there are: a number for every column takes a
+gigabyte then."""
 
 REASONS = {
     parser.BAD_LABEL: "the label {token} is not a number",
@@ -39,7 +39,7 @@ REASONS = {
 }
 
 
-class SvmlightRows(RowSource):
+class SvmlightRows(TextRows):
     """Rows of an svmlight file: ``label index:value index:value ...``.
 
     Parameters
@@ -60,12 +60,10 @@ class SvmlightRows(RowSource):
         zero_based: bool = False,
         dtype: npt.DTypeLike = np.float32,
     ):
-        self.path, self.n_features = path, n_features
+        self._set_path(path)
+        self.n_features = n_features
         self.base, self.dtype = 0 if zero_based else 1, np.dtype(dtype)
         self.largest = LARGEST_INDEX if n_features is None else parser.LARGEST_INDEX
-        self.rereadable = str(path) != STANDARD_INPUT
-        self.files = (Path(path),) if self.rereadable else ()
-        self.name = str(path) if self.rereadable else "standard input"
         if self.rereadable and stripped(Path(path)) == Path(path):
             self.n_segments = -(-Path(path).stat().st_size // SEGMENT_BYTES)
 
@@ -160,7 +158,9 @@ def _parse(part: Piece, base: int, largest: int, dtype: np.dtype[Any]) -> _Parse
     entries = int(indptr[rows])
     reason, bad_line = None, line
     if status != parser.OK:
-        reason = REASONS[status].format(token=_shown(piece[start:stop]))
+        reason = REASONS[status].format(
+            token=shown(piece[start:stop].decode("utf-8", "backslashreplace"))
+        )
     for row, place, begin, end in hard[:n_hard].tolist():
         if row < rows:
             number = float(piece[begin:end])
@@ -182,8 +182,3 @@ def _parse(part: Piece, base: int, largest: int, dtype: np.dtype[Any]) -> _Parse
     width = int(indices[:entries].max()) + 1 if entries else 0
     X = sp.csr_matrix((data, indices[:entries], indptr[: rows + 1]), shape=(rows, width))
     return _Parsed(X, labels[:rows], line_of, line, reason, bad_line)
-
-
-def _shown(token: bytes) -> str:
-    text = token.decode("utf-8", "backslashreplace")
-    return repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")

@@ -10,18 +10,14 @@ number is the nearest to its text.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import njit
-
-Array = npt.NDArray[Any]
 
 OK, BAD_LABEL, BAD_INDEX, ZERO_INDEX, ORDER, BAD_VALUE, NO_COLON, LARGE_INDEX = range(8)
 LARGEST_INDEX = 2**31 - 2
-"""That a CSR matrix can have here."""
+"""The largest index that a CSR matrix can have here."""
 EXACT = 2**53
 POWERS = 10.0 ** np.arange(23)
 LABEL = -1

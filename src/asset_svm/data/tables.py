@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
 USUAL_TARGETS = ("target", "label", "y", "class")
 
 
 def need_pyarrow(what: str) -> None:
-    """Say which extra is missing, if it is."""
+    """Raise where pyarrow, by which ``what`` is done, is not installed."""
     try:
         import pyarrow  # noqa: F401
     except ImportError:
@@ -49,7 +48,7 @@ class Columns:
         *,
         targets: bool = True,
     ) -> Columns:
-        """From the names in the file: the target, and all others or those of ``features``.
+        """The columns, from the names in the file: the target, and all others or those of ``features``.
 
         Without ``targets`` its column is left out, if there is one.
         """
@@ -80,12 +79,12 @@ class Columns:
 
     @property
     def all(self) -> list[str]:
-        """Features, then the target."""
+        """The names of the features, then that of the target."""
         return [*self.features, *([] if self.target is None else [self.target])]
 
 
 def listed(names: list[str]) -> str:
-    """The names for a message."""
+    """The names, at most eight of them, for a message."""
     shown = ", ".join(repr(column) for column in names[:8])
     return shown if len(names) <= 8 else f"{shown}, ... ({len(names)} in all)"
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from asset_svm.arrays import Array
 
 
 class Targets(Protocol):
-    """y of K models."""
+    """The targets y of K models."""
 
     @property
     def n_models(self) -> int:
-        """K."""
+        """The number K of models."""
 
     def block(self, rows: Array) -> Array:
         """The (K, len(rows)) targets of these rows, float64."""
@@ -37,7 +36,7 @@ class OneVsRestTargets:
 
     @property
     def n_models(self) -> int:
-        """1 for two classes, else one a class."""
+        """The number K of models: one for two classes, else one a class."""
         return 1 if self.n_classes == 2 else self.n_classes
 
     def block(self, rows: Array) -> Array:
@@ -50,7 +49,7 @@ class OneVsRestTargets:
 
 @dataclass(frozen=True, eq=False)
 class RealTargets:
-    """One real number a row, one model."""
+    """One real number a row, for one model."""
 
     values: Array
     n_models: int = 1

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from asset_svm.data.cells import BLANKS, FOREIGN, Kind, kind_of, shown
+from asset_svm.arrays import Array
+from asset_svm.data.notation import BLANKS, FOREIGN, Kind, kind_of, shown
 from asset_svm.exceptions import DataError
 
-Array = npt.NDArray[Any]
 LONGEST_NAME = 1000
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from asset_svm.estimators.validation import face_of
-from asset_svm.families.observing import CellCallbacks, EpochCallbacks, Parts, Watch
+from asset_svm.families.observing import FitCallbacks, Parts, Watch
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -41,7 +41,7 @@ class SeenByCallbacks(CallbackSupportMixin):
         return None if begin is None else begin(max_subtasks=subtasks)
 
 
-class _FitCallbacks:
+class _FitCallbacks(FitCallbacks):
     """One fit, a task of scikit-learn's callbacks, of so many subtasks at most."""
 
     def __init__(self, estimator: SeenByCallbacks, subtasks: int, X: Any, y: Any):
@@ -135,10 +135,10 @@ class FitObserver:
     y: Any = None
     watch: Watch | None = None
 
-    def epochs(self, count: int) -> EpochCallbacks:
+    def epochs(self, count: int) -> FitCallbacks:
         """The callbacks of a run of so many epochs at most."""
         return _Epochs(self.estimator, count, self.X, self.y)
 
-    def partitions(self, count: int) -> CellCallbacks:
+    def partitions(self, count: int) -> FitCallbacks:
         """The callbacks of so many partitions."""
         return _Partitions(self.estimator, count, self.X, self.y)

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.families.observing import Observer
 from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
 
-Array = npt.NDArray[Any]
-
 
 class DecisionFunction(Protocol):
-    """Rows to (rows, K) decisions."""
+    """A function from rows to (rows, K) decisions."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -42,11 +40,11 @@ class Fitted(Protocol):
 
     @property
     def task(self) -> Task:
-        """What it has learnt."""
+        """The task that the model has learnt."""
 
     @property
     def decision(self) -> DecisionFunction:
-        """What it predicts with."""
+        """The function that the model predicts with."""
 
     @property
     def fixed(self) -> str | None:
@@ -54,14 +52,14 @@ class Fitted(Protocol):
 
     @property
     def objective(self) -> float:
-        """(PL) at this model, summed over models."""
+        """The value of (PL) at this model, summed over its K models."""
 
     @property
     def dual_gap(self) -> float:
         """An upper bound of objective minus optimum."""
 
     def attributes(self) -> dict[str, Any]:
-        """What users see of it, by the names of an estimator's attributes."""
+        """What users see of the model, by the names of an estimator's attributes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +75,7 @@ class Trained:
 
 
 class Family(Protocol):
-    """A kind of models."""
+    """A kind of models, and how they are trained."""
 
     def fit(
         self,

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from asset_svm.backends.device import as_type, on_host, row_type
+from asset_svm.families.base import Family
 from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
@@ -47,11 +48,11 @@ class Beginning:
 
     @classmethod
     def of(cls, rows: Rows, passed: int) -> Beginning:
-        """With the first batch."""
+        """The beginning of a stream with this first batch."""
         return cls(replace(rows, X=on_host(rows.X)), len(rows.y), passed)
 
     def joined(self, rows: Rows, passed: int) -> Beginning:
-        """With one batch more."""
+        """The beginning with one batch more."""
         X = as_type(on_host(rows.X), row_type(self.rows.X))
         own = self.rows.X
         if sp.issparse(own):
@@ -68,11 +69,11 @@ class Beginning:
         return len(self.rows.y) >= wanted_rows(settings)
 
     def is_due(self, settings: Settings) -> bool:
-        """Whether the model begins anew."""
+        """Whether the model is to begin anew with these rows."""
         return self.is_enough(settings) or len(self.rows.y) >= 2 * self.begun
 
     def begin(self) -> Beginning:
-        """With a model that has begun with these rows."""
+        """The beginning whose model has begun with all of these rows."""
         return replace(self, begun=len(self.rows.y))
 
 
@@ -83,7 +84,7 @@ def wanted_rows(settings: Settings) -> int:
     return max(ENOUGH, count or 0)
 
 
-def learn(family: Any, settings: Settings, task: Task, fitted: Any, rows: Rows, passed: int) -> Any:
+def learn(family: Family, settings: Settings, task: Task, fitted: Any, rows: Rows, passed: int) -> Any:
     """The model after a batch, or, while few rows have come, one that begins anew with all of them.
 
     Parameters

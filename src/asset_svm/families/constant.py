@@ -19,7 +19,7 @@ from asset_svm.settings import Settings
 LOOKED_AT = 1000
 """Training rows that are decided at most."""
 FEWEST_ROWS = 100
-"""Of fewer, a constant may well be all that they tell."""
+"""A constant may well be all that fewer rows tell."""
 UNEQUAL = 10.0
 """Times the spread of the narrowest column: where the widest has more, it is named."""
 

@@ -11,16 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features import FeatureMap
 from asset_svm.features.base import map_in_blocks
 from asset_svm.numerics.rows import weighted_sums
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(eq=False)

@@ -11,9 +11,9 @@ from asset_svm.exceptions import warn_caller
 from asset_svm.features import NystroemFeatures
 
 LANDMARKS = 500
-"""Of a map, whose kernel matrix is looked at."""
+"""The number of landmarks of a map whose kernel matrix is looked at."""
 NEGATIVE = 0.01
-"""Of the largest eigenvalue: one below minus this is no rounding."""
+"""A part of the largest eigenvalue: one below minus that is no rounding."""
 
 
 def warn_that_indefinite(seen: str, also: str = "") -> None:

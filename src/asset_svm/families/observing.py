@@ -17,27 +17,20 @@ from asset_svm.settings.checks import check_level
 logger = logging.getLogger("asset_svm")
 
 Watch = Callable[[dict[str, Any]], bool]
-"""Called with a record of the progress; True asks to stop."""
+"""A function that is called with a record of the progress; True asks to stop."""
 Parts = Callable[[], Any]
-"""Makes the model so far, a ``Fitted``."""
+"""A function that makes the model so far, a ``Fitted``."""
 
 
-class EpochCallbacks(Protocol):
-    """Callbacks of a run in epochs."""
+class FitCallbacks:
+    """Callbacks of one fit, in epochs or in partitions and cells; here nobody is told of anything."""
 
-    @property
-    def registered(self) -> bool:
-        """Whether there are any."""
+    registered = False
+    """Whether there are any."""
 
     def epoch_end(self, parts: Parts) -> bool:
         """Tell that an epoch has ended; ``parts`` makes the model so far. True asks to stop."""
-
-    def fit_end(self, parts: Parts) -> None:
-        """Tell that the fit has ended; ``parts`` makes the model."""
-
-
-class CellCallbacks(Protocol):
-    """Callbacks of partitions, and of the cells in them."""
+        return False
 
     def partition_begin(self, n_cells: int) -> None:
         """Tell that the next partition has so many cells."""
@@ -47,53 +40,28 @@ class CellCallbacks(Protocol):
 
     def cell_end(self, number: int) -> bool:
         """Tell that a cell is solved. True asks to stop."""
+        return False
 
     def partition_end(self, parts: Parts) -> bool:
-        """Tell that all cells are; ``parts`` makes the model so far. True asks to stop."""
+        """Tell that all cells are solved; ``parts`` makes the model so far. True asks to stop."""
+        return False
 
     def fit_end(self, parts: Parts) -> None:
         """Tell that the fit has ended; ``parts`` makes the model."""
 
 
 class Observer(Protocol):
-    """Who looks on."""
+    """Who looks on at a fit."""
 
     @property
     def watch(self) -> Watch | None:
-        """Called with records; True asks to stop."""
+        """The function that is called with records; True asks to stop."""
 
-    def epochs(self, count: int) -> EpochCallbacks:
+    def epochs(self, count: int) -> FitCallbacks:
         """The callbacks of a run of so many epochs at most."""
 
-    def partitions(self, count: int) -> CellCallbacks:
+    def partitions(self, count: int) -> FitCallbacks:
         """The callbacks of so many partitions."""
-
-
-class NoCallbacks:
-    """Nobody is told of anything."""
-
-    registered = False
-
-    def epoch_end(self, parts: Parts) -> bool:
-        """Go on."""
-        return False
-
-    def fit_end(self, parts: Parts) -> None:
-        """Tell nobody."""
-
-    def partition_begin(self, n_cells: int) -> None:
-        """Tell nobody."""
-
-    def cell_begin(self, number: int) -> None:
-        """Tell nobody."""
-
-    def cell_end(self, number: int) -> bool:
-        """Go on."""
-        return False
-
-    def partition_end(self, parts: Parts) -> bool:
-        """Go on."""
-        return False
 
 
 @dataclass(frozen=True)
@@ -102,13 +70,13 @@ class Nobody:
 
     watch: Watch | None = None
 
-    def epochs(self, count: int) -> EpochCallbacks:
-        """None."""
-        return NoCallbacks()
+    def epochs(self, count: int) -> FitCallbacks:
+        """Return callbacks that tell nobody."""
+        return FitCallbacks()
 
-    def partitions(self, count: int) -> CellCallbacks:
-        """None."""
-        return NoCallbacks()
+    def partitions(self, count: int) -> FitCallbacks:
+        """Return callbacks that tell nobody."""
+        return FitCallbacks()
 
 
 @contextmanager

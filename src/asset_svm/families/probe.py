@@ -10,7 +10,7 @@ import numpy as np
 from asset_svm.tasks import Task
 
 PROBE_ROWS = 512
-"""Of a window or batch."""
+"""The number of rows of a window or batch that are predicted first."""
 
 
 def progressive_error(task: Task, decide: Callable[[Any], np.ndarray], X: Any, y: Any) -> float:

@@ -35,7 +35,7 @@ class Rows:
 
     @property
     def columns(self) -> tuple[np.ndarray, ...]:
-        """Everything but X."""
+        """All that there is of each row but X."""
         return self.y, self.sample_weight, self.weight, self.index
 
     @property

@@ -18,16 +18,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.features.metric import Metric
+from asset_svm.arrays import Array, Matrix
+from asset_svm.features.metric import Metric, MetricFeatures
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side
 
-Array = npt.NDArray[Any]
-Matrix = Any
 BLOCK_ROWS = 1024
 """Rows mapped at a time where nothing else sets the number."""
 FEWEST_BLOCKS = 4
-"""With fewer, threads would take longer to start than they save."""
+"""Threads would take longer to start than they save where blocks are fewer."""
 
 
 class Evaluable(Protocol):
@@ -35,11 +34,11 @@ class Evaluable(Protocol):
 
     @property
     def dimension(self) -> int:
-        """d, the length of phi(x)."""
+        """The length d of phi(x)."""
 
     @property
     def basis_dimension(self) -> int:
-        """s, the length of basis(x)."""
+        """The length s of basis(x)."""
 
     @property
     def reentrant(self) -> bool:
@@ -57,13 +56,13 @@ class FeatureMap(Evaluable, Protocol):
 
     @property
     def n_features_in(self) -> int:
-        """n, the length of x."""
+        """The length n of x."""
 
     def find_metric(self, V: Array, weight: Array | None, rng: np.random.Generator) -> Metric:
         """The metric of the data in this map's basis, from a sample V of its features."""
 
     def in_metric(self, metric: Metric) -> Evaluable:
-        """x -> phi(x) T."""
+        """The map x -> phi(x) T."""
 
     def decision_weights(self, coef: Array) -> Array:
         """(K, d) coefficients of phi to (K, s) weights of the basis."""
@@ -73,10 +72,10 @@ class FeatureMap(Evaluable, Protocol):
         """What decisions are made of: the basis without a centre, by its ``basis(dtype)``."""
 
     def drift(self, coef: Array) -> Array:
-        """By how much plain(x).decision_weights(coef) is more than phi(x).coef, (K,)."""
+        """The excess of plain(x).decision_weights(coef) over phi(x).coef, (K,)."""
 
     def __call__(self, X: Matrix) -> Array:
-        """phi(X), in the type of X."""
+        """Return phi(X), in the type of X."""
 
 
 def centred_values(values: Callable[[Matrix], Array], centre: Array) -> Callable[[Matrix], Array]:
@@ -91,7 +90,7 @@ def centred_values(values: Callable[[Matrix], Array], centre: Array) -> Callable
 
 
 def evaluator(phi: Evaluable, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-    """x -> phi(x)."""
+    """The function x -> phi(x) for rows of this type."""
     basis, lift = phi.basis(dtype), phi.lift(dtype)
     return lambda X: lift(basis(X))
 
@@ -117,3 +116,24 @@ def map_in_blocks(
     else:
         side_by_side(fill, blocks, min(blas_threads(), len(blocks)))
     return out
+
+
+class CentredMap:
+    """What maps that may be centred have in common; ``centre`` is None where they are not."""
+
+    centre: Array | None
+
+    def in_metric(self, metric: Metric) -> MetricFeatures:
+        """The map x -> phi(x) T."""
+        return MetricFeatures(self, metric)
+
+    def drift(self: Any, coef: Array) -> Array:
+        """The product centre.decision_weights(coef) of each of K models."""
+        if self.centre is None:
+            return np.zeros(len(coef))
+        return np.asarray(self.decision_weights(coef) @ self.centre)
+
+    def __call__(self: Any, X: Matrix) -> Array:
+        """Return phi(X), in the type of X."""
+        phi = evaluator(self, X.dtype)
+        return map_in_blocks(phi, X, self.dimension, X.dtype, reentrant=self.reentrant)

@@ -17,12 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.features.clusters import cluster_centres, nearest_centres
-
-Array = npt.NDArray[Any]
-Matrix = Any
 
 BRANCHES = 32
 SAMPLE = 64
@@ -33,24 +30,24 @@ class Clusters(Protocol):
     """Who multiplies rows with centres: the rows of one matrix, by their numbers."""
 
     def centres(self, rows: Array, count: int, rng: np.random.Generator) -> Array:
-        """k-means centres of these rows."""
+        """Return k-means centres of these rows."""
 
     def nearest(self, rows: Array, centres: Array) -> Array:
-        """The nearest centre of each of these rows."""
+        """Return the nearest centre of each of these rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class HostClusters:
-    """The rows of X in memory."""
+    """Rows of a matrix in memory, multiplied with centres by numpy."""
 
     X: Matrix
 
     def centres(self, rows: Array, count: int, rng: np.random.Generator) -> Array:
-        """k-means centres of these rows."""
+        """Return k-means centres of these rows."""
         return cluster_centres(self.X[rows], count, rng)
 
     def nearest(self, rows: Array, centres: Array) -> Array:
-        """The nearest centre of each of these rows."""
+        """Return the nearest centre of each of these rows."""
         return nearest_centres(self.X[rows], centres)
 
 

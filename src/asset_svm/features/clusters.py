@@ -11,20 +11,16 @@ the centres.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.kernels import squared_norms
 from asset_svm.numerics.compiling import njit
 
-Array = npt.NDArray[Any]
-Matrix = Any
 MOST_PASSES = 8
 FEW_CHANGES = 0.02
-"""Of the rows: fewer changes end the passes."""
+"""The part of the rows by which, or by fewer, changes end the passes."""
 BLOCK_ROWS = 1024
 LARGE = 1e15
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from asset_svm.kernels import Kernel
-
-Array = npt.NDArray[Any]
-Matrix = Any
+from asset_svm.arrays import Array, Matrix
 
 
 def trace_error(phi: Callable[[Matrix], Array], squares: Callable[[Matrix], Array], X: Matrix) -> float:
@@ -26,9 +21,3 @@ def trace_error(phi: Callable[[Matrix], Array], squares: Callable[[Matrix], Arra
     if trace <= 0.0:  # an indefinite kernel, or all zero
         return 0.0 if not V.any() else float("nan")
     return 1.0 - float(np.einsum("ij,ij->", V, V)) / trace
-
-
-def frobenius_error(phi: Callable[[Matrix], Array], kernel: Kernel, X: Matrix) -> float:
-    """|K - V V^T|_F / |K|_F for the rows V = phi(X), of any map."""
-    V, K = phi(X).astype(np.float64), kernel(X, X)
-    return float(np.linalg.norm(K - V @ V.T) / np.linalg.norm(K))

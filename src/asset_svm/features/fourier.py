@@ -8,26 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from asset_svm.features.base import centred_values, map_in_blocks
+from asset_svm.arrays import Array, Matrix
+from asset_svm.features.base import CentredMap, centred_values
 from asset_svm.features.frequencies import DRAWS, TURN
-from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, MetricFeatures
+from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.elementwise import scaled_cosines
 from asset_svm.numerics.padding import padded_columns
 from asset_svm.numerics.products import csr_times
 
-Array = npt.NDArray[Any]
-Matrix = Any
-
 
 @dataclass(frozen=True, eq=False)
-class CosineFeatures:
+class CosineFeatures(CentredMap):
     """phi(x) = sqrt(2/d) cos(nu^T x + phases); subclasses supply nu^T x.
 
     Parameters
@@ -47,12 +45,12 @@ class CosineFeatures:
 
     @property
     def n_features_in(self) -> int:
-        """n."""
+        """The length n of x."""
         raise NotImplementedError
 
     @property
     def n_frequencies(self) -> int:
-        """f."""
+        """The number f of frequencies."""
         raise NotImplementedError
 
     def turns(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
@@ -61,16 +59,16 @@ class CosineFeatures:
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """The number d of features."""
         return len(self.phases)
 
     @property
     def basis_dimension(self) -> int:
-        """d."""
+        """The number of basis values: d, phi is its own basis."""
         return self.dimension
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """x -> phi(x)."""
+        """The function x -> phi(x) for rows of this type."""
         if self.centre is not None:
             return centred_values(self.plain.basis(dtype), self.centre.astype(dtype))
         turns, phases, f = self.turns(dtype), self.phases / TURN, self.n_frequencies
@@ -87,20 +85,16 @@ class CosineFeatures:
         return phi
 
     def find_metric(self, V: Array, weight: Array | None, rng: np.random.Generator) -> Metric:
-        """Along the sample's top directions: the columns are alike."""
+        """The metric along the sample's top directions: the columns are alike."""
         if len(V) < FEWEST_ROWS:
             metric = Metric.identity(self.dimension)
         else:
             metric = Metric.of_directions(V, METRIC_DIRECTIONS, rng, weight)
         return metric if self.centre is None else metric.beside_intercept(V, weight)
 
-    def in_metric(self, metric: Metric) -> MetricFeatures:
-        """x -> phi(x) T, 4 d k more operations a row."""
-        return MetricFeatures(self, metric)
-
     @property
     def reentrant(self) -> bool:
-        """Always."""
+        """Threads may always evaluate it side by side."""
         return True
 
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
@@ -115,16 +109,6 @@ class CosineFeatures:
     def plain(self) -> Self:
         """The map without its centre."""
         return self if self.centre is None else replace(self, centre=None)
-
-    def drift(self, coef: Array) -> Array:
-        """centre.coef of K models."""
-        if self.centre is None:
-            return np.zeros(len(coef))
-        return np.asarray(self.decision_weights(coef) @ self.centre)
-
-    def __call__(self, X: Matrix) -> Array:
-        """phi(X), in the type of X."""
-        return map_in_blocks(self.basis(X.dtype), X, self.dimension, X.dtype, reentrant=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,15 +138,15 @@ class FourierFeatures(CosineFeatures):
 
     @property
     def n_features_in(self) -> int:
-        """n."""
+        """The length n of x."""
         return int(self.frequencies.shape[0])
 
     @property
     def n_frequencies(self) -> int:
-        """f."""
+        """The number f of frequencies."""
         return int(self.frequencies.shape[1])
 
     def turns(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """x -> x frequencies / 2 pi."""
+        """The function x -> x frequencies / 2 pi."""
         frequencies = padded_columns(self.frequencies / TURN, dtype)
         return lambda X: csr_times(X, frequencies) if sp.issparse(X) else X @ frequencies

@@ -15,16 +15,14 @@ so that what omega adds to the variance, more than a better choice of nu can sav
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm.arrays import Array
 from asset_svm.kernels import SPECTRAL, Kernel, SpectralDensity
 from asset_svm.threads.blas import few_threads
 
-Array = npt.NDArray[Any]
 TURN = 2.0 * np.pi
 SOBOL_COLUMNS = 21_201
 """The most that scipy has sequences for."""
@@ -33,7 +31,7 @@ Draw = Callable[[Kernel, int, int, np.random.Generator], tuple[Array, Array]]
 
 
 def spectral_density(kernel: Kernel, *, rotation_invariant: str | None = None) -> SpectralDensity:
-    """That of the kernel, which must have one, and one that a structured kind can use."""
+    """The density of the kernel, which must have one, and one that a structured kind can use."""
     density = kernel.spectral_density
     if density is None:
         raise ValueError(

@@ -13,22 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.features.fourier import CosineFeatures
 from asset_svm.features.frequencies import TURN, paired_phases, spectral_density
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.hadamard import project_dense, project_sparse
 
-Array = npt.NDArray[Any]
-Matrix = Any
 SMALLEST_ORDER = 64
-"""Of H: sums of few signs are far from normal. With p = n = 8 (abalone) the kernel's error did not fall
-below 10 %, however many the features."""
+"""The least order of H: sums of few signs are far from normal. With p = n = 8 (abalone) the kernel's
+error did not fall below 10 %, however many the features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +61,12 @@ class HadamardFeatures(CosineFeatures):
 
     @property
     def n_features_in(self) -> int:
-        """n."""
+        """The length n of x."""
         return self.n_columns
 
     @property
     def n_frequencies(self) -> int:
-        """f."""
+        """The number f of frequencies."""
         return len(self.scales)
 
     @property
@@ -77,7 +75,7 @@ class HadamardFeatures(CosineFeatures):
         return TURN * self.turns(np.float64)(np.eye(self.n_columns))
 
     def turns(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """x -> nu^T x / 2 pi."""
+        """The function x -> nu^T x / 2 pi."""
         signs, scales = self.signs.astype(dtype), (self.scales / TURN).astype(dtype)
 
         def project(X: Matrix) -> Array:

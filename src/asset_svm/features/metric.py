@@ -27,11 +27,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm.arrays import Array
 from asset_svm.numerics.padding import padded_columns
 from asset_svm.threads.blas import few_threads
-
-Array = npt.NDArray[Any]
-
 
 FEWEST_ROWS = 100
 """A smaller sample tells nothing of the directions."""
@@ -64,7 +62,7 @@ class Metric:
 
     @classmethod
     def identity(cls, dimension: int) -> Metric:
-        """T = I."""
+        """The metric T = I."""
         return cls(np.ones(dimension))
 
     @classmethod
@@ -122,11 +120,11 @@ class Metric:
         return float(self.scale.min())
 
     def apply(self, A: Array) -> Array:
-        """A T, for rows A of features, or coefficients A = coef' of shape (K, d)."""
+        """Return A T, for rows A of features, or coefficients A = coef' of shape (K, d)."""
         return self._multiply(A, self.scale, self.rest)
 
     def invert(self, A: Array) -> Array:
-        """A T^(-1)."""
+        """Return A T^(-1)."""
         return self._multiply(A, 1.0 / self.scale, 1.0 / self.rest)
 
     def shrink(self, coef: Array, amount: Array) -> Array:
@@ -153,32 +151,32 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class MetricFeatures:
-    """phi(x) T."""
+    """The map x -> phi(x) T."""
 
     phi: Any
     metric: Metric
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """The number d of features."""
         return int(self.phi.dimension)
 
     @property
     def basis_dimension(self) -> int:
-        """s."""
+        """The number s of basis values."""
         return int(self.phi.basis_dimension)
 
     @property
     def reentrant(self) -> bool:
-        """Where phi is."""
+        """Whether threads may evaluate phi side by side."""
         return bool(self.phi.reentrant)
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Any], Array]:
-        """That of phi."""
+        """The basis of phi."""
         return cast(Callable[[Any], Array], self.phi.basis(dtype))
 
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
-        """k -> lift(k) T."""
+        """The function k -> lift(k) T."""
         lift = self.phi.lift(dtype)
         return lambda K: self.metric.apply(lift(K))
 

@@ -30,22 +30,26 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.features.base import centred_values, evaluator, map_in_blocks
+from asset_svm.features.base import CentredMap, centred_values, evaluator
 from asset_svm.features.diagnostics import trace_error
+from asset_svm.features.factors import (
+    centred_gram,
+    default_threshold,
+    descending_eigenpairs,
+    inverse_cholesky,
+)
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.features.landmarks import Sampler, uniform_landmarks
-from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric, MetricFeatures
+from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.padding import padded_columns
 from asset_svm.threads.blas import few_threads
 
-Array = npt.NDArray[Any]
-Matrix = Any
 RankRule = Literal["relative", "absolute"]
 Basis = Literal["auto", "eigen", "cholesky"]
 
-WIDE = 10.0
-"""Times the relative threshold: what rounding in the type of the rows may cut beyond it."""
 COMPACT_ERROR = 1e-2
 """Times the spread of decisions: a change of them that a compacted model may not have."""
 NORM_TOLERANCE = 1e-3
@@ -54,37 +58,8 @@ ROUNDING = 16.0
 CHECK_ROWS = 256
 
 
-def default_threshold(dtype: npt.DTypeLike) -> float:
-    """The relative eigenvalue below which rows of this type carry only noise.
-
-    float32 rows: its machine precision. float64 rows: 1e-12, since the eigenvalues of K_SS are
-    themselves known only to about s times the machine precision.
-    """
-    return float(np.finfo(np.float32).eps) if np.dtype(dtype) == np.float32 else 1e-12
-
-
 @dataclass(frozen=True, eq=False)
-class KernelBasis:
-    """x -> k(x, components), the values that decisions are made of."""
-
-    kernel: Kernel
-    components: Matrix
-    wide: bool = field(default=False, kw_only=True)
-    """Whether kernel values are computed in float64 for rows of any type: what they have in common is
-    so large that float32 would hold nothing else."""
-
-    @property
-    def reentrant(self) -> bool:
-        """Unless the kernel is a callable."""
-        return self.kernel.is_reentrant
-
-    def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """The function of a block of rows; its values are float64 where they are ``wide``."""
-        return self.kernel.against(self.components, np.float64 if self.wide else dtype)
-
-
-@dataclass(frozen=True, eq=False)
-class NystroemFeatures(KernelBasis):
+class NystroemFeatures(CentredMap, KernelBasis):
     """phi(x) = (k(x, components) - centre) projection.
 
     Parameters
@@ -184,7 +159,7 @@ class NystroemFeatures(KernelBasis):
         used = max(floor, threshold or 0.0)
         centre = gram.mean(axis=0) if centred and len(gram) > 1 else None
         if rank is None and rule == "relative" and basis != "eigen":
-            factor = _inverse_cholesky(gram, used)
+            factor = inverse_cholesky(gram, used)
             if factor is not None:
                 return cls(kernel, components, factor, indices, None, used, centre=centre)
         if basis == "cholesky":
@@ -193,18 +168,8 @@ class NystroemFeatures(KernelBasis):
             )
         noise, wide = 0.0, False
         if centre is not None:
-            size = float(np.abs(gram).sum(axis=0).max())
-            gram = gram - centre - centre[:, None] + centre.mean()
-            precision = 8.0 * float(np.finfo(np.float64).eps)
-            left = float(np.abs(gram).sum(axis=0).max())  # about its largest eigenvalue, as yet unknown
-            wide = float(np.finfo(dtype).eps) * size > WIDE * used * left
-            if not wide:
-                precision = max(float(np.finfo(dtype).eps), precision)
-            noise = precision * size
-        driver = "evd" if len(gram) > 1 else "ev"  # scipy before 1.12 gives evd no room for one row
-        with few_threads(len(gram)):
-            values, vectors = la.eigh(gram, driver=driver, check_finite=False)
-        values, vectors = values[::-1], vectors[:, ::-1]
+            gram, noise, wide = centred_gram(gram, centre, dtype, used)
+        values, vectors = descending_eigenpairs(gram)
         if np.abs(values).max() <= noise:  # every landmark is 0, or all are alike: so is every feature
             nothing = np.zeros((len(gram), 1))
             return cls(kernel, components, nothing, indices, np.ones(1), used, centre=centre, wide=wide)
@@ -228,7 +193,7 @@ class NystroemFeatures(KernelBasis):
             used *= 10.0
 
     def _norms_hold(self, probe: Matrix, dtype: np.dtype[Any]) -> bool:
-        """|phi(x)|^2 <= k(x, x) (1 + 1e-3), which positive semidefinite kernels guarantee."""
+        """Whether |phi(x)|^2 <= k(x, x) (1 + 1e-3), which positive semidefinite kernels guarantee."""
         if not self.kernel.positive_definite:
             return True
         rounding = ROUNDING * float(np.finfo(dtype).eps) * self.kernel.diagonal(probe)
@@ -245,7 +210,7 @@ class NystroemFeatures(KernelBasis):
         return squares - 2.0 * self.kernel(X, self.components).mean(axis=1) + self.centre.mean()
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
-        """k(x, S) - centre."""
+        """The function x -> k(x, S) - centre for rows of this type."""
         values = super().basis(dtype)
         if self.centre is None:
             return values
@@ -261,12 +226,6 @@ class NystroemFeatures(KernelBasis):
             return self
         return KernelBasis(self.kernel, self.components, wide=self.wide)
 
-    def drift(self, coef: Array) -> Array:
-        """centre.P coef of K models: how much less phi(x).coef is than k(x, S).decision_weights."""
-        if self.centre is None:
-            return np.zeros(len(coef))
-        return np.asarray(self.decision_weights(coef) @ self.centre)
-
     @classmethod
     def own_sampler(cls, sampler: Sampler, X: Matrix) -> Sampler:
         """The sampler, or one that does the same where this class does its work."""
@@ -274,21 +233,21 @@ class NystroemFeatures(KernelBasis):
 
     @property
     def dimension(self) -> int:
-        """d <= s."""
+        """The number d <= s of features."""
         return int(self.projection.shape[1])
 
     @property
     def n_features_in(self) -> int:
-        """n."""
+        """The length n of x."""
         return int(self.components.shape[1])
 
     @property
     def basis_dimension(self) -> int:
-        """s."""
+        """The number s of landmarks."""
         return int(self.projection.shape[0])
 
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
-        """k -> k P."""
+        """The function k -> k P for values of this type."""
         projection, d = padded_columns(self.projection, dtype), self.dimension
         return lambda K: (K @ projection)[:, :d]
 
@@ -309,10 +268,6 @@ class NystroemFeatures(KernelBasis):
         else:
             metric = Metric.of_directions(V, METRIC_DIRECTIONS, rng, weight)
         return metric if self.centre is None else metric.beside_intercept(V, weight)
-
-    def in_metric(self, metric: Metric) -> MetricFeatures:
-        """x -> phi(x) T."""
-        return MetricFeatures(self, metric)
 
     def decision_weights(self, coef: Array) -> Array:
         """alpha_S = P coef = Q D^(-1/2) coef, in float64 (the paper's "Efficient Prediction")."""
@@ -348,27 +303,3 @@ class NystroemFeatures(KernelBasis):
         chosen = np.sort(pivots[: self.dimension])
         weights: Array = la.solve(rows[chosen].T, np.asarray(coef, dtype=np.float64).T).T
         return chosen, weights
-
-    def __call__(self, X: Matrix) -> Array:
-        """phi(X), in the type of X."""
-        return map_in_blocks(
-            evaluator(self, X.dtype), X, self.dimension, X.dtype, reentrant=self.reentrant
-        )
-
-
-def _inverse_cholesky(gram: Array, threshold: float) -> Array | None:
-    """L^(-T) of gram = L L^T, or None unless gram's condition proves that nothing would be cut.
-
-    1/cond_1 <= lambda_min / lambda_max for a symmetric matrix; LAPACK's estimate of cond_1 can be
-    low by a small factor, hence the margin of 10.
-    """
-    with few_threads(len(gram)):
-        factor, failed = la.lapack.dpotrf(gram, lower=1, clean=1)
-        if failed:
-            return None
-        norm = float(np.abs(gram).sum(axis=0).max())
-        reciprocal, failed = la.lapack.dpocon(factor, norm, uplo="L")
-        if failed or reciprocal < 10.0 * threshold:
-            return None
-        inverse, failed = la.lapack.dtrtri(factor, lower=1)
-    return None if failed else np.ascontiguousarray(inverse.T)

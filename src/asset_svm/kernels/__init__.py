@@ -21,7 +21,7 @@ Conventions that bind the code here:
   of x then costs one contiguous row of length s.
 """
 
-from asset_svm.kernels.formula import Argument, Arithmetic, BlockFunction, Matrix, SpectralDensity
+from asset_svm.kernels.formula import Argument, BlockFunction, SpectralDensity
 from asset_svm.kernels.kernel import Kernel
 from asset_svm.kernels.landmarks import DENSE_LANDMARK_BYTES
 from asset_svm.kernels.scale import scale_gamma, squared_norms
@@ -34,10 +34,8 @@ __all__ = [
     "SPECTRAL",
     "WITH_GAMMA",
     "Argument",
-    "Arithmetic",
     "BlockFunction",
     "Kernel",
-    "Matrix",
     "SpectralDensity",
     "formula_type",
     "scale_gamma",

@@ -9,85 +9,63 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.kernels.formula import (
-    NUMPY,
     Argument,
-    Arithmetic,
     BlockFunction,
+    DistanceFormula,
     Formula,
-    Matrix,
     SpectralDensity,
     Values,
 )
 from asset_svm.kernels.landmarks import DENSE_LANDMARK_BYTES
 from asset_svm.numerics.compiling import njit
 
-Array = npt.NDArray[Any]
-
 
 @dataclass(frozen=True)
-class CauchyDensity:
-    """nu_q ~ Cauchy(0, gamma), independent."""
+class CauchyDensity(SpectralDensity):
+    """The density of independent nu_q ~ Cauchy(0, gamma)."""
 
-    gamma: float
     rotation_invariant: ClassVar[bool] = False
 
     def sample(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """Independent frequencies."""
+        """Draw independent frequencies."""
         return np.asarray(self.gamma * rng.standard_cauchy(size=(n, count)))
 
-    def lengths(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """There are none that go with all directions."""
-        raise NotImplementedError
-
-    def coordinates(self, n: int) -> int:
-        """n."""
-        return n
-
     def quantiles(self, u: Array) -> Array:
-        """gamma tan(pi (u - 1/2))."""
+        """Return gamma tan(pi (u - 1/2))."""
         return np.asarray(self.gamma * np.tan(np.pi * (u - 0.5)))
 
 
 @dataclass(frozen=True)
-class Laplacian(Formula):
+class Laplacian(DistanceFormula):
     """exp(-gamma |x - z|_1)."""
 
     argument: ClassVar[Argument] = Argument.ABSOLUTE_DISTANCE
     needs_dense_landmarks: ClassVar[bool] = True
 
     @property
-    def factor(self) -> float:
-        """-gamma."""
-        return -self.gamma
-
-    @property
     def spectral_density(self) -> SpectralDensity:
-        """Cauchy's, in every column."""
+        """The density of Cauchy, in every column."""
         return CauchyDensity(self.gamma)
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def profile(self, t: Values, xp: Any = np) -> Values:
         """exp(t)."""
-        return arithmetic.exp(t)
+        return xp.exp(t, out=t)
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def derivative(self, t: Values, xp: Any = np) -> Values:
         """exp(t)."""
-        return arithmetic.exp(t)
+        return xp.exp(t, out=t)
 
     def against(self, Z: Matrix, dtype: np.dtype[Any]) -> BlockFunction:
-        """Values by loops over columns."""
+        """Prepare loops over the columns of the landmarks."""
         return AbsoluteDistanceValues(self, Z, dtype)
-
-    def diagonal(self, X: Matrix) -> Array:
-        """1."""
-        return np.ones(X.shape[0])
 
 
 class AbsoluteDistanceValues:
-    """k(X, Z), a formula of |x - z|_1."""
+    """The function X -> k(X, Z) of a formula of |x - z|_1."""
 
     def __init__(self, formula: Formula, Z: Matrix, dtype: np.dtype[Any]):
         self.formula, self.dtype = formula, dtype
@@ -101,7 +79,7 @@ class AbsoluteDistanceValues:
         self.norms = np.abs(self.transposed).sum(axis=0)
 
     def __call__(self, X: Matrix) -> Array:
-        """k(X, Z)."""
+        """Return k(X, Z)."""
         out = np.empty((X.shape[0], self.transposed.shape[1]), dtype=self.dtype)
         if sp.issparse(X):
             out[:] = self.norms

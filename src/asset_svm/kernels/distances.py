@@ -12,24 +12,22 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from asset_svm.kernels.formula import Argument, BlockFunction, Formula, Matrix
+from asset_svm.arrays import Array, Matrix
+from asset_svm.kernels.formula import Argument, BlockFunction, DistanceFormula
 from asset_svm.kernels.landmarks import Transposed
 from asset_svm.kernels.scale import squared_norms
 from asset_svm.numerics.elementwise import minus_distances
 from asset_svm.numerics.rows import moved_columns, moved_rows
 
-Array = npt.NDArray[Any]
-
 FEW_COLUMNS = 0.97
 """A product with fewer of the columns than this pays for choosing them while rows are moved."""
 SMALL = 0.1
-"""Times 1 / gamma: a mean square from which nothing cancels."""
+"""A mean square of a column, times gamma, up to which nothing cancels."""
 
 
-class SquaredDistanceFormula(Formula):
+class SquaredDistanceFormula(DistanceFormula):
     """A function of |x - z|^2 that is 1 at 0.
 
     ``cuda`` is the profile on the card, which finishes products in one pass: the body of a function of
@@ -39,18 +37,9 @@ class SquaredDistanceFormula(Formula):
     argument: ClassVar[Argument] = Argument.SQUARED_DISTANCE
     cuda: ClassVar[str]
 
-    @property
-    def factor(self) -> float:
-        """-gamma."""
-        return -self.gamma
-
     def against(self, Z: Matrix, dtype: np.dtype[Any]) -> BlockFunction:
-        """Values from one matrix product."""
+        """Prepare the landmarks for one matrix product a block."""
         return SquaredDistanceValues(self, Z, dtype)
-
-    def diagonal(self, X: Matrix) -> Array:
-        """1."""
-        return np.ones(X.shape[0])
 
     def finished(self, dots: Array, left: Array, right: Array) -> Array:
         """The profile of t = 2 dots - left - right, cut at 0, in place; the first len(right) columns.
@@ -82,7 +71,7 @@ class SquaredDistanceValues:
         self.transposed = Transposed(centred, dtype, FEW_COLUMNS)
 
     def __call__(self, X: Matrix) -> Array:
-        """k(X, Z)."""
+        """Return k(X, Z)."""
         # A row far away overflows to a squared distance of infinity: a kernel value of 0, as it is.
         with np.errstate(over="ignore"):
             values = self._from_sparse if sp.issparse(X) else self._from_dense
@@ -100,7 +89,7 @@ class SquaredDistanceValues:
         return dots, norms
 
     def _from_dense(self, X: Matrix) -> tuple[Array, Array]:
-        """x'.z' and |x'|^2."""
+        """The products x'.z' and the norms |x'|^2."""
         columns, matrix = self.transposed.columns, self.transposed.matrix
         moved = np.empty((X.shape[0], matrix.shape[0]), dtype=self.dtype)
         norms = np.empty(X.shape[0])

@@ -8,8 +8,8 @@ A kernel is a profile of one number, k(x, z) = profile(t) with t = factor u and
 so that products give t without another pass, and t <= 0 where u is a distance. A user's function is a
 kernel without a profile: its argument is the rows themselves.
 
-Profiles and their derivatives are written once, for arrays of numpy and tensors of a card alike: they
-may overwrite t, and take what is no operator from an ``Arithmetic``. Where a loop in one pass over the
+Profiles and their derivatives are written once, for arrays and tensors of a card: they may overwrite
+t, and take what is no operator from ``xp``, which is numpy or torch. Where a loop in one pass over the
 values is worth it, on the CPU or on the card, the formula has that beside them (``distances``).
 """
 
@@ -19,21 +19,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
-Matrix = Any
-"""A dense two-dimensional array or a CSR matrix."""
+from asset_svm.arrays import Array, Matrix
+
 Values = Any
 """An array of numpy, or a tensor."""
 BlockFunction = Callable[[Matrix], Array]
 
 
 class Argument(Enum):
-    """What a kernel is a function of."""
+    """The number that a kernel is a function of."""
 
     PRODUCT = "x.z"
     SQUARED_DISTANCE = "|x - z|^2"
@@ -41,67 +39,27 @@ class Argument(Enum):
     ROWS = "x and z"
 
 
-class Arithmetic(Protocol):
-    """Functions of all values, in place."""
-
-    def exp(self, t: Values) -> Values:
-        """e^t."""
-
-    def sqrt(self, t: Values) -> Values:
-        """The square root."""
-
-    def at_least(self, t: Values, floor: float) -> Values:
-        """max(t, floor), and not a number where t is not."""
-
-    def tanh(self, t: Values) -> Values:
-        """The hyperbolic tangent."""
-
-    def power(self, t: Values, exponent: float) -> Values:
-        """t^exponent."""
-
-
-class NumpyArithmetic:
-    """Those of numpy."""
-
-    def exp(self, t: Array) -> Array:
-        """e^t."""
-        return np.asarray(np.exp(t, out=t))
-
-    def sqrt(self, t: Array) -> Array:
-        """The square root."""
-        return np.asarray(np.sqrt(t, out=t))
-
-    def at_least(self, t: Array, floor: float) -> Array:
-        """max(t, floor)."""
-        return np.asarray(np.maximum(t, floor, out=t))
-
-    def tanh(self, t: Array) -> Array:
-        """The hyperbolic tangent."""
-        return np.asarray(np.tanh(t, out=t))
-
-    def power(self, t: Array, exponent: float) -> Array:
-        """t^exponent."""
-        return np.asarray(np.power(t, exponent, out=t))
-
-
-NUMPY = NumpyArithmetic()
-
-
-class SpectralDensity(Protocol):
+@dataclass(frozen=True)
+class SpectralDensity(ABC):
     """The distribution of the frequencies nu with k(x, z) = E cos(nu^T (x - z)), for n columns."""
 
-    rotation_invariant: ClassVar[bool]
+    gamma: float
+    rotation_invariant: ClassVar[bool] = True
     """Whether it is the same in all directions."""
 
+    @abstractmethod
     def sample(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """Independent frequencies, (n, count)."""
+        """Draw independent frequencies, (n, count)."""
 
     def lengths(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """Independent |nu|, (count,); only where it is rotation invariant."""
+        """Draw independent |nu|, (count,), of a density that is the same in all directions."""
+        raise NotImplementedError
 
     def coordinates(self, n: int) -> int:
-        """How many uniform numbers make a frequency."""
+        """The number of uniform numbers that make a frequency: one a column, unless it says more."""
+        return n
 
+    @abstractmethod
     def quantiles(self, u: Array) -> Array:
         """Frequencies, (n, count), from numbers in (0, 1), (coordinates(n), count)."""
 
@@ -129,24 +87,24 @@ class Formula(ABC):
     @property
     @abstractmethod
     def factor(self) -> float:
-        """What u is multiplied by for t."""
+        """The number that u is multiplied by for t."""
 
     @property
     def positive_definite(self) -> bool:
-        """Whether it is for all rows, which |phi(x)|^2 <= k(x, x) follows from."""
+        """Whether the kernel is positive definite on all rows: |phi(x)|^2 <= k(x, x) follows."""
         return True
 
     @property
     def spectral_density(self) -> SpectralDensity | None:
-        """That of its frequencies; None where it has none."""
+        """The density of its frequencies; None where it has none."""
         return None
 
     @abstractmethod
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def profile(self, t: Values, xp: Any = np) -> Values:
         """k as a function of t, which may be overwritten."""
 
     @abstractmethod
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def derivative(self, t: Values, xp: Any = np) -> Values:
         """The derivative of the profile by t, which may be overwritten."""
 
     @abstractmethod
@@ -155,8 +113,21 @@ class Formula(ABC):
 
     @abstractmethod
     def diagonal(self, X: Matrix) -> Array:
-        """k(x, x) for every row, in float64."""
+        """Return k(x, x) for every row, in float64."""
 
     def check_values(self, K: Array, X: Matrix) -> None:
         """Raise where the values of all pairs of rows show that they cannot be a kernel's."""
         return None
+
+
+class DistanceFormula(Formula):
+    """A function of a distance of x and z that is 1 at 0."""
+
+    @property
+    def factor(self) -> float:
+        """The factor -gamma of the distance."""
+        return -self.gamma
+
+    def diagonal(self, X: Matrix) -> Array:
+        """Return 1 for every row."""
+        return np.ones(X.shape[0])

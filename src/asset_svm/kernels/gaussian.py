@@ -6,37 +6,28 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
+from asset_svm.arrays import Array
 from asset_svm.kernels.distances import SquaredDistanceFormula
-from asset_svm.kernels.formula import NUMPY, Arithmetic, SpectralDensity, Values
+from asset_svm.kernels.formula import SpectralDensity, Values
 from asset_svm.numerics.elementwise import gaussian_values
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class NormalDensity:
-    """nu ~ N(0, 2 gamma I) (the density's exponent is n/2)."""
-
-    gamma: float
-    rotation_invariant: ClassVar[bool] = True
+class NormalDensity(SpectralDensity):
+    """The density N(0, 2 gamma I) of nu (the density's exponent is n/2)."""
 
     def sample(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """Independent frequencies."""
+        """Draw independent frequencies."""
         return rng.normal(scale=np.sqrt(2.0 * self.gamma), size=(n, count))
 
     def lengths(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """sqrt(2 gamma) times chi of n degrees of freedom."""
+        """Draw sqrt(2 gamma) times chi of n degrees of freedom."""
         return np.asarray(np.sqrt(2.0 * self.gamma * rng.chisquare(n, size=count)))
 
-    def coordinates(self, n: int) -> int:
-        """n."""
-        return n
-
     def quantiles(self, u: Array) -> Array:
-        """Normal ones."""
+        """Return the normal quantiles, times sqrt(2 gamma)."""
         return np.asarray(np.sqrt(2.0 * self.gamma) * ndtri(u))
 
 
@@ -48,19 +39,19 @@ class Gaussian(SquaredDistanceFormula):
 
     @property
     def spectral_density(self) -> SpectralDensity:
-        """A normal one."""
+        """The normal density."""
         return NormalDensity(self.gamma)
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def profile(self, t: Values, xp: Any = np) -> Values:
         """exp(t)."""
-        return arithmetic.exp(t)
+        return xp.exp(t, out=t)
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def derivative(self, t: Values, xp: Any = np) -> Values:
         """exp(t)."""
-        return arithmetic.exp(t)
+        return xp.exp(t, out=t)
 
     def finished(self, dots: Array, left: Array, right: Array) -> Array:
-        """In one pass, where there is a loop for the type."""
+        """Return the values, by one loop where there is one for the type."""
         if dots.dtype == np.float32:
             return gaussian_values(dots, left, right)
         return super().finished(dots, left, right)

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.kernels.formula import Argument, BlockFunction, Formula, Matrix, SpectralDensity
+from asset_svm.arrays import Array, Matrix
+from asset_svm.kernels.formula import Argument, BlockFunction, Formula, SpectralDensity
 from asset_svm.kernels.table import formula_type
 from asset_svm.numerics.definite import is_semidefinite
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,12 @@ class Kernel:
 
     @property
     def formula(self) -> Formula:
-        """What the name stands for, with these numbers."""
+        """The formula that the name stands for, with these numbers."""
         return formula_type(self.name).of(self.name, self.gamma, self.degree, self.coef0)
 
     @property
     def argument(self) -> Argument:
-        """What k is a function of."""
+        """The number that k is a function of."""
         return self.formula.argument
 
     @property
@@ -65,7 +64,7 @@ class Kernel:
 
     @property
     def is_linear(self) -> bool:
-        """Whether it is the product x.z itself."""
+        """Whether the kernel is the product x.z itself."""
         return self.formula.is_linear
 
     @property
@@ -83,11 +82,11 @@ class Kernel:
         return np.asarray(self.formula.profile(self._scaled(u)))
 
     def derivative(self, u: npt.ArrayLike) -> Array:
-        """The derivative of the profile by u."""
+        """Return the derivative of the profile by u."""
         return np.asarray(self.formula.factor * self.formula.derivative(self._scaled(u)))
 
     def _scaled(self, u: npt.ArrayLike) -> Array:
-        """t, in an array of its own."""
+        """Return t = factor u, in an array of its own."""
         return np.asarray(self.formula.factor * np.array(u, dtype=np.float64, ndmin=1))
 
     def definite_on(self, X: Matrix, *, centred: bool) -> bool:
@@ -99,7 +98,7 @@ class Kernel:
         return self.formula.against(Z, np.dtype(dtype))
 
     def __call__(self, X: Matrix, Z: Matrix) -> Array:
-        """k(X, Z) in float64, whatever the type of the rows."""
+        """Return k(X, Z) in float64, whatever the type of the rows."""
         return self.against(Z, np.float64)(X)
 
     def check_values(self, K: Array, X: Matrix) -> None:
@@ -107,5 +106,5 @@ class Kernel:
         self.formula.check_values(K, X)
 
     def diagonal(self, X: Matrix) -> Array:
-        """k(x, x) for every row, in float64."""
+        """Return k(x, x) for every row, in float64."""
         return self.formula.diagonal(X)

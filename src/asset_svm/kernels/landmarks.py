@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.numerics.padding import padded_columns, padded_width
 from asset_svm.numerics.products import FEW_NONZEROS, csr_times, nonzeros_times
 
-Array = npt.NDArray[Any]
-Matrix = Any
-
 DENSE_LANDMARK_BYTES = 1 << 30
 FEWEST_LANDMARKS = 128
-"""With fewer, finding the nonzeros costs what they save."""
+"""Finding the nonzeros costs what they save where landmarks are fewer."""
 
 
 class Transposed:
@@ -63,13 +60,13 @@ class Transposed:
             self.place[columns] = np.arange(len(columns), dtype=np.int32)
 
     def dots(self, X: Matrix) -> Array:
-        """X Z^T."""
+        """Return X Z^T."""
         if sp.issparse(X) and not sp.issparse(self.matrix):
             return csr_times(X, self.matrix, self.place)
         return self.chosen_dots(X if self.columns is None else X[:, self.columns])
 
     def chosen_dots(self, X: Matrix) -> Array:
-        """The same, for rows that have only the columns of ``columns``."""
+        """Return X Z^T for rows that have only the columns of ``columns``."""
         if self.skips:
             return nonzeros_times(X, self.matrix)
         dots = X @ self.matrix

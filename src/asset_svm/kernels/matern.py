@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import chdtri, ndtri
 
+from asset_svm.arrays import Array
 from asset_svm.kernels.distances import SquaredDistanceFormula
-from asset_svm.kernels.formula import NUMPY, Arithmetic, SpectralDensity, Values
+from asset_svm.kernels.formula import SpectralDensity, Values
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import FAST, SMALLEST, F, exp_nonpositive
 
-Array = npt.NDArray[Any]
 FREEDOM = 3
 """Twice the smoothness."""
 FARTHEST = -1e5
@@ -40,27 +39,24 @@ def _values(dots: Array, left: Array, right: Array) -> None:
 
 
 @dataclass(frozen=True)
-class StudentDensity:
-    """nu = sqrt(2 gamma) z sqrt(3 / w), z ~ N(0, I) and w ~ chi^2 of 3 degrees of freedom."""
-
-    gamma: float
-    rotation_invariant: ClassVar[bool] = True
+class StudentDensity(SpectralDensity):
+    """The density of nu = sqrt(2 gamma) z sqrt(3 / w), z ~ N(0, I) and w ~ chi^2 of 3 degrees."""
 
     def sample(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """Independent frequencies."""
+        """Draw independent frequencies."""
         return rng.normal(size=(n, count)) * self._widths(rng.chisquare(FREEDOM, size=count))
 
     def lengths(self, n: int, count: int, rng: np.random.Generator) -> Array:
-        """|z| is chi of n degrees of freedom."""
+        """Draw lengths: |z| is chi of n degrees of freedom."""
         normal = np.sqrt(rng.chisquare(n, size=count))
         return np.asarray(normal * self._widths(rng.chisquare(FREEDOM, size=count)))
 
     def coordinates(self, n: int) -> int:
-        """n, and one for w."""
+        """The number of uniform numbers of a frequency: n, and one for w."""
         return n + 1
 
     def quantiles(self, u: Array) -> Array:
-        """Normal ones, and one of chi^2."""
+        """Return normal quantiles, divided by one of chi^2."""
         return np.asarray(ndtri(u[:-1]) * self._widths(chdtri(FREEDOM, u[-1])))
 
     def _widths(self, w: Array) -> Array:
@@ -77,32 +73,32 @@ class Matern32(SquaredDistanceFormula):
 
     @property
     def spectral_density(self) -> SpectralDensity:
-        """Student's."""
+        """The density of Student."""
         return StudentDensity(self.gamma)
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def profile(self, t: Values, xp: Any = np) -> Values:
         """(1 + r) exp(-r), r = sqrt(-6 t)."""
-        r = self._r(t, arithmetic)
-        decay = arithmetic.exp(-r)
+        r = self._r(t, xp)
+        decay = xp.exp(-r)
         r += 1.0
         r *= decay
         return r
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def derivative(self, t: Values, xp: Any = np) -> Values:
         """3 exp(-r)."""
-        r = self._r(t, arithmetic)
+        r = self._r(t, xp)
         r *= -1.0
-        decay = arithmetic.exp(r)
+        decay = xp.exp(r, out=r)
         decay *= 3.0
         return decay
 
-    def _r(self, t: Values, arithmetic: Arithmetic) -> Values:
-        t = arithmetic.at_least(t, FARTHEST)
+    def _r(self, t: Values, xp: Any) -> Values:
+        t = xp.clip(t, FARTHEST, None, out=t)
         t *= -6.0
-        return arithmetic.sqrt(t)
+        return xp.sqrt(t, out=t)
 
     def finished(self, dots: Array, left: Array, right: Array) -> Array:
-        """In one pass, where there is a loop for the type."""
+        """Return the values, by one loop where there is one for the type."""
         if dots.dtype != np.float32:
             return super().finished(dots, left, right)
         _values(dots, left.astype(np.float32), right.astype(np.float32))

@@ -7,21 +7,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.kernels.formula import (
-    NUMPY,
     Argument,
-    Arithmetic,
     BlockFunction,
     Formula,
-    Matrix,
     Values,
 )
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -36,25 +31,25 @@ class OwnFormula(Formula):
 
     @classmethod
     def of(cls, name: Any, gamma: float, degree: float, coef0: float) -> OwnFormula:
-        """That of a function."""
+        """The formula of a user's function."""
         return cls(gamma, degree, coef0, name)
 
     @property
     def factor(self) -> NoReturn:
-        """There is none."""
+        """Raise: nothing is known of the function."""
         raise self._without_profile()
 
     @property
     def positive_definite(self) -> bool:
-        """Not that anybody knew."""
+        """A user's function need not be positive definite."""
         return False
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> NoReturn:
-        """There is none."""
+    def profile(self, t: Values, xp: Any = np) -> NoReturn:
+        """Raise: nothing is known of the function."""
         raise self._without_profile()
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> NoReturn:
-        """There is none."""
+    def derivative(self, t: Values, xp: Any = np) -> NoReturn:
+        """Raise: nothing is known of the function."""
         raise self._without_profile()
 
     def _without_profile(self) -> ValueError:
@@ -64,11 +59,11 @@ class OwnFormula(Formula):
         )
 
     def against(self, Z: Matrix, dtype: np.dtype[Any]) -> BlockFunction:
-        """What the function returns."""
+        """Prepare calls of the function, whose results are checked."""
         return OwnValues(self.function, Z, dtype)
 
     def diagonal(self, X: Matrix) -> Array:
-        """A row at a time."""
+        """Return k(x, x), found a row at a time."""
         rows = (X[i : i + 1] for i in range(X.shape[0]))
         dtype = np.dtype(np.float64)
         return np.array([self.against(x, dtype)(x).item() for x in rows])
@@ -98,7 +93,7 @@ class OwnValues:
         self.function, self.Z, self.dtype = function, Z, dtype
 
     def __call__(self, X: Matrix) -> Array:
-        """k(X, Z)."""
+        """Return k(X, Z)."""
         found = self.function(X, self.Z)
         expected = (X.shape[0], self.Z.shape[0])
         if np.ma.is_masked(found):

@@ -6,22 +6,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.kernels.formula import (
-    NUMPY,
     Argument,
-    Arithmetic,
     BlockFunction,
     Formula,
-    Matrix,
     Values,
 )
 from asset_svm.kernels.landmarks import Transposed
 from asset_svm.kernels.scale import squared_norms
-
-Array = npt.NDArray[Any]
 
 
 class ProductFormula(Formula):
@@ -31,42 +26,42 @@ class ProductFormula(Formula):
 
     @property
     def factor(self) -> float:
-        """gamma."""
+        """The factor gamma of x.z."""
         return self.gamma
 
     def against(self, Z: Matrix, dtype: np.dtype[Any]) -> BlockFunction:
-        """Values from one matrix product."""
+        """Prepare the landmarks for one matrix product a block."""
         return ProductValues(self, Z, dtype)
 
     def diagonal(self, X: Matrix) -> Array:
-        """The profile of |x|^2."""
+        """Return the profile of |x|^2."""
         return np.asarray(self.values(squared_norms(X)))
 
-    def values(self, dots: Values, arithmetic: Arithmetic = NUMPY) -> Values:
-        """Kernel values from inner products, in place."""
+    def values(self, dots: Values, xp: Any = np) -> Values:
+        """Turn inner products into kernel values, in place."""
         if self.has_gamma:
             dots *= self.factor
-        return self.profile(dots, arithmetic)
+        return self.profile(dots, xp)
 
 
 @dataclass(frozen=True)
 class Linear(ProductFormula):
-    """x.z."""
+    """The inner product x.z."""
 
     has_gamma: ClassVar[bool] = False
     is_linear: ClassVar[bool] = True
 
     @property
     def factor(self) -> float:
-        """1."""
+        """The factor of x.z is 1."""
         return 1.0
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
-        """T."""
+    def profile(self, t: Values, xp: Any = np) -> Values:
+        """Return t itself."""
         return t
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
-        """1."""
+    def derivative(self, t: Values, xp: Any = np) -> Values:
+        """Return 1."""
         t[...] = 1.0
         return t
 
@@ -82,16 +77,19 @@ class Polynomial(ProductFormula):
 
     @property
     def positive_definite(self) -> bool:
-        """Where all its terms are."""
+        """The kernel is positive definite where all its terms are."""
         return self.coef0 >= 0 and self.has_whole_degree
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def profile(self, t: Values, xp: Any = np) -> Values:
         """(t + coef0)^degree."""
-        return arithmetic.power(self._bases(t), self.degree)
+        t = self._bases(t)
+        t **= self.degree
+        return t
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
-        """Degree (t + coef0)^(degree - 1)."""
-        t = arithmetic.power(self._bases(t), self.degree - 1.0)
+    def derivative(self, t: Values, xp: Any = np) -> Values:
+        """degree (t + coef0)^(degree - 1)."""
+        t = self._bases(t)
+        t **= self.degree - 1.0
         t *= self.degree
         return t
 
@@ -112,17 +110,17 @@ class Sigmoid(ProductFormula):
 
     @property
     def positive_definite(self) -> bool:
-        """It is not."""
+        """The kernel is not positive definite."""
         return False
 
-    def profile(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def profile(self, t: Values, xp: Any = np) -> Values:
         """tanh(t + coef0)."""
         t += self.coef0
-        return arithmetic.tanh(t)
+        return xp.tanh(t, out=t)
 
-    def derivative(self, t: Values, arithmetic: Arithmetic = NUMPY) -> Values:
+    def derivative(self, t: Values, xp: Any = np) -> Values:
         """1 - tanh(t + coef0)^2."""
-        t = self.profile(t, arithmetic)
+        t = self.profile(t, xp)
         t *= t
         t *= -1.0
         t += 1.0
@@ -130,13 +128,13 @@ class Sigmoid(ProductFormula):
 
 
 class ProductValues:
-    """k(X, Z), a formula of x.z."""
+    """The function X -> k(X, Z) of a formula of x.z."""
 
     def __init__(self, formula: ProductFormula, Z: Matrix, dtype: np.dtype[Any]):
         self.formula, self.dtype, self.s = formula, dtype, Z.shape[0]
         self.transposed = Transposed(Z, dtype)
 
     def __call__(self, X: Matrix) -> Array:
-        """k(X, Z)."""
+        """Return k(X, Z)."""
         dots = self.transposed.dots(X.astype(self.dtype, copy=False))
         return np.asarray(self.formula.values(dots[:, : self.s]))

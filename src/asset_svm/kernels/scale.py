@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-Array = npt.NDArray[Any]
-Matrix = Any
+from asset_svm.arrays import Array, Matrix
 
 
 def squared_norms(X: Matrix) -> Array:

@@ -24,7 +24,7 @@ WITH_GAMMA = tuple(name for name, formula in FORMULAS.items() if formula.has_gam
 SPECTRAL = tuple(
     name for name, formula in FORMULAS.items() if formula(1.0, 3.0, 0.0).spectral_density is not None
 )
-"""Those that Fourier features can be drawn for."""
+"""The kernels that Fourier features can be drawn for."""
 
 
 def formula_type(name: Any) -> type[Formula]:

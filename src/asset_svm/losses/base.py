@@ -3,34 +3,42 @@
 The kink convention, stated once: the subgradient is the paper's Table 1 with its strict
 inequalities, so that at a kink (y f = 1; |y - f| = epsilon) the slope is 0.
 
-A loss is convex and piecewise linear: max(excess, 0), where the excess is linear on either side of the
-target. It supplies its own radius, box and constants, so that no caller asks which loss it holds.
+A loss is a convex function h of t, how far the margin f lies beyond the kink on its side of the target:
+
+    h(t) = max over 0 <= p <= steepest of p t - curvature p^2 / 2
+
+Curvature 0 and slopes of at most 1 make max(t, 0), as of the losses here; curvature 1/2 and slopes of
+any size would make max(t, 0)^2, curvature c and slopes of at most 1 Huber's loss. In the dual, the
+curvature is a ridge on the diagonal of the kernel matrix (``dual_ridge``). A loss supplies its own
+radius, box and constants, so that no caller asks which loss it holds.
 
 Compiled loops see a number for the loss, ``code``, and one more, ``parameter`` (``table``). The card's
 kernels have a structure ``Loss`` in their source, which ``cuda`` holds, with these members for
 T = float and double:
 
-    T excess(T y, T f, T parameter)   loss(y, f) before it is cut at 0
-    T unit(T y)                       minus the slope there, on the first of the two sides of the target
-    T turned(T y, T f, T along)       ``along`` where f is on the first side, else minus that
+    T excess(T y, T f, T parameter)     loss(y, f) where that is positive, else a number that is not
+    T steepness(T y, T f, T parameter)  |slope| where loss(y, f) is positive
+    T unit(T y)                         minus the sign of the slope on the first side of the target
+    T turned(T y, T f, T along)         ``along`` where f is on the first side, else minus that
     double low(double cost, double y), high(double cost, double y)      the box of the dual
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from asset_svm.arrays import Array
+
+BISECTIONS = 60
 
 
 class Loss(Protocol):
     """What the solvers, the feasible set and the certificate need of a loss."""
 
     kind: ClassVar[str]
-    """Its name in model files."""
+    """The name of the loss in model files."""
     code: ClassVar[int]
     """The place in ``table.LOSSES``, by which compiled loops know the loss."""
     cuda: ClassVar[str]
@@ -38,6 +46,12 @@ class Loss(Protocol):
     suits_pairs: ClassVar[bool]
     """Whether many models of few rows are solved two coordinates of the dual at a time: where models
     have few support vectors."""
+    steepest: ClassVar[float]
+    """The largest |slope|."""
+
+    @property
+    def curvature(self) -> float:
+        """The curvature of the conjugate: 0 where the loss is piecewise linear."""
 
     @property
     def parameter(self) -> float:
@@ -57,12 +71,12 @@ class Loss(Protocol):
         """sup_f slope f - loss(y, f), for a slope inside the subdifferential's range."""
 
     def kink(self, y: Array, f: Array) -> tuple[Array, Array]:
-        """(side, t): the loss is max(t, 0), and t falls by ``side`` times what f gains."""
+        """(side, t): the loss is h(t), and t falls by ``side`` times what f gains."""
 
     def corners(self, y: Array, g: Array) -> tuple[Array, Array]:
-        """Where loss(y, g + b) bends as b grows, (corners, rows), and its slope before the first.
+        """Where loss(y, g + b) has kinks as b grows, (corners, rows), and its slope before the first.
 
-        At every corner the slope grows by 1.
+        At every corner the slope of a piecewise linear loss grows by 1.
         """
 
     def box(self, y: Array, cost: Array) -> tuple[Array, Array]:
@@ -81,10 +95,17 @@ class Loss(Protocol):
 def best_intercept(loss: Loss, y: Array, margins: Array, weight: Array) -> float:
     """The b that makes sum_i w_i loss(y_i, margin_i + b) as small as it gets.
 
-    The sum is piecewise linear: b is a weighted quantile of the corners. Where a whole interval is
+    Where the sum is piecewise linear b is a weighted quantile of the corners. Where a whole interval is
     as good (classes of equal weight that a flat kernel can hardly tell apart) it is its middle.
     """
     corners, slope = loss.corners(y, margins)
+    if loss.curvature > 0.0:
+        low, high = float(corners.min()), float(corners.max())
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            falls = float(weight @ loss.slope(y, margins + middle)) < 0.0
+            low, high = (middle, high) if falls else (low, middle)
+        return 0.5 * (low + high)
     order = np.argsort(corners, axis=None, kind="stable")
     places, jumps = corners.ravel()[order], np.tile(weight, len(corners))[order]
     slopes, last = float(weight @ slope) + np.cumsum(jumps), len(order) - 1
@@ -92,3 +113,8 @@ def best_intercept(loss: Loss, y: Array, margins: Array, weight: Array) -> float
     begin = min(int(np.searchsorted(slopes, -rounding)), last)
     end = min(int(np.searchsorted(slopes, rounding, side="right")), last)
     return 0.5 * float(places[begin] + places[end])
+
+
+def dual_ridge(loss: Loss, cost: Array) -> Array:
+    """curvature / C_i, which the dual has on the diagonal of K; 0 for rows that cost nothing."""
+    return np.divide(loss.curvature, cost, out=np.zeros(len(cost)), where=cost > 0.0)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import njit
-
-Array = npt.NDArray[Any]
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -35,12 +33,15 @@ class EpsilonInsensitive:
     kind: ClassVar[str] = "epsilon insensitive"
     code: ClassVar[int] = 1
     suits_pairs: ClassVar[bool] = False
+    steepest: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = 0.0
     cuda: ClassVar[str] = """\
 struct Loss {
   template <typename T> static __device__ __forceinline__ T excess(T y, T f, T epsilon) {
     const T residual = y - f;
     return (residual < 0 ? -residual : residual) - epsilon;
   }
+  template <typename T> static __device__ __forceinline__ T steepness(T, T, T) { return T(1); }
   template <typename T> static __device__ __forceinline__ T unit(T) { return T(1); }
   template <typename T> static __device__ __forceinline__ T turned(T y, T f, T along) {
     return y - f < 0 ? -along : along;
@@ -52,12 +53,12 @@ struct Loss {
 
     @property
     def parameter(self) -> float:
-        """epsilon."""
+        """The half-width epsilon."""
         return self.epsilon
 
     @property
     def tube(self) -> float:
-        """epsilon."""
+        """The half-width epsilon."""
         return self.epsilon
 
     def value(self, y: Array, f: Array) -> Array:
@@ -82,11 +83,11 @@ struct Loss {
         return np.stack([y - g - self.epsilon, y - g + self.epsilon]), np.full(len(y), -1.0)
 
     def box(self, y: Array, cost: Array) -> tuple[Array, Array]:
-        """|beta| <= cost."""
+        """The box |beta| <= cost."""
         return -cost, cost
 
     def is_trivial(self, y: Array) -> Array:
-        """Never: targets that are all the same are solved like others."""
+        """No model is trivial: targets that are all the same are solved like others."""
         return np.zeros(len(y), dtype=bool)
 
     def radius(self, lam: float, y_max: float) -> float:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import njit
-
-Array = npt.NDArray[Any]
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -34,9 +32,12 @@ class Hinge:
     parameter: ClassVar[float] = 0.0
     tube: ClassVar[float] = 0.0
     suits_pairs: ClassVar[bool] = True
+    steepest: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = 0.0
     cuda: ClassVar[str] = """\
 struct Loss {
   template <typename T> static __device__ __forceinline__ T excess(T y, T f, T) { return T(1) - y * f; }
+  template <typename T> static __device__ __forceinline__ T steepness(T, T, T) { return T(1); }
   template <typename T> static __device__ __forceinline__ T unit(T y) { return y; }
   template <typename T> static __device__ __forceinline__ T turned(T, T, T along) { return along; }
   static __device__ __forceinline__ double low(double cost, double y) { return fmin(cost * y, 0.0); }
@@ -65,7 +66,7 @@ struct Loss {
         return (y - g)[None], -(y > 0.0).astype(np.float64)
 
     def box(self, y: Array, cost: Array) -> tuple[Array, Array]:
-        """0 <= y beta <= cost."""
+        """The box 0 <= y beta <= cost."""
         return np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)
 
     def is_trivial(self, y: Array) -> Array:

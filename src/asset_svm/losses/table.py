@@ -6,6 +6,8 @@ inlines the functions that are dispatched here, and the card's compiler is given
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 from asset_svm.losses.base import Loss
@@ -17,9 +19,16 @@ LOSSES: tuple[type[Any], ...] = (Hinge, EpsilonInsensitive)
 """The loss of code 0, 1, ..."""
 
 
+def loss_of(kind: str, parameter: Callable[[], float]) -> Loss:
+    """The loss of this name in model files; ``parameter`` is asked for it where the loss has one."""
+    loss = next(loss for loss in LOSSES if loss.kind == kind)
+    found: Loss = loss(parameter()) if fields(loss) else loss()
+    return found
+
+
 @njit(cache=True, nogil=True, inline="always")
 def scalar_slope(code: int, parameter: float, y: float, f: float) -> float:
-    """``Loss.slope`` of one row."""
+    """``Loss.slope`` of one row, for compiled loops."""
     if code == 0:
         return hinge_slope(y, f)
     return tube_slope(parameter, y, f)
@@ -27,7 +36,7 @@ def scalar_slope(code: int, parameter: float, y: float, f: float) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def scalar_excess(code: int, parameter: float, y: float, f: float) -> float:
-    """loss(y, f) before it is cut at 0."""
+    """loss(y, f) where that is positive, else a number that is not."""
     if code == 0:
         return hinge_excess(y, f)
     return tube_excess(parameter, y, f)

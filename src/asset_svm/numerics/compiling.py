@@ -33,7 +33,7 @@ def njit(**options: Any) -> Callable[[Any], Any]:
 
 
 def _tell() -> None:
-    """Say it once a process."""
+    """Log it, once a process."""
     global _told
     if not _told:
         _told = True

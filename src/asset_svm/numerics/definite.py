@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.linalg as la
 
 SLACK = 1e-12
-"""Of a kernel value in float64: functions of the user's own may round more than once."""
+"""The rounding of a kernel value in float64: functions of the user's own may round more than once."""
 
 
 def is_semidefinite(K: npt.NDArray[Any], *, centred: bool) -> bool:

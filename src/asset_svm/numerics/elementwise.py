@@ -11,14 +11,11 @@ float64 blocks take numpy's exp and cos, the first after one pass for the expone
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import njit
 
-Array = npt.NDArray[Any]
 FAST = {"reassoc", "contract"}
 
 F = np.float32

@@ -7,14 +7,11 @@ row is rounded in the same way whatever rows stand beside it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import njit
 
-Array = npt.NDArray[Any]
 LANES = 16
 
 
@@ -79,7 +76,7 @@ def project_dense(X: Array, signs: Array, scales: Array, out: Array) -> None:
 def project_sparse(
     indptr: Array, indices: Array, data: Array, signs: Array, scales: Array, out: Array
 ) -> None:
-    """Likewise of CSR rows."""
+    """The structured projection of CSR rows; as ``project_dense`` does it."""
     padded = np.zeros((signs.shape[2], LANES), dtype=out.dtype)
     panel = np.empty_like(padded)
     for start in range(0, out.shape[0], LANES):

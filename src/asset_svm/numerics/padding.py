@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from asset_svm.arrays import Array
+
 COLUMNS = 16
 
 
 def padded_width(d: int) -> int:
-    """The next multiple of 16."""
+    """The next multiple of 16 from d on."""
     return -(-d // COLUMNS) * COLUMNS
 
 

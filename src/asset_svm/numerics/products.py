@@ -12,12 +12,11 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import FAST
 
-Array = npt.NDArray[Any]
 FEW_NONZEROS = 0.3 if llvm.get_host_cpu_name().startswith("znver") else 0.08
 """The share of nonzeros up to which skipping the others is faster than a matrix product.
 

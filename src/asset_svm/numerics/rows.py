@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import FAST
 
-Array = npt.NDArray[Any]
 TILE_ROWS, TILE_COLUMNS = 8, 64
 FEW_MODELS = 4
-"""Up to so many, sums are faster than a copy of the rows in float64."""
+"""Sums for so many models, or fewer, are faster than a copy of the rows in float64."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

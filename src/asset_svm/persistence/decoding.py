@@ -30,7 +30,7 @@ from asset_svm.families.decision import Decision
 from asset_svm.families.rows import Rows
 from asset_svm.features import FourierFeatures, HadamardFeatures, Metric, NystroemFeatures
 from asset_svm.features.cells import Node, Partition
-from asset_svm.features.nystroem import KernelBasis
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.kernels import Kernel
 from asset_svm.losses import LOSSES
 from asset_svm.solvers import (
@@ -42,7 +42,7 @@ from asset_svm.solvers import (
     SolverState,
 )
 from asset_svm.solvers.average import Segment
-from asset_svm.solvers.driver import Progress
+from asset_svm.solvers.tallies import Progress
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.stream import OnlineSession, Recent
 

@@ -16,7 +16,7 @@ from asset_svm.families.decision import Decision
 from asset_svm.families.one_map import FittedMap
 from asset_svm.families.one_map.fitted import COMPACTED
 from asset_svm.features.cells import Node, Partition
-from asset_svm.features.nystroem import KernelBasis
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.storage.fields import FLOATS, INTEGERS, Fields, shown
 from asset_svm.storage.maps import kernel, source
 from asset_svm.tasks import Classification, Regression, Task

@@ -21,7 +21,8 @@ from asset_svm.search.cost import cell_seconds
 from asset_svm.search.lines import Found, LineSearch
 from asset_svm.search.splits import Encoding, encode
 from asset_svm.settings import Settings
-from asset_svm.solvers.cells import CellProblem, Model, same_targets
+from asset_svm.solvers.cell_models import CellModel, same_targets
+from asset_svm.solvers.cells import CellProblem
 from asset_svm.tasks import Task
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side
@@ -128,14 +129,14 @@ class _CostPath:
     weight: Array
     seed: int
     paired: bool
-    known: dict[int, Model] = field(default_factory=dict)
+    known: dict[int, CellModel] = field(default_factory=dict)
 
     @cached_property
     def first(self) -> int:
         """The power of 10 that begins the path."""
         return unit_power(self.y, float(np.mean(np.diagonal(self.K))))
 
-    def model(self, C: float) -> Model:
+    def model(self, C: float) -> CellModel:
         """The model of this C."""
         power = power_below(C)
         if power < self.first:  # far from the bound on beta of few rows: quickly found from nothing
@@ -148,7 +149,7 @@ class _CostPath:
         is_power = C / 10.0**power <= 1.0 + SAME_POWER
         return at if is_power else self._solved(C, at)
 
-    def _solved(self, C: float, start: Model | None) -> Model:
+    def _solved(self, C: float, start: CellModel | None) -> CellModel:
         problem = self.problem
         return problem.model(
             self.K,

@@ -31,7 +31,7 @@ def _refuse(name: str, value: Any, why: str, advice: str) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """A finite real number; a bool is none, and an integer beyond every float neither."""
+    """Whether it is a finite real number; a bool is none, and an integer beyond every float neither."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
@@ -41,12 +41,12 @@ def is_number(value: Any) -> bool:
 
 
 def is_integer(value: Any) -> bool:
-    """An integer; a bool is none."""
+    """Whether it is an integer; a bool is none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_positive(name: str, value: Any, *, optional: bool = False) -> None:
-    """A number above 0."""
+    """Raise unless it is a number above 0."""
     if optional and value is None:
         return
     if not is_number(value) or value <= 0:
@@ -54,7 +54,7 @@ def check_positive(name: str, value: Any, *, optional: bool = False) -> None:
 
 
 def check_not_negative(name: str, value: Any, *, optional: bool = False) -> None:
-    """A number of at least 0."""
+    """Raise unless it is a number of at least 0."""
     if optional and value is None:
         return
     if not is_number(value) or value < 0:
@@ -62,7 +62,7 @@ def check_not_negative(name: str, value: Any, *, optional: bool = False) -> None
 
 
 def check_count(name: str, value: Any, *, optional: bool = False) -> None:
-    """An integer of at least 1."""
+    """Raise unless it is an integer of at least 1."""
     if optional and value is None:
         return
     if not is_integer(value) or value < 1:
@@ -70,7 +70,7 @@ def check_count(name: str, value: Any, *, optional: bool = False) -> None:
 
 
 def check_epochs(max_iter: Any) -> None:
-    """Epochs; SVC's -1 has an answer of its own."""
+    """Raise unless it is a number of epochs; SVC's -1 has an answer of its own."""
     if is_integer(max_iter) and max_iter == -1:
         _refuse(
             "max_iter",
@@ -82,7 +82,7 @@ def check_epochs(max_iter: Any) -> None:
 
 
 def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
-    """One of a few values."""
+    """Raise unless it is one of a few values."""
     choices = tuple(choices)
     value = value.item() if isinstance(value, np.generic) else value  # a grid made with numpy
     if not any(type(value) is type(c) and value == c for c in choices):
@@ -91,31 +91,31 @@ def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
 
 
 def check_flag(name: str, value: Any) -> None:
-    """True or False."""
+    """Raise unless it is True or False."""
     if not isinstance(value, bool | np.bool_):
         _refuse(name, value, "is not a truth value", f"set {name} to True or False")
 
 
 def check_fraction(name: str, value: Any) -> None:
-    """A number strictly between 0 and 1."""
+    """Raise unless it is a number strictly between 0 and 1."""
     if not is_number(value) or not 0 < value < 1:
         _refuse(name, value, "is not between 0 and 1", f"set {name} to a fraction such as 0.1")
 
 
 def check_jobs(value: Any) -> None:
-    """None or an integer other than 0."""
+    """Raise unless it is None or an integer other than 0."""
     if value is not None and (not is_integer(value) or value == 0):
         _refuse("n_jobs", value, "is not a number of threads", "set n_jobs to an integer or None")
 
 
 def check_level(name: str, value: Any) -> None:
-    """An integer of at least 0, or a truth value."""
+    """Raise unless it is an integer of at least 0, or a truth value."""
     if not (isinstance(value, bool | np.bool_) or (is_integer(value) and value >= 0)):
         _refuse(name, value, "is not a level", f"set {name} to 0 or a positive integer")
 
 
 def check_average(value: Any) -> None:
-    """A float in (0, 1], an integer of at least 1, or None."""
+    """Raise unless it is a float in (0, 1], an integer of at least 1, or None."""
     if value is None or (is_integer(value) and value >= 1):
         return
     if is_number(value) and not is_integer(value) and 0 < value <= 1:
@@ -129,7 +129,7 @@ def check_average(value: Any) -> None:
 
 
 def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any) -> None:
-    """The kernel and its numbers."""
+    """Raise unless these are a kernel and its numbers."""
     if isinstance(kernel, str) and kernel == "precomputed":
         _refuse(
             "kernel",

@@ -18,7 +18,7 @@ from asset_svm.data.sparse import fault_of
 
 TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 LABELS = {"text": (str,), "bytes": (bytes,), "numbers": (Number, np.bool_)}
-"""What objects may be that are targets."""
+"""The types that objects which are targets may have."""
 
 
 def check_kind(values: Any, name: str, *, numeric: bool = True) -> None:
@@ -51,7 +51,7 @@ def check_targets(y: Any, name: str = "y", *, numeric: bool) -> None:
 
 
 def _arrays(values: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
-    """What has to be looked at: of a frame its columns that are not numbers by their type."""
+    """The arrays to look at, with their names: of a frame, columns of no numeric type."""
     if isinstance(values, np.ndarray):
         yield name, values
     elif hasattr(values, "columns") and hasattr(values, "dtypes"):
@@ -126,7 +126,7 @@ def _check_mixture(array: np.ndarray, name: str) -> None:
 
 
 def _is_missing(value: Any) -> bool:
-    """An empty text, None, NaN, or pandas's own word for it, which is not to be compared."""
+    """Whether it is an empty text, None, NaN, or pandas's NA, which is not to be compared."""
     if isinstance(value, str):
         return not value.strip()
     if value is None or type(value).__name__ == "NAType":

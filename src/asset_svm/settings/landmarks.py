@@ -17,19 +17,19 @@ from asset_svm.settings.kinds import check_kind
 
 @dataclass(frozen=True, eq=False)
 class GivenPoints:
-    """A sampler that has nothing to choose."""
+    """A sampler that returns the user's own points."""
 
     points: Any
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of points."""
         return int(self.points.shape[0] if sp.issparse(self.points) else len(self.points))
 
     def __call__(
         self, X: Any, kernel: Kernel, count: int, rng: np.random.Generator, weight: Any = None
     ) -> Landmarks:
-        """All of them, in the type of X."""
+        """Return all of them, in the type of X."""
         check_kind(self.points, "landmarks")
         points = check_array(
             self.points, accept_sparse="csr", dtype=X.dtype, input_name="landmarks", copy=True
@@ -43,12 +43,12 @@ class GivenPoints:
 
 
 def sampler_of(landmarks: Any) -> Sampler:
-    """What a name stands for, or the points given."""
+    """The sampler that a name stands for, or one that returns the points given."""
     return SAMPLERS[landmarks] if isinstance(landmarks, str) else GivenPoints(landmarks)
 
 
 def check_landmarks(landmarks: Any, n_components: Any, *, supervised: bool) -> None:
-    """A method, or points, as many of them as ``n_components`` says if it says anything."""
+    """Raise unless it is a method, or points, as many as ``n_components`` says if it says anything."""
     if isinstance(landmarks, str) and landmarks == "margin" and not supervised:
         raise ValueError(
             'landmarks="margin" needs targets, and a map by itself has none; set it on AssetClassifier '
@@ -73,12 +73,12 @@ def check_landmarks(landmarks: Any, n_components: Any, *, supervised: bool) -> N
 
 
 def candidates(X: Any, weight: np.ndarray | None) -> int:
-    """How many rows can be landmarks: those of positive weight."""
+    """The number of rows that can be landmarks: those of positive weight."""
     return int(X.shape[0] if weight is None else np.count_nonzero(weight))
 
 
 def largest_count(kernel: Any, X: Any, weight: np.ndarray | None) -> int:
-    """How many landmarks there can be: rows of positive weight, and memory for them."""
+    """The number of landmarks that there can be: rows of positive weight, and memory for them."""
     allowed = candidates(X, weight)
     if formula_type(kernel).needs_dense_landmarks:
         allowed = min(allowed, max(DENSE_LANDMARK_BYTES // (8 * X.shape[1]), 1))

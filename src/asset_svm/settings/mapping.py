@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import joblib
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.backends.device import on_host
 from asset_svm.features.frequencies import DRAWS
 from asset_svm.kernels import Kernel, scale_gamma
 from asset_svm.settings import checks as check
 from asset_svm.settings.landmarks import check_landmarks
 
-Array = npt.NDArray[Any]
 DEFAULT_COMPONENTS = 2048
 FOURIER_KINDS = (*DRAWS, "hadamard")
 
@@ -50,7 +49,7 @@ class MapSettings:
 
     @classmethod
     def of(cls, params: Mapping[str, Any], *, supervised: bool) -> MapSettings:
-        """From parameters, which are checked; those that are not given have their defaults."""
+        """Settings from parameters, which are checked; those that are not given have their defaults."""
         own = {name: params[name] for name in cls.__dataclass_fields__ if name in params}
         found = cls(**own)
         check.check_kernel(found.kernel, found.gamma, found.degree, found.coef0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import joblib
 import numpy as np
@@ -20,7 +20,7 @@ from asset_svm.settings.mapping import DEFAULT_COMPONENTS, MapSettings
 from asset_svm.training.recipe import Recipe, StepKind
 
 CELL_ROWS = 1000
-"""Rows of a cell where ``n_cells="auto"``."""
+"""The number of rows of a cell where ``n_cells="auto"``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,48 +71,33 @@ class Settings:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Settings:
-        """From the parameters of an estimator, all of which are checked here and nowhere else."""
-        given = dict(params)
-        given.setdefault("C", 1.0)
-        given.setdefault("lam", None)
+        """The settings that the parameters of an estimator ask for; they are all checked here alone."""
+        given = OF_SOME | dict(params)
         mapping = MapSettings.of(given, supervised=True)
         _check(given)
-        average = given["average"]
-        limit, scale, bound = (given[n] for n in ("memory_limit", "step_scale", "intercept_bound"))
-        fit_intercept = given["fit_intercept"]
+        average, fit_intercept = given["average"], given["fit_intercept"]
         if fit_intercept == "auto":
             fit_intercept = given["step"] != "strong" and given["n_cells"] is None
-        return cls(
+        as_they_are = {name: given[name] for name in cls.__dataclass_fields__ if name in given}
+        translated = dict(
             map=mapping,
-            approximation=given["approximation"],
-            C=given["C"],
-            lam=None if given["lam"] is None else float(given["lam"]),
-            n_cells=given["n_cells"],
-            n_partitions=given["n_partitions"],
+            lam=_number(float, given["lam"]),
             step="metric" if given["step"] == "auto" else given["step"],
-            step_scale=None if isinstance(scale, str) else float(scale),
+            step_scale=None if given["step_scale"] == "auto" else float(given["step_scale"]),
             gradient_sample=int(given["gradient_sample"]),
             free_intercept=bool(fit_intercept),
-            intercept_bound=None if bound is None else float(bound),
+            intercept_bound=_number(float, given["intercept_bound"]),
             average=int(average) if check.is_integer(average) else average,
-            sampling=given["sampling"],
-            max_iter=given["max_iter"],
-            tol=given["tol"],
-            early_stopping=bool(given.get("early_stopping", False)),
-            validation_fraction=given.get("validation_fraction", 0.1),
-            n_iter_no_change=given.get("n_iter_no_change", 5),
-            time_limit=given.get("time_limit"),
-            memory_limit=None if limit is None else int(limit),
-            warm_start=bool(given.get("warm_start", False)),
-            random_state=given["random_state"],
+            early_stopping=bool(given["early_stopping"]),
+            memory_limit=_number(int, given["memory_limit"]),
+            warm_start=bool(given["warm_start"]),
             n_threads=joblib.effective_n_jobs(given["n_jobs"]),
-            device=given["device"],
-            precision=given["precision"],
             verbose=int(given["verbose"]),
         )
+        return cls(**(as_they_are | translated))
 
     def changed(self, **settings: Any) -> Self:
-        """With other values; those of the map are given by their own names."""
+        """The settings with other values; those of the map are given by their own names."""
         own = {
             name: value for name, value in settings.items() if name in MapSettings.__dataclass_fields__
         }
@@ -120,7 +105,7 @@ class Settings:
         return replace(self, map=replace(self.map, **own), **others) if settings else self
 
     def asked(self, *names: str) -> dict[str, Any]:
-        """Those of these parameters, which are among ``USUAL``, that ask for something."""
+        """The parameters among these, which are among ``USUAL``, that ask for something."""
         given = {name: getattr(self.map if hasattr(self.map, name) else self, name) for name in names}
         return {
             name: value
@@ -131,11 +116,11 @@ class Settings:
     # The problem --------------------------------------------------------------------------------
 
     def lam_of(self, total_weight: float) -> float:
-        """lam, that of C where none is given."""
+        """The regularisation lam: that of C, where none is given."""
         return self.lam if self.lam is not None else 1.0 / (self.C * total_weight)
 
     def recipe(self, loss: Loss, lam: float, n_models: int, seed: int) -> Recipe:
-        """How K problems with this lam are solved."""
+        """The recipe by which K problems with this lam are solved."""
         return Recipe(
             loss=loss,
             lam=(lam,) * n_models,
@@ -175,7 +160,7 @@ class Settings:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def deadline(self, begun: float) -> float:
-        """When a run that began then must have ended."""
+        """The moment by which a run that began then must have ended."""
         return begun + self.time_limit if self.time_limit else float("inf")
 
     def cells_of(self, n_rows: int) -> int:
@@ -191,18 +176,28 @@ class Settings:
         return goes_to_card(self.device, X, width)
 
     def backend(self, X: Any) -> Backend:
-        """Who does the work on these rows."""
+        """The backend that does the work on these rows."""
         return self.card() if self.goes_to_card(X) else self.host()
 
     def card(self) -> Any:
-        """The card, whatever ``device`` says."""
+        """The backend of the card, whatever ``device`` says."""
         return card_backend(self.memory_limit, self.precision)
 
     def host(self) -> CpuBackend:
-        """This machine's own cores, whatever ``device`` says."""
+        """The backend of this machine's own cores, whatever ``device`` says."""
         return CpuBackend(n_threads=self.n_threads, memory_limit=self.memory_limit)
 
 
+OF_SOME: dict[str, Any] = {
+    "C": 1.0,
+    "lam": None,
+    "early_stopping": False,
+    "validation_fraction": 0.1,
+    "n_iter_no_change": 5,
+    "time_limit": None,
+    "warm_start": False,
+}
+"""Parameters that not every estimator has, with the values that stand for their absence."""
 USUAL: dict[str, Any] = {
     "approximation": "nystroem",
     "n_components": None,
@@ -239,6 +234,11 @@ def own_map(approximation: Any) -> Any:
     return approximation.estimator if isinstance(approximation, FrozenEstimator) else approximation
 
 
+def _number(kind: type, value: Any) -> Any:
+    """The value as this kind of number; None stays."""
+    return None if value is None else kind(value)
+
+
 def _check(params: Mapping[str, Any]) -> None:
     """Raise where a parameter cannot be; the map's are checked by ``MapSettings``."""
     get = params.__getitem__
@@ -249,7 +249,7 @@ def _check(params: Mapping[str, Any]) -> None:
     if not (isinstance(get("n_cells"), str) and get("n_cells") == "auto"):
         check.check_count("n_cells", get("n_cells"), optional=True)
     check.check_count("n_partitions", get("n_partitions"))
-    check.check_choice("step", get("step"), ("auto", "metric", "robust", "strong"))
+    check.check_choice("step", get("step"), ("auto", *get_args(StepKind)))
     if not (isinstance(get("step_scale"), str) and get("step_scale") == "auto"):
         check.check_positive("step_scale", get("step_scale"))
     check.check_count("gradient_sample", get("gradient_sample"))
@@ -266,12 +266,12 @@ def _check(params: Mapping[str, Any]) -> None:
     check.check_choice("sampling", get("sampling"), ("auto", "uniform", "shuffle", "given"))
     check.check_epochs(get("max_iter"))
     check.check_positive("tol", get("tol"), optional=True)
-    check.check_flag("early_stopping", params.get("early_stopping", False))
-    check.check_fraction("validation_fraction", params.get("validation_fraction", 0.1))
-    check.check_count("n_iter_no_change", params.get("n_iter_no_change", 5))
-    check.check_positive("time_limit", params.get("time_limit"), optional=True)
+    check.check_flag("early_stopping", get("early_stopping"))
+    check.check_fraction("validation_fraction", get("validation_fraction"))
+    check.check_count("n_iter_no_change", get("n_iter_no_change"))
+    check.check_positive("time_limit", get("time_limit"), optional=True)
     check.check_not_negative("memory_limit", get("memory_limit"), optional=True)
-    check.check_flag("warm_start", params.get("warm_start", False))
+    check.check_flag("warm_start", get("warm_start"))
     check.check_jobs(get("n_jobs"))
     check.check_choice("device", get("device"), ("cpu", "cuda", "auto"))
     check.check_choice("precision", get("precision"), ("float32", "float16"))

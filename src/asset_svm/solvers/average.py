@@ -17,35 +17,37 @@ Steps here are counted over the whole run, 0 before the first.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.solvers.state import SolverState
 
-Array = npt.NDArray[Any]
 NEVER = np.iinfo(np.int64).max
 
 
-class Window(Protocol):
-    """Which steps an average covers."""
+class Window(ABC):
+    """The steps that an average covers."""
 
+    @abstractmethod
     def next_boundary(self, opened: int, step: int, end: int) -> int:
         """Where the segment opened at ``opened`` must end; ``end`` is the announced stop."""
 
+    @abstractmethod
     def start(self, step: int) -> int:
         """The average at ``step`` covers the segments that begin here or later."""
 
     def counts(self, opened: int) -> bool:
-        """Whether the segment opened at ``opened`` can be part of an average."""
+        """Whether the segment opened at ``opened`` can be part of an average; always, by default."""
+        return True
 
 
 @dataclass(frozen=True)
-class FractionWindow:
-    """The last ``fraction`` of the steps."""
+class FractionWindow(Window):
+    """A window of the last ``fraction`` of the steps."""
 
     fraction: float
     total: int | None = None
@@ -64,16 +66,12 @@ class FractionWindow:
         return boundary
 
     def start(self, step: int) -> int:
-        """step - r step."""
+        """The window begins at step - r step."""
         return step - round(self.fraction * step)
-
-    def counts(self, opened: int) -> bool:
-        """Always."""
-        return True
 
 
 @dataclass(frozen=True)
-class FinalWindow:
+class FinalWindow(Window):
     """The last ``fraction`` of ``total`` steps, for a run that nobody looks at before its end."""
 
     fraction: float
@@ -81,25 +79,25 @@ class FinalWindow:
 
     @property
     def first(self) -> int:
-        """The steps before it."""
+        """The number of steps before the window."""
         return self.total - round(self.fraction * self.total)
 
     def next_boundary(self, opened: int, step: int, end: int) -> int:
-        """Where it begins."""
+        """The only boundary is where the window begins."""
         return self.first if opened < self.first else NEVER
 
     def start(self, step: int) -> int:
-        """Where it begins."""
+        """The window begins at ``first``."""
         return min(self.first, step)
 
     def counts(self, opened: int) -> bool:
-        """From there on."""
+        """Segments count from ``first`` on."""
         return opened >= self.first
 
 
 @dataclass(frozen=True)
-class CountWindow:
-    """Exactly the last ``count`` steps."""
+class CountWindow(Window):
+    """A window of exactly the last ``count`` steps."""
 
     count: int
     total: int | None = None
@@ -115,20 +113,16 @@ class CountWindow:
         return max(opened + 1, step) if self.every_step else NEVER
 
     def start(self, step: int) -> int:
-        """step - count."""
+        """The window begins at step - count."""
         return max(step - self.count, 0)
-
-    def counts(self, opened: int) -> bool:
-        """Always."""
-        return True
 
 
 @dataclass(frozen=True)
-class NoWindow:
-    """The last iterate."""
+class NoWindow(Window):
+    """No window: the average is the last iterate."""
 
     def next_boundary(self, opened: int, step: int, end: int) -> int:
-        """None."""
+        """There is no boundary."""
         return NEVER
 
     def start(self, step: int) -> int:
@@ -136,13 +130,13 @@ class NoWindow:
         return step
 
     def counts(self, opened: int) -> bool:
-        """Never."""
+        """No segment counts."""
         return False
 
 
 @dataclass(eq=False)
 class Segment:
-    """Sums over the steps begin + 1, ..., end."""
+    """The sums over the steps begin + 1, ..., end."""
 
     begin: int
     end: int

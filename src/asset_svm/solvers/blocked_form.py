@@ -9,7 +9,7 @@ block is c (coef_0 + V_B^T a), so the steps need only U, G and scalars:
     c *= 1 - eta lam                                  (if c = 0: coef_0 = a = 0, c = 1)
     if g != 0:  a_i = -l g / c;  n2 += 2 a_i u + a_i^2 G_ii
     if c^2 n2 > R^2:  c = sign(c) R / sqrt(n2)
-    b = clip(b - l g, -B, B)                          l = min(eta w, reach loss / (G_ii + 1))
+    b = clip(b - l g, -B, B)                          l = min(eta w, reach loss / (g^2 (G_ii + 1)))
     if j >= average_from:  omega += eta c
 
 At the end coef = c (coef_0 + V_B^T a), and the average gains
@@ -28,17 +28,14 @@ shrink is strong.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.losses import loop_arguments, scalar_excess, scalar_slope
 from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.row_form import FAST, step_length, truncated
 from asset_svm.solvers.state import ModelAxis, SolverState
-
-Array = npt.NDArray[Any]
 
 GROUP = 128
 """Models at most that one thread steps through together: their part of a block stays in its cache."""
@@ -56,16 +53,17 @@ one thread, and 1000 half as long."""
 
 
 SPARSE = 0.125
-"""Of the steps of a block: where fewer learn, adding up their rows is faster than a product."""
+"""The part of the steps of a block below which adding up the rows of those that learn is faster than a
+product."""
 
 
 def block_rows(n_models: int) -> int:
-    """Rows of a block for so many models."""
+    """The number of rows of a block for so many models."""
     return int(np.clip(n_models, SHORTEST, LONGEST))
 
 
 def group_size(n_models: int) -> int:
-    """Models of a group."""
+    """The number of models of a group, where there are so many models."""
     groups = -(-n_models // GROUP)
     groups = -(-groups // GROUPS) * GROUPS
     return max(-(-n_models // groups), FEWEST)
@@ -220,7 +218,7 @@ def run_block(
             used = g
             if g != 0.0:
                 if reach < np.inf:
-                    size = square + (1.0 if bound[k] > 0.0 else 0.0)
+                    size = g * g * (square + (1.0 if bound[k] > 0.0 else 0.0))
                     short = truncated(length, reach, scalar_excess(code, parameter, y, f), size)
                     if short < length:
                         used = g * short / length

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.problem import RowProducts
 from asset_svm.solvers.average import NEVER
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Cut:
         return max(self.size, self.later)
 
     def around(self, position: int) -> tuple[int, int]:
-        """[first, end) of the block of this step."""
+        """Return [first, end) of the block of this step."""
         if position < self.until:
             first = position - position % self.size
             return first, min(first + self.size, self.until)
@@ -49,7 +47,7 @@ class MappedRows(Protocol):
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """The number d of features."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -78,7 +76,7 @@ class BlockRows(MappedRows, Protocol):
         """How many blocks should be announced by ``expect`` before they are opened."""
 
     def expect(self, rows: Array) -> None:
-        """This block is opened soon, after those that were announced before it."""
+        """Tell that this block is opened soon, after those that were announced before it."""
 
     def open(self, rows: Array) -> RowBlock:
-        """A block of them."""
+        """Return a block of these rows."""

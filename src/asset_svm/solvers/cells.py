@@ -6,39 +6,34 @@ is lam_c = lam W / W_c in the words of the cell's own (PL).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
+from asset_svm.arrays import Array, Matrix
 from asset_svm.data import Targets
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.features.cells import Partition
-from asset_svm.kernels import BlockFunction, Kernel
-from asset_svm.losses import Loss, best_intercept
+from asset_svm.kernels import Kernel
+from asset_svm.losses import Loss, best_intercept, dual_ridge
 from asset_svm.memory import planned_memory, require_memory
 from asset_svm.numerics.definite import is_semidefinite
-from asset_svm.numerics.rows import transpose_into
+from asset_svm.solvers.cell_models import CellModel, CellSolution, constant, same_targets
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.interior_form import solve_interior
+from asset_svm.solvers.kernel_matrix import kernel_matrix
 from asset_svm.solvers.pair_form import solve_pairs
 from asset_svm.threads.team import side_by_side
 
-Array = npt.NDArray[Any]
-Matrix = Any
-Model = tuple[Array, float, float, float, int]
-"""(beta, b, P, D, sweeps) of one model of a cell."""
-
 TOLERANCE = 0.01
-"""Of the duality gap, relative to the objective of the cell."""
+"""The duality gap, relative to the objective of the cell, at which a cell is solved."""
 MOST_SWEEPS = 10_000
 BUDGET = 0.3
-"""Times m^2: so many changes take as long as the interior-point method, which then has its turn."""
+"""Changes, times m^2, that take as long as the interior-point method, which then has its turn."""
 PAIR_BUDGET = 0.05
-"""The same of pairs: half as long."""
+"""Changes of pairs, times m^2: they take half as long."""
 FEWEST_PAIRS = 10_000
 """Changes of pairs that are affordable whatever m."""
 NEGLIGIBLE = 1e-4
@@ -53,51 +48,7 @@ much."""
 LARGEST_INTERIOR = 4096
 """Rows for which the interior-point method is affordable: a factor is of the third order."""
 DEFINITE_ROWS = 512
-"""Of a cell, at most, that show whether a kernel is definite."""
-BLOCK = 1024
-GROUP = 2 * BLOCK
-"""Rows that others are compared with at a time: what is prepared of sparse ones stays small, and half
-of the pairs of a large cell need not be computed."""
-
-
-@dataclass(frozen=True, eq=False)
-class CellSolution:
-    """K models of one cell: decisions are k(x, X[rows]) weights^T + intercept."""
-
-    rows: Array
-    weights: Array
-    intercept: Array
-    objective: Array
-    """(PL)'s part of this cell, by model, in the weights of all rows."""
-    dual_gap: Array
-    """NaN where the kernel matrix is not positive semi-definite: what is dual to it bounds nothing."""
-    sweeps: int
-    converged: bool
-    definite: bool
-    """Whether the kernel matrix can be positive semi-definite."""
-
-
-@dataclass(frozen=True, eq=False)
-class CellFunctions:
-    """The decision functions of the cells of one partition.
-
-    Parameters
-    ----------
-    landmarks : sequence of matrices
-        Of each cell, of shape (s, n); None where there are none.
-    weights : sequence of arrays
-        (K, s).
-    intercept : array of shape (cells, K)
-    others : mapping from cells to functions
-        Cells that decide by themselves: from rows to (rows, K) decisions.
-    """
-
-    partition: Partition
-    kernel: Kernel
-    landmarks: Sequence[Any]
-    weights: Sequence[Array]
-    intercept: Array
-    others: Mapping[int, Callable[[Any], Array]] = field(default_factory=dict)
+"""The number of rows of a cell, at most, that show whether a kernel is definite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +80,7 @@ class CellProblem:
 
     @property
     def entry_bytes(self) -> int:
-        """Of an entry of the kernel matrix, with those of the interior-point method's two."""
+        """The bytes of an entry of the kernel matrix, with those of the interior-point method's two."""
         return int(self.X.dtype.itemsize) + 16
 
     def largest(self, memory_limit: float | None) -> int:
@@ -151,12 +102,12 @@ class CellProblem:
         )
 
     def solve(self, rows: Array, seed: int, n_threads: int = 1) -> CellSolution:
-        """The models of the cell with these rows."""
+        """Solve the models of the cell with these rows."""
         K = self.kernel_matrix(rows, n_threads)
         y, cost, late = self.targets.block(rows), self.cost[rows], self.is_late
         trivial, like, paired = self.is_trivial(y), same_targets(y), self.is_paired(K)
 
-        def model(k: int) -> Model:
+        def model(k: int) -> CellModel:
             if trivial[k]:
                 return constant(y[k])
             return self.model(K, y[k], cost, seed + k, paired=paired, late=late)
@@ -171,7 +122,7 @@ class CellProblem:
         return clock.now() >= self.deadline
 
     def most_sweeps(self, *, late: bool) -> int:
-        """Sweeps at most."""
+        """The number of sweeps at most."""
         return 1 if late else MOST_SWEEPS
 
     def budget(self, *, late: bool) -> float:
@@ -201,7 +152,7 @@ class CellProblem:
             return trivial
         return np.full_like(trivial, len(y) > 1 and bool(trivial.all()))
 
-    def solution(self, rows: Array, parts: Sequence[Model]) -> CellSolution:
+    def solution(self, rows: Array, parts: Sequence[CellModel]) -> CellSolution:
         """What the models of the cell with these rows come to."""
         betas = np.array([part[0] for part in parts])
         if not np.isfinite([part[1:4] for part in parts]).all() or not np.isfinite(betas).all():
@@ -235,29 +186,8 @@ class CellProblem:
         )
 
     def kernel_matrix(self, rows: Array, n_threads: int = 1) -> Array:
-        """k of every pair of these rows."""
-        X = self.X[rows]
-        K = np.empty((len(rows), len(rows)), dtype=self.X.dtype)
-        size = GROUP if self.kernel.is_symmetric else len(rows)
-        for first in range(0, len(rows), size):
-            group = slice(first, first + size)
-            values = self.kernel.against(X[group], self.X.dtype)
-
-            def fill(start: int, group: slice = group, values: BlockFunction = values) -> None:
-                """Pairs of rows from here with the group, and, beyond it, the other way round."""
-                block = slice(start, start + BLOCK)
-                K[block, group] = found = values(X[block])
-                if start >= group.stop:
-                    transpose_into(found, K[group, block])
-
-            side_by_side(fill, range(first, len(rows), BLOCK), n_threads)
-        if not np.isfinite(K).all():
-            raise NonFiniteError(
-                "The kernel matrix of a cell is not finite; scale the columns of X (StandardScaler) or "
-                "lower gamma."
-            )
-        self.kernel.check_values(K, X)
-        return K
+        """Return k of every pair of these rows."""
+        return kernel_matrix(self.kernel, self.X[rows], n_threads)
 
     def model(
         self,
@@ -269,7 +199,7 @@ class CellProblem:
         paired: bool,
         late: bool = False,
         start: Array | None = None,
-    ) -> Model:
+    ) -> CellModel:
         """One model.
 
         Parameters
@@ -280,6 +210,8 @@ class CellProblem:
             The beta of a model with smaller costs, to go on from.
         """
         m = len(y)
+        if self.loss.curvature > 0.0:
+            K = K + np.diag(dual_ridge(self.loss, cost)).astype(K.dtype)
         if paired:
             beta, steps, found = self._paired(K, y, cost, late=late, start=start)
             if found[2] - found[3] <= self.tol * found[2] or not self.goes_inside(m, late=late):
@@ -312,7 +244,7 @@ class CellProblem:
     def _paired(
         self, K: Array, y: Array, cost: Array, *, late: bool, start: Array | None
     ) -> tuple[Array, int, tuple[Array, float, float, float]]:
-        """Where pairs end, after how many sweeps' worth of steps, and (beta, b, P, D) there."""
+        """The beta where pairs end, the sweeps that their steps make, and (beta, b, P, D) there."""
         m = len(y)
         beta, r = np.zeros(m), y.astype(np.float64)
         if start is not None:
@@ -339,7 +271,7 @@ class CellProblem:
         beta: Array,
         sweeps: int,
         inside: tuple[Array, int] | None,
-    ) -> Model:
+    ) -> CellModel:
         """The model of a cell that sweeps have not solved: the better of where they and others ended.
 
         Parameters
@@ -378,39 +310,16 @@ class CellProblem:
     def _valued(
         self, y: Array, cost: Array, beta: Array, f: Array
     ) -> tuple[Array, float, float, float]:
-        """(beta, b, P, D) of a feasible point with f = K beta, and the b that suits it best."""
+        """(beta, b, P, D) of a feasible point, and the b that suits it best.
+
+        ``f`` is K beta, K with the ridge of the loss on its diagonal.
+        """
+        square, bent = 0.5 * float(beta @ f), dual_ridge(self.loss, cost) * beta
+        f = f - bent
         b = best_intercept(self.loss, y, f, cost) if self.intercept else 0.0
-        square = 0.5 * float(beta @ f)
-        primal = square + float(cost @ self.loss.value(y, f + b))
+        primal = square - 0.5 * float(beta @ bent) + float(cost @ self.loss.value(y, f + b))
         dual = float(y @ beta) - self.loss.tube * float(np.abs(beta).sum()) - square
         return beta, b, primal, dual
-
-
-def same_targets(y: Array) -> Array:
-    """The first model with the same targets as each, one a row of y.
-
-    All classes that are absent from a cell have one; two that are there have no row in common.
-    """
-    like, first = np.arange(len(y)), y[:, 0]
-    one_sided = (y == y[:, :1]).all(axis=1)
-    for value in np.unique(first[one_sided]):
-        same = np.flatnonzero(one_sided & (first == value))
-        like[same] = same[0]
-    return like
-
-
-def constant(y: Array) -> Model:
-    """The model of a row of targets that are all the same, where it is trivial."""
-    return np.zeros(len(y)), float(y[0]), 0.0, 0.0, 0
-
-
-def solve_cells(
-    problem: CellProblem, cells: Sequence[Array], seed: int, n_threads: int
-) -> list[CellSolution]:
-    """Every cell, several at a time."""
-    return side_by_side(
-        lambda number: problem.solve(cells[number], seed + number), range(len(cells)), n_threads
-    )
 
 
 def _balanced(beta: Array) -> Array:

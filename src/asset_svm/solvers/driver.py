@@ -16,12 +16,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.data import Order, Targets
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.losses import loop_arguments
@@ -30,14 +30,14 @@ from asset_svm.solvers.blocked_form import Sight, block_rows, group_size, step_t
 from asset_svm.solvers.blocks import BlockRows, Cut, MappedRows
 from asset_svm.solvers.row_form import step_rows, tally
 from asset_svm.solvers.state import ModelAxis, SolverState
+from asset_svm.solvers.tallies import Progress, Slopes
 from asset_svm.threads.team import check_interrupt
 
-Array = npt.NDArray[Any]
 Form = Literal["row", "blocked"]
 
 
 @dataclass(eq=False)
-class Block:
+class StepBlock:
     """The rows of the steps from ``first`` on: features V[positions]."""
 
     first: int
@@ -46,68 +46,6 @@ class Block:
     weight: Array
     V: Array
     positions: Array
-
-
-@dataclass(eq=False)
-class Slopes:
-    """The average slope of every row at its visits: a point of the dual (see ``problem``)."""
-
-    total: Array
-    visits: Array
-
-    @classmethod
-    def zeros(cls, n_models: int, n_rows: int) -> Slopes:
-        """Nothing visited yet."""
-        return cls(np.zeros((n_models, n_rows), dtype=np.float32), np.zeros(n_rows, dtype=np.float32))
-
-    def add(self, rows: Array, slopes: Array) -> None:
-        """One visit of each of these rows."""
-        np.add.at(self.visits, rows, np.float32(1))
-        for model in range(len(self.total)):
-            np.add.at(self.total[model], rows, slopes[model].astype(np.float32))
-
-    def mean(self, rows: Array) -> Array:
-        """The (K, len(rows)) averages; NaN where a row was never visited."""
-        visits = self.visits[rows]
-        seen = np.where(visits > 0, visits, np.nan).astype(np.float64)
-        return np.asarray(self.total[:, rows] / seen)
-
-
-@dataclass(eq=False)
-class Progress:
-    """Sums over the steps since the last ``take``: what progressive validation reports."""
-
-    steps: int
-    loss: Array
-    errors: Array
-    active: Array
-
-    @classmethod
-    def zeros(cls, n_models: int) -> Progress:
-        """No step yet."""
-        return cls(0, np.zeros(n_models), np.zeros(n_models), np.zeros(n_models))
-
-    def __add__(self, other: Progress) -> Progress:
-        return Progress(
-            self.steps + other.steps,
-            self.loss + other.loss,
-            self.errors + other.errors,
-            self.active + other.active,
-        )
-
-    def record(self, lam: Array, coef: Array) -> dict[str, float]:
-        """What a history tells of these steps: nothing is computed anew.
-
-        ``coef`` is that of the objective, in the basis of phi.
-        """
-        steps = max(self.steps, 1)
-        regulariser = 0.5 * lam * np.einsum("kd,kd->k", coef, coef)
-        return {
-            "progressive_loss": float(self.loss.sum()) / steps,
-            "progressive_objective": float((self.loss / steps + regulariser).sum()),
-            "active": float(self.active.mean()) / steps,
-            "sign_errors": float(self.errors.mean()) / steps,
-        }
 
 
 class Driver:
@@ -166,7 +104,7 @@ class Driver:
         self._models = np.arange(len(axis.lam))
         self.slopes: Slopes | None = None
         self.progress = Progress.zeros(len(axis.lam))
-        self._block: Block | None = None
+        self._block: StepBlock | None = None
         self._announced = 0  # steps whose rows were
 
     def advance(self, steps: int, deadline: float = np.inf) -> int:
@@ -230,17 +168,17 @@ class Driver:
         return self.average.result(self.state)
 
     def take_progress(self) -> Progress:
-        """The sums since the last call."""
+        """Return the sums since the last call, and begin anew."""
         taken, self.progress = self.progress, Progress.zeros(len(self.axis.lam))
         return taken
 
-    def _fetch(self, first: int) -> Block:
+    def _fetch(self, first: int) -> StepBlock:
         """The block that begins at step ``first``."""
         if self._block is None or self._block.first != first:
             rows = self.order.rows(first, min(self.cut.around(first)[1], self.length))
             y = self.targets.block(rows)
             weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
-            self._block = Block(first, rows, y, weight, *self.rows.fetch(rows))
+            self._block = StepBlock(first, rows, y, weight, *self.rows.fetch(rows))
             if self.ahead:
                 self._look_ahead(first)
         return self._block
@@ -278,9 +216,9 @@ class Driver:
             )
 
     def _step_blocked(
-        self, block: Block, part: slice, average_from: Array, margins: Array, slopes: Array
+        self, block: StepBlock, part: slice, average_from: Array, margins: Array, slopes: Array
     ) -> None:
-        """The same by the blocked form: groups of models go through a few rows at a time."""
+        """Take the steps by the blocked form: groups of models go through a few rows at a time."""
         state, K = self.state, len(average_from)
         length, size = block_rows(K), group_size(K)
         state.unscale()

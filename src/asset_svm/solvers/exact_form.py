@@ -3,10 +3,11 @@
 With f = K beta, (PL) times 1/lam and its dual are
 
     P = 1/2 beta^T K beta + sum_i C_i loss(y_i, f_i),           C_i = w_i / (lam W)
-    D = -1/2 beta^T K beta + sum_i y_i beta_i - tube |beta_i|,
+    D = -1/2 beta^T K beta + sum_i y_i beta_i - tube |beta_i| - curvature beta_i^2 / (2 C_i),
 
 with beta in the box of the loss, and its tube (``losses``): 0 <= y_i beta_i <= C_i for the hinge, whose
-tube is 0, |beta_i| <= C_i for the epsilon-insensitive loss, where it is epsilon. Each coordinate of D
+tube is 0, |beta_i| <= C_i for the epsilon-insensitive loss, where it is epsilon. A loss that has a
+curvature adds a ridge to K, which all solvers here are given with it. Each coordinate of D
 has its maximum in closed form; sweeps over all of them in random order, with f kept up to date, end
 after a few (Hsieh et al. 2008). A visit that changes nothing costs no more than a look at f_i; one that
 does, a row of K.
@@ -18,18 +19,14 @@ the solution is (PL)'s own.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
-from asset_svm.losses import Loss, loop_arguments, scalar_excess
+from asset_svm.arrays import Array
+from asset_svm.losses import Loss, dual_ridge, loop_arguments, scalar_excess
 from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.row_form import FAST
 from asset_svm.threads.team import check_interrupt
-
-Array = npt.NDArray[Any]
 
 LOOK = 1 << 26
 """Entries of K that sweeps may add, some hundredths of a second, between two looks at the clock."""
@@ -70,6 +67,8 @@ def solve_cell(
 
     Parameters
     ----------
+    K : array of shape (m, m)
+        With the ridge of the loss on its diagonal, and so is F.
     cost : array of shape (m,)
         C_i.
     tol : float
@@ -87,15 +86,15 @@ def solve_cell(
     P, D
         At the end.
     """
-    low, high = loss.box(y, cost)
+    (low, high), ridge = loss.box(y, cost), dual_ridge(loss, cost)
     order, sweeps, moves = np.arange(len(y)), 0, 0
     diagonal = np.maximum(np.diagonal(K).astype(np.float64), 1e-12)
     between = max(LOOK // max(len(y), 1) ** 2, 1)
     while True:
         limit = min(sweeps + between, most)
         sweeps, moves, seed, primal, dual = _sweep(
-            K, y, cost, low, high, *loop_arguments(loss), loss.tube, tol, limit, budget, seed, order,
-            beta, F, sweeps, moves, diagonal,
+            K, y, cost, low, high, *loop_arguments(loss), loss.tube, ridge, tol, limit, budget, seed,
+            order, beta, F, sweeps, moves, diagonal,
         )  # fmt: skip
         if sweeps < limit or limit == most or clock.now() > deadline:
             return sweeps, primal, dual
@@ -112,6 +111,7 @@ def _sweep(
     code: int,
     parameter: float,
     tube: float,
+    ridge: Array,
     tol: float,
     most: int,
     budget: float,
@@ -127,13 +127,14 @@ def _sweep(
     m = y.shape[0]
     primal, dual = 0.0, 0.0
     while True:
-        primal, dual, square = 0.0, 0.0, 0.0
+        primal, dual, square, bent = 0.0, 0.0, 0.0, 0.0
         for i in range(m):
-            f = F[i]
+            f = F[i] - ridge[i] * beta[i]
             square += beta[i] * F[i]
+            bent += ridge[i] * beta[i] * beta[i]
             primal += cost[i] * max(scalar_excess(code, parameter, y[i], f), 0.0)
             dual += y[i] * beta[i] - tube * abs(beta[i])
-        primal += 0.5 * square
+        primal += 0.5 * (square - bent)
         dual -= 0.5 * square
         if sweeps >= most or moves > budget or (sweeps > 0 and primal - dual <= tol * primal):
             break

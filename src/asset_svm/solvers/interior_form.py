@@ -11,21 +11,17 @@ in a solution to any accuracy, however ill-conditioned K is.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as la
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.losses import Loss
 from asset_svm.threads.team import check_interrupt
 
-Array = npt.NDArray[Any]
-
 MOST_STEPS = 80
 BACK = 0.995
-"""Of the way to the nearest bound that a step goes."""
+"""The part of the way to the nearest bound that a step goes."""
 
 
 def solve_interior(

@@ -14,19 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
+from asset_svm.arrays import Array
 from asset_svm.data import Order
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.solvers.blocked_form import Sight, group_size, step_through
 from asset_svm.solvers.blocks import MappedRows
 from asset_svm.solvers.state import ModelAxis, SolverState
-
-Array = npt.NDArray[Any]
 
 AHEAD = 4
 """Blocks between two meetings of the threads: one that is held up keeps the others waiting less."""
@@ -109,7 +106,7 @@ class ManyDriver:
         return found
 
     def _prepare(self, first: int, stop: int) -> Prepared:
-        """The block of these steps."""
+        """Return the block of these steps, with its G."""
         visited = self.order.rows(first, stop)
         V, positions = self.rows.fetch(visited)
         block = V[positions, : self.rows.dimension]

@@ -15,17 +15,13 @@ any of its stationary points, and steps that end say nothing.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from asset_svm import clock
-from asset_svm.losses import Loss, loop_arguments, scalar_excess
+from asset_svm.arrays import Array
+from asset_svm.losses import Loss, dual_ridge, loop_arguments, scalar_excess
 from asset_svm.numerics.compiling import njit
 from asset_svm.threads.team import check_interrupt
-
-Array = npt.NDArray[Any]
 
 LOOK = 1 << 24
 """Entries of K that steps may read, some hundredths of a second, between two looks at the clock."""
@@ -54,6 +50,8 @@ def solve_pairs(
 
     Parameters
     ----------
+    K : array of shape (m, m)
+        With the ridge of the loss on its diagonal.
     cost : array of shape (m,)
         C_i.
     tol : float
@@ -70,15 +68,15 @@ def solve_pairs(
     steps
     """
     m, steps, ended = len(y), 0, False
-    low, high = loss.box(y, cost)
+    (low, high), ridge = loss.box(y, cost), dual_ridge(loss, cost)
     diagonal = np.diagonal(K).astype(np.float64)
     up, down = np.empty(m), np.empty(m)
     between = max(LOOK // max(m, 1), BETWEEN)
     while True:
         limit = min(steps + between, most)
         steps, ended = _step(
-            K, y, cost, low, high, *loop_arguments(loss), loss.tube, tol, limit, steps, beta, r,
-            diagonal, up, down,
+            K, y, cost, low, high, *loop_arguments(loss), loss.tube, ridge, tol, limit, steps,
+            beta, r, diagonal, up, down,
         )  # fmt: skip
         if ended or limit == most or clock.now() > deadline:
             return steps
@@ -87,7 +85,7 @@ def solve_pairs(
 
 @njit(cache=True, nogil=True, inline="always")
 def _slopes(k: int, beta: Array, low: Array, high: Array, tube: float, up: Array, down: Array) -> None:
-    """What is taken from r_k for up_k and down_k."""
+    """Set what is taken from r_k for up_k and down_k."""
     up[k] = np.inf if beta[k] >= high[k] else (tube if beta[k] >= 0.0 else -tube)
     down[k] = -np.inf if beta[k] <= low[k] else (tube if beta[k] > 0.0 else -tube)
 
@@ -136,19 +134,21 @@ def _gap(
     code: int,
     parameter: float,
     tube: float,
+    ridge: Array,
     beta: Array,
     r: Array,
     b: float,
 ) -> tuple[float, float]:
-    """P - D and P."""
-    square, primal, dual = 0.0, 0.0, 0.0
+    """Return P - D and P."""
+    square, bent, primal, dual = 0.0, 0.0, 0.0, 0.0
     for i in range(y.shape[0]):
         f = y[i] - r[i]
         square += beta[i] * f
-        f += b
+        bent += ridge[i] * beta[i] * beta[i]
+        f += b - ridge[i] * beta[i]
         primal += cost[i] * max(scalar_excess(code, parameter, y[i], f), 0.0)
         dual += y[i] * beta[i] - tube * abs(beta[i])
-    return primal + square - dual, primal + 0.5 * square
+    return primal + (square - 0.5 * bent) - dual, primal + 0.5 * (square - bent)
 
 
 @njit(cache=True, nogil=True)
@@ -161,6 +161,7 @@ def _step(
     code: int,
     parameter: float,
     tube: float,
+    ridge: Array,
     tol: float,
     most: int,
     steps: int,
@@ -184,7 +185,7 @@ def _step(
             bottom = _smallest(r, down)
             if not top - bottom > 0.0:
                 return steps, True
-            gap, primal = _gap(y, cost, code, parameter, tube, beta, r, 0.5 * (top + bottom))
+            gap, primal = _gap(y, cost, code, parameter, tube, ridge, beta, r, 0.5 * (top + bottom))
             if gap <= tol * primal:
                 return steps, True
         if steps >= most:

@@ -5,7 +5,7 @@ For one model, with coef = c u, per row v of target y and weight w:
     f = c u.v + b;  g = slope(y, f)
     j += 1;  eta = eta_1 / j^power              (or linearly to 0 over a horizon)
     c *= 1 - eta lam                                  (if it leaves [0.1, 10]: u *= c, c = 1)
-    if g != 0:  u += -(l g / c) v                     l = min(eta w, reach loss(y, f) / (|v|^2 + 1))
+    if g != 0:  u += -(l g / c) v                     l = min(eta w, reach loss / (g^2 (|v|^2 + 1)))
     if |c u| > R:  c = sign(c) R / |u|                (the projection; on inactive steps too)
     b = clip(b - l g, -B, B)
     if j >= average_from:  average gains eta (c u, b)
@@ -26,16 +26,13 @@ arrays, scalars and integer codes only.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.losses import loop_arguments, scalar_excess, scalar_slope
 from asset_svm.numerics.compiling import njit
 from asset_svm.solvers.state import ModelAxis, SolverState
 
-Array = npt.NDArray[Any]
 FAST = {"reassoc", "contract"}
 """Fused and reordered sums, but NaN and infinity stay what they are."""
 TURN = 512
@@ -51,14 +48,14 @@ def truncated(length: float, reach: float, loss: float, norm: float) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def step_length(eta_1: float, power: float, horizon: int, j: int) -> float:
-    """eta_1 / j^power for the powers 1/2 and 1, or eta_1 (1 - (j - 1) / horizon)."""
+    """eta_1 / j^power, or eta_1 (1 - (j - 1) / horizon)."""
     if horizon > 0:
         return eta_1 * max(1.0 - (j - 1) / horizon, 0.0)
     if power == 0.5:
         return eta_1 / np.sqrt(j)
     if power == 1.0:
         return eta_1 / j
-    return eta_1
+    return eta_1 / j**power
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -169,7 +166,7 @@ def run_rows(
         length = eta * w
         if g != 0.0:
             if reach < np.inf:
-                size = float(dot_row(v, v)) + free
+                size = g * g * (float(dot_row(v, v)) + free)
                 short = truncated(length, reach, scalar_excess(code, parameter, target[i], f), size)
                 if short < length:
                     slopes[i] = g * short / length

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.losses import Loss
 from asset_svm.steps import StepRule
 
-Array = npt.NDArray[Any]
+BY_MODEL = ("lam", "radius", "bound", "eta", "horizon")
+"""The fields of ``ModelAxis`` that have one number a model."""
 LEADING = 64
 """Directions of a metric, those of the longest rows, that say how often coefficients shrink."""
 SHRINK_STEPS = 64
-"""Between two shrinks that the driver does."""
-POWERS = (0.5, 1.0)
-"""Of 1/j in the steps of the compiled loops (``row_form.step_length``, ``blocked_form.cu``)."""
+"""The number of steps between two shrinks that the driver does, at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +45,6 @@ class ModelAxis:
     reach: float
     free_intercept: bool
     metric: Metric | None = None
-
-    def __post_init__(self) -> None:
-        if self.power not in POWERS and not (self.horizon > 0).all():
-            raise ValueError(
-                f"power={self.power!r} is no power of j that compiled loops have; let a step rule have "
-                "1/2 or 1, or a horizon."
-            )
 
     @classmethod
     def build(
@@ -81,33 +74,18 @@ class ModelAxis:
     @classmethod
     def joined(cls, parts: Sequence[ModelAxis]) -> ModelAxis:
         """The models of all parts on one axis; they share loss, power, intercept and metric."""
-
-        def line_up(name: str) -> Array:
-            return np.concatenate([getattr(part, name) for part in parts])
-
-        return replace(
-            parts[0],
-            lam=line_up("lam"),
-            radius=line_up("radius"),
-            bound=line_up("bound"),
-            eta=line_up("eta"),
-            horizon=line_up("horizon"),
-        )
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in BY_MODEL
+        }
+        return replace(parts[0], **joined)
 
     def take(self, which: Array) -> ModelAxis:
         """Some of the models, or all of them in another order."""
-        return replace(
-            self,
-            lam=self.lam[which],
-            radius=self.radius[which],
-            bound=self.bound[which],
-            eta=self.eta[which],
-            horizon=self.horizon[which],
-        )
+        return replace(self, **{name: getattr(self, name)[which] for name in BY_MODEL})
 
     @property
     def loop_lam(self) -> Array:
-        """lam as the compiled loop sees it."""
+        """The lam that the compiled loop sees: 0 where the driver shrinks."""
         return self.lam if self.metric is None else np.zeros(len(self.lam))
 
     def shrink_interval(self, block_size: int) -> int:
@@ -201,7 +179,7 @@ class SolverState:
         self.scale[:] = 1.0
 
     def project(self, radius: Array) -> None:
-        """Onto balls of these radii; where scale is 1."""
+        """Project the iterates onto balls of these radii; where scale is 1."""
         norms = np.sqrt(np.einsum("kd,kd->k", self.direction, self.direction, dtype=np.float64))
         far = norms > radius
         self.direction[far] *= (radius[far] / norms[far])[:, None].astype(self.direction.dtype)

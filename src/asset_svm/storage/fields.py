@@ -20,7 +20,7 @@ check that prediction relies on: compiled loops look at no bounds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -157,7 +157,7 @@ class Fields:
 
     # Numbers and text ---------------------------------------------------------------------------
 
-    def kind(self, kinds: dict[str, type[Any]]) -> str:
+    def kind(self, kinds: Mapping[str, type[Any]]) -> str:
         """The field "kind", which tells apart what is of these classes."""
         return self.text("kind", tuple(kinds))
 
@@ -388,7 +388,7 @@ class Writing(Fields):
         self.fields[name] = None
         return None
 
-    def kind(self, kinds: dict[str, type[Any]]) -> str:
+    def kind(self, kinds: Mapping[str, type[Any]]) -> str:
         """Write which of these classes the source is of."""
         for kind, cls in kinds.items():
             if isinstance(self.source, cls):

@@ -16,7 +16,7 @@ from asset_svm.features import (
     Metric,
     NystroemFeatures,
 )
-from asset_svm.features.nystroem import KernelBasis
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.kernels import NAMES, Kernel
 from asset_svm.storage.fields import INTEGERS, Fields
 

@@ -5,12 +5,12 @@ There are K models of d coefficients; None is any number.
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from functools import partial
+from typing import Any, get_args
 
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FeatureMap
-from asset_svm.losses import LOSSES, Loss
+from asset_svm.losses import LOSSES, Loss, loss_of
 from asset_svm.solvers import (
     Average,
     CountWindow,
@@ -20,30 +20,27 @@ from asset_svm.solvers import (
     SolverState,
 )
 from asset_svm.solvers.average import Segment, Window
-from asset_svm.solvers.driver import Progress, Slopes
+from asset_svm.solvers.tallies import Progress, Slopes
 from asset_svm.storage.fields import FLOATS, Fields
 from asset_svm.storage.maps import metric
 from asset_svm.training.plan import StepSizes
-from asset_svm.training.recipe import Recipe
+from asset_svm.training.recipe import Recipe, StepKind
 from asset_svm.training.stream import OnlineSession, Recent
 
 
 def _loss(f: Fields) -> Loss:
     """A loss; early files have no epsilon where there is none."""
-    kinds = {cls.kind: cls for cls in LOSSES}
-    cls = kinds[f.text("kind", tuple(kinds))]
-    has_parameter = len(dataclasses.fields(cls)) > 0
-    if has_parameter or f.has("epsilon", "parameter"):
-        epsilon = f.number("epsilon", 0.0, of="parameter")
-    made: Loss = cls(epsilon) if has_parameter else cls()
-    return made
+    kind = f.text("kind", tuple(loss.kind for loss in LOSSES))
+    read = partial(f.number, "epsilon", 0.0, of="parameter")
+    found = read() if f.has("epsilon", "parameter") else None
+    return loss_of(kind, lambda: read() if found is None else found)
 
 
 def _recipe(f: Fields, K: int | None) -> Recipe:
     loss, lam = f.record("loss", _loss), tuple(f.each("lam", "number"))
     fits = len(lam) == (K or len(lam)) and min(lam) > 0
     f.check(fits, f"is not a positive number for each of {K} models", "lam")
-    step = f.text("step", ("robust", "strong", "metric"))
+    step = f.text("step", get_args(StepKind))
     step_scale = f.maybe(f.number, "step_scale", 0.0)
     average = f.value("average")
     fits = average in (None, "auto") or type(average) in (int, float)

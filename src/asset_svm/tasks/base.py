@@ -6,16 +6,15 @@ number that is subtracted from targets); ``encode`` is for targets of a settled 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.data import Targets
 from asset_svm.losses import Loss
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ class Constancy:
 
 
 class Task(Protocol):
-    """What is learnt from targets."""
+    """What is learnt from targets, and how decisions are read."""
 
     @property
     def numeric(self) -> bool:
@@ -59,7 +58,7 @@ class Task(Protocol):
 
     @property
     def loss(self) -> Loss:
-        """What a margin and a target cost."""
+        """The loss of a margin and a target."""
 
     @property
     def classes(self) -> Array | None:
@@ -67,11 +66,11 @@ class Task(Protocol):
 
     @property
     def offset(self) -> float:
-        """What is subtracted from targets."""
+        """The number that is subtracted from targets."""
 
     @property
     def n_models(self) -> int:
-        """K, the decisions of a row."""
+        """The number K of models, and of decisions of a row."""
 
     def of_cell(self, *, known: bool, free_intercept: bool) -> Self:
         """The task of a model of one cell: weights of classes are in those of the rows already.
@@ -92,7 +91,7 @@ class Task(Protocol):
         """The task of these rows: classes that are not known yet are theirs, and so is the offset."""
 
     def encode(self, y: Array) -> Encoded:
-        """These targets, as the solver sees them."""
+        """Return these targets as the solver sees them."""
 
     def class_weights(self, y: Array, weight: Array) -> Array | None:
         """The factor of each row's weight that its class brings; None where there is none."""
@@ -104,7 +103,7 @@ class Task(Protocol):
         """Raise where the task cannot be learnt from one batch after the other."""
 
     def predict(self, decisions: Array) -> Array:
-        """Predictions from (rows, K) decisions."""
+        """Return predictions from (rows, K) decisions."""
 
     def decisions(self, decisions: Array) -> Array:
         """What a user calls decisions, from those of shape (rows, K)."""
@@ -134,9 +133,16 @@ class Task(Protocol):
 def train_test_rows(
     n_rows: int, fraction: float, seed: int, stratify: Array | None = None
 ) -> tuple[Array, Array]:
-    """The numbers of rows to learn from, and of those to hold out."""
+    """The numbers of rows to learn from, and of those to hold out; of every class to ``stratify``."""
     from sklearn.model_selection import train_test_split  # takes its time, and few fits need it
 
+    held, least = math.ceil(fraction * n_rows), 1 if stratify is None else len(np.unique(stratify))
+    if min(held, n_rows - held) < least:
+        raise ValueError(
+            f"validation_fraction={fraction:g} of {n_rows} rows of positive weight leaves "
+            f"{n_rows - held} to learn from and {held} to hold out, and neither may be less than "
+            f"{least}; choose another fraction, or set early_stopping=False and a number of components."
+        )
     kept, out = train_test_split(
         np.arange(n_rows), test_size=fraction, random_state=seed, stratify=stratify
     )

@@ -6,17 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
+from asset_svm.arrays import Array
 from asset_svm.data import OneVsRestTargets
 from asset_svm.losses import Hinge
 from asset_svm.settings import checks as check
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 
-Array = npt.NDArray[Any]
 FEWEST_OTHERS = 0.1
-"""Of the weight of training rows: where fewer are of other classes, one class for all may be right."""
+"""A part of the weight of training rows: where fewer are of other classes, one for all may be right."""
 FEW_ODD, LITTLE_GAIN = 0.05, 0.1
 """A model tells no rows apart where it gives another class to fewer rows than this, and makes nearly
 all of the errors that it would make with one class for all."""
@@ -43,7 +42,7 @@ class Classification:
 
     @classmethod
     def of(cls, class_weight: Any, classes: Array | None = None) -> Classification:
-        """From the parameter, which is checked."""
+        """The task of the parameter, which is checked."""
         if isinstance(class_weight, dict):
             for label, value in class_weight.items():
                 check.check_not_negative(f"class_weight[{label!r}]", value)
@@ -64,7 +63,7 @@ class Classification:
 
     @property
     def n_models(self) -> int:
-        """One for two classes, else one a class."""
+        """One model for two classes, else one a class."""
         return 1 if len(self.known) == 2 else len(self.known)
 
     def of_cell(self, *, known: bool, free_intercept: bool) -> Classification:
@@ -72,19 +71,19 @@ class Classification:
         return replace(self, class_weight=None, classes=self.classes if known else None)
 
     def targets_of_cell(self, y: Array) -> Array:
-        """The classes themselves."""
+        """Return the classes themselves."""
         return y
 
     def with_classes(self, classes: Array) -> Classification:
-        """With these classes."""
+        """The task where these classes are known."""
         return replace(self, classes=np.asarray(classes))
 
     def with_epsilon(self, epsilon: float) -> Classification:
-        """There is no tube around classes."""
+        """Raise: there is no tube around classes."""
         raise ValueError(f"epsilon={epsilon!r} is for regression; leave it out.")
 
     def settled(self, y: Array, weight: Array) -> Classification:
-        """With the classes of these rows, where they are not known yet."""
+        """The task with the classes of these rows, where they are not known yet."""
         check_classification_targets(y)
         classes = np.unique(y) if self.classes is None else np.asarray(self.classes)
         if len(classes) < 2:
@@ -123,7 +122,7 @@ class Classification:
             if unknown:
                 raise ValueError(
                     f"class_weight={self.class_weight} names {unknown[0]!r}, which is not among the "
-                    f"classes {self.known.tolist()}; leave it out."
+                    f"classes {self.known.tolist()} of the rows of positive weight; leave it out."
                 )
             per_class = [self.class_weight.get(label, 1.0) for label in self.known.tolist()]
             return np.array(per_class, dtype=np.float64)
@@ -140,23 +139,23 @@ class Classification:
             )
 
     def predict(self, decisions: Array) -> Array:
-        """The classes with the largest decisions."""
+        """Return the classes with the largest decisions."""
         return np.asarray(self.known[winner(decisions)])
 
     def decisions(self, decisions: Array) -> Array:
-        """One decision a row for two classes."""
+        """Return one decision a row for two classes, else one a class."""
         return decisions.ravel() if len(self.known) == 2 else decisions
 
     def score(self, decisions: Array, y: Array, weight: Array | None) -> float:
-        """The accuracy."""
+        """Return the accuracy."""
         return float(np.average(self.predict(decisions) == y, weights=weight))
 
     def row_losses(self, decisions: Array, y: Array) -> Array:
-        """1 for a row of another class than predicted."""
+        """Return 1 for rows of another class than predicted, else 0."""
         return (self.predict(decisions) != y).astype(np.float64)
 
     def importance(self, decisions: Array, y: Array) -> Array:
-        """High for rows near the boundary."""
+        """Return numbers that are high for rows near the boundary."""
         if decisions.shape[1] == 1:
             distance = np.abs(decisions[:, 0])
         else:  # between the two classes that the row could be of
@@ -165,7 +164,7 @@ class Classification:
         return np.asarray(1.0 / (BOUNDARY + distance))
 
     def constancy(self, decisions: Array, y: Array, weight: Array, C: float | None) -> Constancy | None:
-        """Where nearly all rows are given one class, and many are of others."""
+        """What is to be said where nearly all rows are given one class, and many are of others."""
         found = winner(decisions)
         usual = np.bincount(found).argmax()
         label, share = self.known[usual], weight / weight.sum()
@@ -180,12 +179,12 @@ class Classification:
         return Constancy(seen, [], ["raise C", "choose another gamma"])
 
     def split(self, y: Array, fraction: float, seed: int) -> tuple[Array, Array]:
-        """Rows of every class in both parts, where each has two or more."""
+        """Split the rows; those of every class are in both parts, where each has two or more."""
         counts = np.unique(y, return_counts=True)[1]
         return train_test_rows(len(y), fraction, seed, y if counts.min() >= 2 else None)
 
     def count_by_class(self, y: Array) -> Array:
-        """The number of rows of each class."""
+        """Return the number of rows of each class."""
         return np.bincount(np.searchsorted(self.known, y), minlength=len(self.known))
 
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.data import RealTargets
 from asset_svm.losses import EpsilonInsensitive
 from asset_svm.settings import checks as check
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 
-Array = npt.NDArray[Any]
 NARROW = 0.03
 """Times the range of the targets: predictions that range over less tell no rows apart."""
 UNEQUAL = 10.0
@@ -42,7 +41,7 @@ class Regression:
 
     @classmethod
     def of(cls, epsilon: Any, *, centred: bool) -> Regression:
-        """From the parameter, which is checked."""
+        """The task of the parameter, which is checked."""
         check.check_not_negative("epsilon", epsilon)
         return cls(float(epsilon), centred)
 
@@ -53,7 +52,7 @@ class Regression:
 
     @property
     def n_models(self) -> int:
-        """One."""
+        """Numbers have one model."""
         return 1
 
     def of_cell(self, *, known: bool, free_intercept: bool) -> Regression:
@@ -61,7 +60,7 @@ class Regression:
         return replace(self, centred=free_intercept, offset=0.0)
 
     def targets_of_cell(self, y: Array) -> Array:
-        """Less the offset."""
+        """Return the targets less the offset."""
         return y - self.offset
 
     def with_classes(self, classes: Array) -> Regression:
@@ -69,54 +68,54 @@ class Regression:
         return self
 
     def with_epsilon(self, epsilon: float) -> Regression:
-        """With another half-width of the tube."""
+        """The task with another half-width of the tube."""
         return replace(self, epsilon=float(epsilon))
 
     def settled(self, y: Array, weight: Array) -> Regression:
-        """With the median of these rows as offset."""
+        """The task with the median of these rows as offset."""
         y = np.asarray(y, dtype=np.float64)
         return replace(self, offset=weighted_median(y, weight) if self.centred else 0.0)
 
     def encode(self, y: Array) -> Encoded:
-        """The targets less the offset."""
+        """Return the targets less the offset, as the solver sees them."""
         centred = np.asarray(y, dtype=np.float64) - self.offset
         return Encoded(RealTargets(centred), self.loss, float(np.abs(centred).max()), self.offset)
 
     def class_weights(self, y: Array, weight: Array) -> Array | None:
-        """There are no classes."""
+        """Return None: there are no classes."""
         return None
 
     def factors(self, totals: Array) -> Array | None:
-        """There are no classes."""
+        """Return None: there are no classes."""
         return None
 
     def check_stream(self) -> None:
         """Numbers can always be learnt from one batch after the other."""
 
     def predict(self, decisions: Array) -> Array:
-        """The decisions themselves."""
+        """Return the decisions themselves."""
         return decisions.ravel()
 
     def decisions(self, decisions: Array) -> Array:
-        """One a row."""
+        """Return one decision a row."""
         return decisions.ravel()
 
     def score(self, decisions: Array, y: Array, weight: Array | None) -> float:
-        """R^2."""
+        """Return R^2."""
         from sklearn.metrics import r2_score
 
         return float(r2_score(y, decisions.ravel(), sample_weight=weight))
 
     def row_losses(self, decisions: Array, y: Array) -> Array:
-        """|y - prediction|."""
+        """Return |y - prediction| of every row."""
         return np.abs(y - decisions.ravel())
 
     def importance(self, decisions: Array, y: Array) -> Array:
-        """High for rows with large residuals."""
+        """Return numbers that are high for rows with large residuals."""
         return np.abs(y - decisions.ravel())
 
     def constancy(self, decisions: Array, y: Array, weight: Array, C: float | None) -> Constancy | None:
-        """Where predictions range over next to nothing beside the targets."""
+        """What is to be said where predictions range over next to nothing beside the targets."""
         found, wanted = quantile_range(decisions.ravel(), weight), quantile_range(y, weight)
         if found > NARROW * wanted or wanted == 0.0:
             return None
@@ -133,11 +132,11 @@ class Regression:
         return Constancy(seen, causes, advice)
 
     def split(self, y: Array, fraction: float, seed: int) -> tuple[Array, Array]:
-        """Rows drawn at random."""
+        """Split the rows at random."""
         return train_test_rows(len(y), fraction, seed)
 
     def count_by_class(self, y: Array) -> Array:
-        """All rows."""
+        """Return the number of all rows."""
         return np.array([len(y)])
 
 
@@ -149,7 +148,7 @@ def weighted_median(y: Array, weight: Array) -> float:
 
 
 def quantile_range(values: Array, weight: Array) -> float:
-    """From the first quartile to the last, by weight: what outliers do not change."""
+    """The range from the first quartile to the last, by weight, which outliers do not change."""
     values = np.asarray(values, dtype=np.float64)
     order = np.argsort(values)
     running = np.cumsum(weight[order])

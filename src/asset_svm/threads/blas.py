@@ -46,7 +46,7 @@ def blas_threads() -> int:
 
 
 class _Inside:
-    """One who is inside ``few_threads``."""
+    """One caller that is inside ``few_threads``."""
 
 
 def _take_over() -> None:

@@ -21,7 +21,7 @@ from asset_svm.problem import (
     certificate_sums,
     certify,
 )
-from asset_svm.solvers.driver import Slopes
+from asset_svm.solvers.tallies import Slopes
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from asset_svm import clock
 from asset_svm.backends.cpu import CpuBackend
-from asset_svm.solvers.driver import Slopes
 from asset_svm.solvers.pair_form import solve_pairs
+from asset_svm.solvers.tallies import Slopes
 from asset_svm.threads.blas import blas_threads, few_threads
 from asset_svm.threads.team import side_by_side
 from asset_svm.training.certificate import certify_rows, settle_intercept

@@ -15,7 +15,7 @@ from asset_svm.solvers.blocked_form import MANY_MODELS
 from asset_svm.solvers.driver import Form
 from asset_svm.steps import MetricStep, RobustStep, StepRule, StrongStep
 
-StepKind = Literal["robust", "strong", "metric"]
+StepKind = Literal["metric", "robust", "strong"]
 UNASKED = 1e9
 """The tight bound is computed unasked where it takes at most so many operations: tenths of a second."""
 
@@ -58,15 +58,15 @@ class Recipe:
         """The feasible set of each model; ``kappa`` is the largest |v|, ``bulk`` that of most |y|.
 
         The paper's, for its steps. Steps in the metric have smaller ones where a few targets are far
-        larger than all others, which would make them too long: slopes are at most 1, so that
-        |coef| <= kappa / lam; and where |y| <= bulk for half of the rows, their slopes alone keep
-        an optimal intercept below the bound for these.
+        larger than all others, which would make them too long: |coef| <= steepest slope * kappa / lam;
+        and where |y| <= bulk for half of the rows, their slopes alone keep an optimal intercept below
+        the bound for these.
         """
         sets = []
         for lam in self.lam:
             radius, largest = self.loss.radius(lam, y_max), y_max
             if self.step == "metric" and kappa > 0.0:
-                radius, largest = min(radius, kappa / lam), min(bulk, y_max)
+                radius, largest = min(radius, self.loss.steepest * kappa / lam), min(bulk, y_max)
             bound = self.intercept_bound
             if bound is None:
                 bound = self.loss.intercept_bound(largest, kappa * radius)

@@ -16,7 +16,7 @@ from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
 from asset_svm.problem import Certificate
 from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
-from asset_svm.solvers.driver import Slopes
+from asset_svm.solvers.tallies import Slopes
 from asset_svm.training.certificate import (
     LITTLE,
     certify_rows,

@@ -31,7 +31,7 @@ from asset_svm.backends.cpu import CpuBackend
 from asset_svm.features import Evaluable, Metric
 from asset_svm.problem import CertificateSums
 from asset_svm.solvers import Average, Cut, ModelAxis, SolverState
-from asset_svm.solvers.driver import Progress, Slopes
+from asset_svm.solvers.tallies import Progress, Slopes
 from asset_svm.training.certificate import finish, settle_intercept
 from asset_svm.training.likeness import are_alike
 from asset_svm.training.plan import StepSizes

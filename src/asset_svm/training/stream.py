@@ -31,7 +31,7 @@ from asset_svm.features import FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS
 from asset_svm.problem import Certificate
 from asset_svm.solvers import Average, Cut, SolverState
-from asset_svm.solvers.driver import Progress, Slopes
+from asset_svm.solvers.tallies import Progress, Slopes
 from asset_svm.training.certificate import certify_rows, settle_intercept
 from asset_svm.training.plan import StepSizes, measure, pilot_scale
 from asset_svm.training.recipe import Recipe

@@ -29,7 +29,7 @@ from asset_svm.backends.cuda.transfer import RowFeeder
 from asset_svm.features import Evaluable, FeatureMap, Metric
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS
 from asset_svm.solvers import Average, BlockRows, Cut, ModelAxis, SolverState
-from asset_svm.solvers.cells import CellFunctions
+from asset_svm.solvers.cell_models import CellFunctions
 
 CARD = torch.device("cuda", 0)
 WORKING_MEMORY = 6 << 30

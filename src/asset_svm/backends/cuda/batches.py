@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from asset_svm.backends.cuda.arithmetic import TORCH
 from asset_svm.kernels import Argument, Kernel
 
 
@@ -32,10 +31,10 @@ def kernel_values(kernel: Kernel, X: Tensor, Z: Tensor, shift: Tensor) -> Tensor
         A, B = (X - shift).mul_(factor), (Z - shift).mul_(factor)
         values = torch.bmm(A, B.transpose(1, 2)).mul_(2)
         values.sub_(_squared_norms(A)[:, :, None]).sub_(_squared_norms(B)[:, None, :])
-        return formula.profile(values.clamp_(max=0), TORCH)
+        return formula.profile(values.clamp_(max=0), torch)
     if kernel.argument is Argument.ABSOLUTE_DISTANCE:
-        return formula.profile(torch.cdist(X, Z, p=1).mul_(formula.factor), TORCH)
-    return formula.values(torch.bmm(X, Z.transpose(1, 2)), TORCH)
+        return formula.profile(torch.cdist(X, Z, p=1).mul_(formula.factor), torch)
+    return formula.values(torch.bmm(X, Z.transpose(1, 2)), torch)
 
 
 def _squared_norms(X: Tensor) -> Tensor:

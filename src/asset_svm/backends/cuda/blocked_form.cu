@@ -22,13 +22,12 @@
 // a piece (c, b, |coef|^2, the sums of the average) are double; inside a piece b and |coef|^2 are a double
 // base plus a REAL difference.
 
+#include "vectors"
 #include "loss"
 
-typedef unsigned short half_bits;
 constexpr int THREADS = 256, WARPS = 8, TILE = 128, LANES = 32;
 constexpr int HALVES = BLOCK / 128, SLOTS = 4 * HALVES;
 constexpr int BATCH = 8;
-constexpr unsigned ALL = 0xffffffffu;
 
 struct Run {
   const VALUE* V;             // row i of the chunk is V + positions[i] * stride
@@ -65,48 +64,12 @@ struct Run {
   double power, reach, parameter, rest_square;
 };
 
-// Loads of four neighbouring values of what the kernel only reads ----------------------------------------------
-
-__device__ __forceinline__ void load4(const float* p, float* out) {
-  const float4 v = __ldg(reinterpret_cast<const float4*>(p));
-  out[0] = v.x, out[1] = v.y, out[2] = v.z, out[3] = v.w;
-}
-
-__device__ __forceinline__ void load4(const double* p, double* out) {
-  const double2 v = __ldg(reinterpret_cast<const double2*>(p));
-  const double2 w = __ldg(reinterpret_cast<const double2*>(p + 2));
-  out[0] = v.x, out[1] = v.y, out[2] = w.x, out[3] = w.y;
-}
-
-__device__ __forceinline__ float from_half(half_bits h) {
-  float f;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
-  return f;
-}
-
-__device__ __forceinline__ half_bits to_half(float f) {
-  half_bits h;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
-  return h;
-}
-
-__device__ __forceinline__ void load4(const half_bits* p, float* out) {
-  const ushort4 v = __ldg(reinterpret_cast<const ushort4*>(p));
-  out[0] = from_half(v.x), out[1] = from_half(v.y), out[2] = from_half(v.z), out[3] = from_half(v.w);
-}
-
 __device__ __forceinline__ float least(float x, float y) { return fminf(x, y); }
 __device__ __forceinline__ double least(double x, double y) { return fmin(x, y); }
 __device__ __forceinline__ float most(float x, float y) { return fmaxf(x, y); }
 __device__ __forceinline__ double most(double x, double y) { return fmax(x, y); }
 __device__ __forceinline__ float fused(float x, float y, float z) { return fmaf(x, y, z); }
 __device__ __forceinline__ double fused(double x, double y, double z) { return fma(x, y, z); }
-
-template <typename T>
-__device__ __forceinline__ T warp_sum(T x) {
-  for (int reach = 16; reach; reach >>= 1) x += __shfl_xor_sync(ALL, x, reach);
-  return x;
-}
 
 __device__ __forceinline__ double square(double x) { return x * x; }
 
@@ -150,7 +113,7 @@ struct Shared {
 __device__ double step_length(const Run& run, int k, double j) {
   if (run.horizon[k] > 0.0) return run.eta[k] * fmax(1.0 - (j - 1.0) / run.horizon[k], 0.0);
   if (run.power == 0.5) return run.eta[k] / sqrt(j);
-  return run.power == 1.0 ? run.eta[k] / j : run.eta[k];
+  return run.power == 1.0 ? run.eta[k] / j : run.eta[k] / pow(j, run.power);
 }
 
 // Fill row[] from c_base and norm, and find where c must be folded.
@@ -282,10 +245,11 @@ __device__ __forceinline__ bool one_step(
   // the chain
   const REAL loss = Loss::excess(row.y, c.f, fixed.parameter);
   const REAL sign = Loss::turned(row.y, c.f, Loss::unit(row.y)), pull = Loss::turned(row.y, c.f, row.pull);
+  const REAL steepness = Loss::steepness(row.y, c.f, fixed.parameter);
 #if TRUNCATED
-  const REAL taken = most(least(row.most, loss * row.shorten), REAL(0));
+  const REAL taken = most(least(row.most * steepness, loss * row.shorten / steepness), REAL(0));
 #else
-  const REAL taken = loss > 0 ? row.most : REAL(0);
+  const REAL taken = loss > 0 ? row.most * steepness : REAL(0);
 #endif
   const REAL a = taken * pull;
   c.gain = fused(a, fused(a, row.diagonal, c.now + c.now), c.gain);
@@ -432,7 +396,7 @@ __device__ void take_group(
     s.a[mine] = c.my_a;
     const REAL loss = Loss::excess(row.y, c.my_f, fixed.parameter);
     const REAL slope = loss > 0 ? -Loss::turned(row.y, c.my_f, Loss::unit(row.y)) : REAL(0);
-    const REAL part = row.most > 0 ? c.my_length / row.most : REAL(1);
+    const REAL part = row.most > 0 ? c.my_length / row.most : Loss::steepness(row.y, c.my_f, fixed.parameter);
     const bool seen = eta >= 0.0;
     slopes[mine] = seen ? slope * part : REAL(0);
     if (seen) {

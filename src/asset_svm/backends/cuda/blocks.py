@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array
 from asset_svm.backends.cuda.compiler import kernel, structure
 from asset_svm.features import Metric
 from asset_svm.solvers import ModelAxis, SolverState
 
-Array = npt.NDArray[Any]
 BLOCK = 256
 """Rows of a Gram block: as many steps lie between two looks at V."""
 TILE = 128
 THREADS = 256
 _NAMES = {torch.float32: "float", torch.float64: "double", torch.float16: "half_bits"}
+_OF_STATE = "direction total intercept steps weight_sum intercept_total shrink_due tally"
 
 _Run = structure(
     "_Run",
@@ -68,7 +68,7 @@ class CardState:
 
     @classmethod
     def upload(cls, state: SolverState, columns: int, device: torch.device) -> CardState:
-        """A copy of the state on the host."""
+        """Return a copy of the host's state on the card."""
         state.unscale()
         spare = columns - state.direction.shape[1]
 
@@ -90,19 +90,14 @@ class CardState:
         )
 
     def download(self, state: SolverState) -> None:
-        """Bring everything to the state on the host."""
+        """Copy everything back into the state on the host."""
         d = state.direction.shape[1]
         state.direction[:] = self.direction[:, :d].cpu().numpy()
         state.scale[:] = 1.0
         state.total = self.total[:, :d].cpu().numpy()
-        for name, tensor in (
-            ("intercept", self.intercept),
-            ("steps", self.steps),
-            ("weight", self.weight_sum),
-            ("intercept_total", self.intercept_total),
-            ("shrink_due", self.shrink_due),
-        ):
-            getattr(state, name)[:] = tensor.cpu().numpy()
+        state.weight[:] = self.weight_sum.cpu().numpy()
+        for name in ("intercept", "steps", "intercept_total", "shrink_due"):
+            getattr(state, name)[:] = getattr(self, name).cpu().numpy()
 
     def clear_segment(self) -> None:
         """Open a new segment of the average."""
@@ -166,7 +161,7 @@ class CudaForm:
         self.fixed |= dict(reach=axis.reach if np.isfinite(axis.reach) else 0.0)
 
     def _add_metric(self, metric: Metric, real: torch.dtype) -> tuple[int, float]:
-        """The metric's tensors; (directions, rest)."""
+        """Add the tensors of a metric; return (the number of its directions, rest)."""
         d = len(metric.scale) if metric.directions is None else len(metric.directions)
 
         def wide(array: Array) -> Tensor:
@@ -194,21 +189,9 @@ class CudaForm:
     ) -> None:
         """Take the steps [begin, end) of the chunk; shrink, in a metric, at multiples of ``piece``."""
         self._tensors["arrived"].zero_()
+        held = [(chunk, "V positions gram target weight slopes"), (state, _OF_STATE)]
         arguments = _Run(
-            V=chunk.V.data_ptr(),
-            positions=chunk.positions.data_ptr(),
-            gram=chunk.gram.data_ptr(),
-            target=chunk.target.data_ptr(),
-            weight=chunk.weight.data_ptr(),
-            direction=state.direction.data_ptr(),
-            total=state.total.data_ptr(),
-            intercept=state.intercept.data_ptr(),
-            steps=state.steps.data_ptr(),
-            weight_sum=state.weight_sum.data_ptr(),
-            intercept_total=state.intercept_total.data_ptr(),
-            shrink_due=state.shrink_due.data_ptr(),
-            slopes=chunk.slopes.data_ptr(),
-            tally=state.tally.data_ptr(),
+            **{name: getattr(one, name).data_ptr() for one, names in held for name in names.split()},
             stride=chunk.V.stride(0),
             chunk=chunk.target.shape[1],
             begin=begin,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,23 +10,22 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.cuda.batches import kernel_values
 from asset_svm.backends.cuda.clusters import CHUNK_BYTES
 from asset_svm.backends.cuda.maps import to_card, torch_type
-from asset_svm.backends.cuda.memory import FEWEST_ROWS, in_chunks
+from asset_svm.backends.cuda.memory import FEWEST_ROWS
 from asset_svm.backends.cuda.tiles import TILE, Tiles
 from asset_svm.backends.cuda.transfer import RowFeeder
 from asset_svm.backends.cuda.tree import CardTree
-from asset_svm.solvers.cells import CellFunctions
+from asset_svm.solvers.cell_models import CellFunctions
 
-Array = npt.NDArray[Any]
-Matrix = Any
 BATCH_BYTES = 1 << 30
-"""Of the kernel values and landmarks of the tiles that are multiplied at a time."""
+"""Bytes of the kernel values and landmarks of the tiles that are multiplied at a time."""
 
 
 class _Part:
-    """One partition, on the card."""
+    """The cells of one partition, their landmarks and weights on the card."""
 
     def __init__(self, cells: CellFunctions, n: int, dtype: torch.dtype, device: torch.device):
         self.kernel, self.others, self.dtype, self.device = cells.kernel, cells.others, dtype, device
@@ -43,7 +41,7 @@ class _Part:
         self.weights = to_card(np.concatenate([w.T for w in cells.weights]), device, dtype)
 
     def add(self, X: Tensor, out: Tensor) -> None:
-        """Add the decisions of rows of X, float64."""
+        """Add the decisions on the rows of X to ``out``, in float64."""
         cells = self.tree(X)
         out += self.intercept[cells]
         tiles = Tiles.of(cells, len(self.sizes))
@@ -98,21 +96,17 @@ class CardCellDecision:
 
     def __call__(self, X: Matrix) -> Array:
         """The (rows, K) decisions, on the host, in float64."""
-        m = X.shape[0]
-        out = torch.zeros((m, self.n_models), dtype=torch.float64, device=self.device)
+        out = torch.zeros((X.shape[0], self.n_models), dtype=torch.float64, device=self.device)
         feeder = RowFeeder(X, self.dtype, self.device)
 
-        def work(start: int, stop: int) -> None:
-            following = slice(stop, min(2 * stop - start, m))
-            coming = following if following.start < following.stop else None
-            rows = feeder.take(slice(start, stop), coming)
-            found = torch.zeros_like(out[start:stop])
+        def work(where: slice, rows: Tensor) -> None:
+            found = torch.zeros_like(out[where])
             for part in self.parts:
                 part.add(rows, found)
-            out[start:stop] = found / len(self.parts)
+            out[where] = found / len(self.parts)
 
         try:
-            self.size = in_chunks(m, self.size, work)
+            self.size = feeder.over_all(self.size, work)
         finally:
             feeder.close()
         return np.asarray(out.cpu().numpy())

@@ -9,15 +9,17 @@
 // done with. The change adds a row of K to F, which all threads of the block share. The row is on its
 // way before the block agrees that everybody has looked at F.
 //
+// K has the ridge of the loss, curvature / cost, on its diagonal.
+//
 // F, beta and the order of visits lie in shared memory, or, for cells too large for it, in scratch
 // memory. beta and the objectives are double; REAL is the type of K and F.
 
+#include "vectors"
 #include "loss"
 
 constexpr int THREADS = 256, WARPS = 8, LANES = 32;
 constexpr int AHEAD = 2;  // parts of a row of K, of four numbers a thread, that are loaded at a time
 constexpr int BLOCKS = sizeof(REAL) == 4 ? 4 : 2;  // of a multiprocessor, at a time: the others hide waits
-constexpr unsigned ALL = 0xffffffffu;
 
 struct Run {
   const long long* matrix;  // (cells): the address of K, of `stride` numbers a row
@@ -32,23 +34,12 @@ struct Run {
   double* found;            // (cells, models, 3): sweeps, P, D
   unsigned char* scratch;   // for cells beyond shared_rows: (cells, models, scratch_bytes)
   long long models, rows, most, shared_rows, scratch_bytes;
-  double parameter, tube, tol, budget;  // budget: times m^2
+  double parameter, tube, curvature, tol, budget;  // budget: times m^2
 };
 
 struct Sums {
-  double square, loss, linear;
+  double square, bent, loss, linear;
 };
-
-__device__ __forceinline__ void load4(const float* p, float* out) {
-  const float4 v = __ldg(reinterpret_cast<const float4*>(p));
-  out[0] = v.x, out[1] = v.y, out[2] = v.z, out[3] = v.w;
-}
-
-__device__ __forceinline__ void load4(const double* p, double* out) {
-  const double2 v = __ldg(reinterpret_cast<const double2*>(p));
-  const double2 w = __ldg(reinterpret_cast<const double2*>(p + 2));
-  out[0] = v.x, out[1] = v.y, out[2] = w.x, out[3] = w.y;
-}
 
 // to[j] += a x[j] of four neighbours, in accesses of 16 bytes: single ones would meet in the same banks.
 __device__ __forceinline__ void add4(float* to, float a, const float* x) {
@@ -64,23 +55,20 @@ __device__ __forceinline__ void add4(double* to, double a, const double* x) {
   p[1] = {fma(a, x[2], w.x), fma(a, x[3], w.y)};
 }
 
-__device__ __forceinline__ double warp_sum(double x) {
-  for (int reach = 16; reach; reach >>= 1) x += __shfl_xor_sync(ALL, x, reach);
-  return x;
-}
-
 // The sum over the block, in every thread.
 __device__ Sums block_sum(Sums mine) {
   __shared__ Sums part[WARPS];
   mine.square = warp_sum(mine.square);
+  mine.bent = warp_sum(mine.bent);
   mine.loss = warp_sum(mine.loss);
   mine.linear = warp_sum(mine.linear);
   __syncthreads();
   if (threadIdx.x % LANES == 0) part[threadIdx.x / LANES] = mine;
   __syncthreads();
-  Sums all = {0.0, 0.0, 0.0};
+  Sums all = {};
   for (int w = 0; w < WARPS; ++w) {
     all.square += part[w].square;
+    all.bent += part[w].bent;
     all.loss += part[w].loss;
     all.linear += part[w].linear;
   }
@@ -97,11 +85,12 @@ struct Cell {
   REAL* F;
   unsigned short* order;
 
-  __device__ Sums objectives(double parameter, double tube) const {
-    Sums mine = {0.0, 0.0, 0.0};
+  __device__ Sums objectives(double parameter, double tube, double curvature) const {
+    Sums mine = {};
     for (int i = threadIdx.x; i < m; i += THREADS) {
-      const double f = F[i], b = beta[i], t = y[i];
-      mine.square += b * f;
+      const double b = beta[i], t = y[i], bent = b == 0.0 ? 0.0 : curvature / cost[i] * b, f = F[i] - bent;
+      mine.square += b * F[i];
+      mine.bent += b * bent;
       mine.loss += cost[i] * fmax(Loss::excess(t, f, parameter), 0.0);
       mine.linear += t * b - tube * fabs(b);
     }
@@ -196,8 +185,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) solve_cells(const 
   long long sweeps = 0, moves = 0, state = run.seed[c] + model;
   double primal, dual;
   while (true) {
-    const Sums sums = cell.objectives(run.parameter, run.tube);
-    primal = sums.loss + 0.5 * sums.square;
+    const Sums sums = cell.objectives(run.parameter, run.tube, run.curvature);
+    primal = sums.loss + 0.5 * (sums.square - sums.bent);
     dual = sums.linear - 0.5 * sums.square;
     if (sweeps >= run.most || double(moves) > most_moves) break;
     if (sweeps > 0 && primal - dual <= run.tol * primal) break;

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.cuda.batches import kernel_values
 from asset_svm.backends.cuda.clusters import CardClusters
 from asset_svm.backends.cuda.interior import Duals, solve_interior
@@ -29,19 +29,19 @@ from asset_svm.backends.cuda.sweeps import CudaSweeps, SweepRule, Wave
 from asset_svm.backends.cuda.transfer import RowFeeder
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
+from asset_svm.losses import dual_ridge
 from asset_svm.memory import in_gigabytes
-from asset_svm.solvers.cells import INSIDE, CellProblem, CellSolution, Model, constant, same_targets
+from asset_svm.solvers.cell_models import CellModel, CellSolution, constant, same_targets
+from asset_svm.solvers.cells import INSIDE, CellProblem
 
-Array = npt.NDArray[Any]
-Matrix = Any
 ALIGNMENT = 16
 """The sizes of batches are multiples of it."""
 SLACK = 0.9
-"""Of the rows of the largest cell of a batch, which its smallest has at least."""
+"""The smallest cell of a batch has at least this part of the rows of the largest."""
 BATCH_BYTES = 1 << 30
-"""Of the gathered rows of a batch, unless it is one cell."""
+"""Bytes of the gathered rows of a batch, unless it is one cell."""
 LEAST_BYTES = 1 << 26
-"""That kernel matrices take whatever the limit: a card is slow with a cell at a time."""
+"""Bytes that kernel matrices may take whatever the limit: a card is slow with a cell at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +81,11 @@ class CardCells:
         )
 
     def close(self) -> None:
-        """Let the threads go."""
+        """End the threads that bring rows."""
         self.feeder.close()
 
     def memory(self) -> int:
-        """Bytes that kernel matrices may take."""
+        """The bytes that kernel matrices may take on the card."""
         return self._memory
 
     def grow(self, X: Matrix, n_cells: int, rng: np.random.Generator) -> tuple[Partition, Array]:
@@ -126,7 +126,7 @@ class CardCells:
         )
 
     def _batches(self, cells: Sequence[Array], wave: Sequence[int]) -> Iterator[Batch]:
-        """The wave in pieces of nearly one size."""
+        """Cut the wave into batches of cells of nearly one size."""
         width = self.feeder.X.shape[1] * self.dtype.itemsize
         start = 0
         while start < len(wave):
@@ -151,6 +151,9 @@ class CardCells:
                 "The kernel matrix of a cell is not finite; scale the columns of X (StandardScaler) or "
                 "lower gamma."
             )
+        if problem.loss.curvature > 0.0:
+            ridge = dual_ridge(problem.loss, problem.cost[batch.index].ravel()).reshape(count, p)
+            K.diagonal(dim1=1, dim2=2).add_(to_card(ridge, self.device, self.dtype))
         return K
 
     def _solve_wave(
@@ -195,7 +198,7 @@ class CardCells:
                 ends = self._inside(problem, K, chosen, sizes[c], y[k[:, None], columns], cost[columns])
                 inside |= zip(zip(c.tolist(), k.tolist(), strict=True), ends, strict=True)
 
-        def model(c: int, k: int) -> Model:
+        def model(c: int, k: int) -> CellModel:
             k = int(like[c, k])
             part, (count, primal, dual) = parts[c], found[c, k]
             if trivial[c, k]:
@@ -241,7 +244,7 @@ class CardCells:
 
 @dataclass(frozen=True, eq=False)
 class _Product:
-    """beta -> K beta, on the card."""
+    """The function beta -> K beta, computed on the card."""
 
     K: Tensor
 
@@ -255,7 +258,7 @@ def _padded(m: int) -> int:
 
 
 def _bytes(m: int, itemsize: int) -> int:
-    """Of the kernel matrix of a cell, and of what is computed on the way."""
+    """The bytes of the kernel matrix of a cell, and of what is computed on the way."""
     return _padded(m) ** 2 * (itemsize + 1)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array
 from asset_svm.backends.cuda.maps import to_card
 from asset_svm.backends.cuda.memory import FEWEST_ROWS, in_chunks
 from asset_svm.backends.cuda.transfer import RowFeeder
@@ -16,9 +16,8 @@ from asset_svm.features.clusters import FEW_CHANGES, LARGE, MOST_PASSES
 from asset_svm.features.landmarks.base import Landmarks, sample_size, some_rows
 from asset_svm.kernels import Kernel
 
-Array = npt.NDArray[Any]
 CHUNK_BYTES = 1 << 28
-"""Of rows, or of their products with centres, that are looked at at a time."""
+"""Bytes of rows, or of their products with centres, that are looked at at a time."""
 
 
 class CardClusters:

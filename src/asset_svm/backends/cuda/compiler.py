@@ -103,17 +103,20 @@ def _check(code: int, what: str) -> None:
 
 
 def source_of(file: str, **parts: str) -> str:
-    """A source file of this package, each ``#include "part"`` replaced by the text of that name."""
+    """A source file of this package, each ``#include "part"`` replaced by the text of that name.
+
+    What is no part is a source file beside it.
+    """
 
     def text(found: re.Match[str]) -> str:
-        return parts[found[1]]
+        return parts.get(found[1]) or source_of(f"{found[1]}.cu")
 
     whole = files(__package__).joinpath(file).read_text()
     return re.sub(r'^#include "(\w+)"$', text, whole, flags=re.MULTILINE)
 
 
 @cache
-def kernel(file: str, name: str, device: int, **settings: Any) -> Kernel:
+def kernel(file: str, name: str, device: int, **settings: Any) -> CompiledKernel:
     """The kernel ``name`` of a source file of this package, for a card.
 
     Settings in capitals are macros, others the texts that the file includes.
@@ -130,7 +133,7 @@ def kernel(file: str, name: str, device: int, **settings: Any) -> Kernel:
         _check(_driver().cuModuleLoadData(ctypes.byref(module), binary), "Loading a kernel")
         found = _driver().cuModuleGetFunction(ctypes.byref(function), module, name.encode())
         _check(found, f"Finding the kernel {name}")
-    return Kernel(function, device)
+    return CompiledKernel(function, device)
 
 
 @cache
@@ -146,7 +149,7 @@ def shared_memory(device: int) -> int:
     return found.value
 
 
-class Kernel:
+class CompiledKernel:
     """A kernel of one card; its only argument is a structure, passed by value."""
 
     def __init__(self, function: ctypes.c_void_p, device: int):

@@ -7,20 +7,9 @@
 // finish: from sums of such products to what was asked for, in one pass. What is included is the body of
 // a kernel's profile, a function of t = -gamma |x - z|^2.
 
-typedef unsigned short half_bits;
+#include "vectors"
+
 constexpr int THREADS = 256;
-
-__device__ __forceinline__ float from_half(half_bits h) {
-  float f;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
-  return f;
-}
-
-__device__ __forceinline__ half_bits to_half(float f) {
-  half_bits h;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
-  return h;
-}
 
 __device__ __forceinline__ float profile(float t) {
 #include "profile"
@@ -29,22 +18,10 @@ __device__ __forceinline__ float profile(float t) {
 __device__ __forceinline__ void put(float* p, float x) { *p = x; }
 __device__ __forceinline__ void put(half_bits* p, float x) { *p = to_half(x); }
 
-struct Four {
-  float x[4];
-};
-
-__device__ __forceinline__ Four load4(const float* p) {
-  const float4 v = __ldg(reinterpret_cast<const float4*>(p));
-  return {v.x, v.y, v.z, v.w};
-}
-
-__device__ __forceinline__ Four load4(const half_bits* p) {
-  const ushort4 v = __ldg(reinterpret_cast<const ushort4*>(p));
-  return {from_half(v.x), from_half(v.y), from_half(v.z), from_half(v.w)};
-}
-
-__device__ __forceinline__ float largest_of(Four v) {
-  return fmaxf(fmaxf(fabsf(v.x[0]), fabsf(v.x[1])), fmaxf(fabsf(v.x[2]), fabsf(v.x[3])));
+__device__ __forceinline__ float largest_of(const VALUE* p) {
+  float v[4];
+  load4(p, v);
+  return fmaxf(fmaxf(fabsf(v[0]), fabsf(v[1])), fmaxf(fabsf(v[2]), fabsf(v[3])));
 }
 
 struct Split {
@@ -65,8 +42,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) split_rows(const __grid_co
   const int columns = int(run.columns), panel = int(run.panel);
   float most = 0.0f;
 #pragma unroll 4
-  for (int q = threadIdx.x * 4; q < columns; q += THREADS * 4) most = fmaxf(most, largest_of(load4(x + q)));
-  for (int reach = 16; reach; reach >>= 1) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, reach));
+  for (int q = threadIdx.x * 4; q < columns; q += THREADS * 4) most = fmaxf(most, largest_of(x + q));
+  for (int reach = 16; reach; reach >>= 1) most = fmaxf(most, __shfl_xor_sync(ALL, most, reach));
   if (threadIdx.x % 32 == 0) largest[threadIdx.x / 32] = most;
   __syncthreads();
   for (int w = 0; w < THREADS / 32; ++w) most = fmaxf(most, largest[w]);
@@ -77,12 +54,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) split_rows(const __grid_co
   if (threadIdx.x == 0) run.inverse[row] = 1.0f / scale;
 #pragma unroll 4
   for (int q = threadIdx.x * 4; q < columns; q += THREADS * 4) {
-    const Four v = load4(x + q);
+    float v[4];
+    load4(x + q, v);
     half_bits high[4], low[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      high[i] = to_half(v.x[i] * scale);
-      low[i] = to_half(v.x[i] * scale - from_half(high[i]));
+      high[i] = to_half(v[i] * scale);
+      low[i] = to_half(v[i] * scale - from_half(high[i]));
     }
     half_bits* at = out + (long long)(q / panel) * panel * run.expand + q % panel;
     const ushort4 packed = {high[0], high[1], high[2], high[3]};

@@ -40,7 +40,7 @@ class Duals:
     intercept: bool
 
     def times(self, beta: Tensor) -> Tensor:
-        """K beta."""
+        """Return K beta of every member."""
         return torch.bmm(self.K, beta[:, :, None])[:, :, 0]
 
 

@@ -15,14 +15,12 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from asset_svm.backends.cuda.arithmetic import TORCH
 from asset_svm.backends.cuda.products import Finish, Precision, right_factor
 from asset_svm.features import FourierFeatures, HadamardFeatures, Metric
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.features.metric import MetricFeatures
-from asset_svm.features.nystroem import KernelBasis
 from asset_svm.kernels import Argument, Kernel
 
-Array = npt.NDArray[Any]
 _TORCH = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64}
 
 
@@ -44,7 +42,7 @@ def to_card(array: Any, device: torch.device, dtype: torch.dtype | None = None) 
 
 
 class CardBasis(Protocol):
-    """basis(x)."""
+    """A function from rows to basis(x), prepared for one type of rows."""
 
     width: int
 
@@ -74,7 +72,7 @@ class FourierBasis:
         self.finish = Finish("cosines", right=phases, amplitude=amplitude)
 
     def __call__(self, X: Tensor, out: Tensor) -> None:
-        """phi(X)."""
+        """Fill out with phi(X)."""
         self.right(X, out, self.finish)
 
 
@@ -94,7 +92,7 @@ class SquaredDistanceBasis:
         self.right = right_factor(moved, precision)
 
     def __call__(self, X: Tensor, out: Tensor) -> None:
-        """k(X, Z)."""
+        """Fill out with k(X, Z)."""
         moved = (X - self.shift).mul_(self.factor)
         self.right(
             moved, out, Finish("distances", squared_norms(moved), self.norms, formula=self.formula)
@@ -102,7 +100,7 @@ class SquaredDistanceBasis:
 
 
 class ProductBasis:
-    """A function of x.z."""
+    """Values of a kernel that is a function of x.z."""
 
     def __init__(
         self, kernel: Kernel, Z: Any, dtype: torch.dtype, precision: Precision, device: torch.device
@@ -113,13 +111,13 @@ class ProductBasis:
         self.right = right_factor(landmarks, precision)
 
     def __call__(self, X: Tensor, out: Tensor) -> None:
-        """k(X, Z)."""
+        """Fill out with k(X, Z)."""
         self.right(X, out)
-        self.formula.values(out, TORCH)
+        self.formula.values(out, torch)
 
 
 class AbsoluteDistanceBasis:
-    """A function of |x - z|_1: no matrix product can help."""
+    """Values of a kernel that is a function of |x - z|_1: no matrix product can help."""
 
     def __init__(
         self, kernel: Kernel, Z: Any, dtype: torch.dtype, precision: Precision, device: torch.device
@@ -128,9 +126,9 @@ class AbsoluteDistanceBasis:
         self.width = len(self.landmarks)
 
     def __call__(self, X: Tensor, out: Tensor) -> None:
-        """k(X, Z)."""
+        """Fill out with k(X, Z)."""
         t = torch.cdist(X, self.landmarks, p=1).mul_(self.formula.factor)
-        out.copy_(self.formula.profile(t, TORCH))
+        out.copy_(self.formula.profile(t, torch))
 
 
 class HostBasis:
@@ -143,7 +141,7 @@ class HostBasis:
         self.values = kernel.against(Z, np.float32 if dtype == torch.float32 else np.float64)
 
     def __call__(self, X: Tensor, out: Tensor) -> None:
-        """k(X, Z)."""
+        """Fill out with k(X, Z)."""
         out.copy_(to_card(self.values(X.cpu().numpy()), X.device))
 
 
@@ -154,7 +152,7 @@ class CentredBasis:
         self.plain, self.centre, self.width = plain, centre, plain.width
 
     def __call__(self, X: Tensor, out: Tensor) -> None:
-        """plain(X) - centre."""
+        """Fill out with plain(X) - centre."""
         if out.dtype == self.centre.dtype:
             self.plain(X, out)
             out.sub_(self.centre)
@@ -196,7 +194,7 @@ def card_basis(
 
 
 class CardMetric:
-    """V -> V T."""
+    """The change of basis V -> V T, in place."""
 
     def __init__(self, metric: Metric, dtype: torch.dtype, device: torch.device):
         self.scale = to_card(metric.scale, device, dtype)

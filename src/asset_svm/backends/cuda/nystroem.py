@@ -14,22 +14,22 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array
 from asset_svm.backends.cuda.clusters import kmeans_landmarks
 from asset_svm.backends.cuda.maps import card_basis
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features import NystroemFeatures
 from asset_svm.features.diagnostics import trace_error
+from asset_svm.features.factors import default_threshold
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.features.landmarks import Sampler
 from asset_svm.features.landmarks import kmeans_landmarks as host_kmeans_landmarks
-from asset_svm.features.nystroem import KernelBasis, default_threshold
 from asset_svm.kernels import Argument, Kernel
 
-Array = npt.NDArray[Any]
 SMALLEST = 256
 """Fewer landmarks are factored on the host."""
 LARGEST_EIGEN = 2048
@@ -74,7 +74,7 @@ class CardNystroem(NystroemFeatures):
 
     @classmethod
     def own_sampler(cls, sampler: Sampler, X: Any) -> Sampler:
-        """k-means of dense rows is done on the card."""
+        """The sampler, or k-means on the card where it is k-means of dense rows."""
         if sampler is host_kmeans_landmarks and not sp.issparse(X):
             return partial(kmeans_landmarks, cls.device)
         return sampler
@@ -135,13 +135,13 @@ class CardNystroem(NystroemFeatures):
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """The number d of features."""
         held = self.projection_on_card
         return int((held if held is not None else self.projection).shape[1])
 
     @property
     def basis_dimension(self) -> int:
-        """s."""
+        """The number s of landmarks."""
         held = self.projection_on_card
         return int((held if held is not None else self.projection).shape[0])
 
@@ -154,7 +154,7 @@ class CardNystroem(NystroemFeatures):
 
 
 def _kernel_values(kernel: Kernel, X: Any, components: Any, device: torch.device) -> Tensor:
-    """k(X, components) in float64."""
+    """Return k(X, components), in float64."""
     basis = card_basis(KernelBasis(kernel, components), torch.float64, "float32", device)
     X = X.toarray() if hasattr(X, "toarray") else X
     rows = torch.from_numpy(np.array(X, dtype=np.float64)).to(device)
@@ -165,7 +165,7 @@ def _kernel_values(kernel: Kernel, X: Any, components: Any, device: torch.device
 
 
 def _gram(kernel: Kernel, components: Any, device: torch.device) -> Tensor:
-    """K_SS in float64."""
+    """Return K_SS, in float64."""
     gram = _kernel_values(kernel, components, components, device)
     if not bool(torch.isfinite(gram).all()):
         raise NonFiniteError(

@@ -25,7 +25,6 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from asset_svm.backends.cuda.arithmetic import TORCH
 from asset_svm.backends.cuda.compiler import kernel, structure
 
 Precision = Literal["float32", "float16"]
@@ -66,14 +65,14 @@ class Finish:
     formula: Any = None
 
     def plain(self, t: Tensor) -> Tensor:
-        """By torch's own operations, in place."""
+        """Turn t into values by torch's own operations, in place."""
         if self.mode == "cosines":
             assert self.right is not None
             return t.add_(self.right).mul_(2 * torch.pi).cos_().mul_(self.amplitude)
         if self.mode == "distances":
             assert self.left is not None and self.right is not None
             t = t.mul_(2).sub_(self.left[:, None]).sub_(self.right).clamp_(max=0)
-            return self.formula.profile(t, TORCH)
+            return self.formula.profile(t, torch)
         return t
 
     @property
@@ -86,18 +85,18 @@ PRODUCT = Finish()
 
 
 class PlainRight:
-    """B, for torch's own product."""
+    """The right factor B, for torch's own product."""
 
     def __init__(self, B: Tensor):
         self.B = B
 
     def __call__(self, A: Tensor, out: Tensor, finish: Finish = PRODUCT) -> None:
-        """out = finish(A B^T)."""
+        """Compute out = finish(A B^T)."""
         out.copy_(finish.plain(A @ self.B.T))
 
 
 class SplitRight:
-    """B in halves, for the matrix units.
+    """The right factor B in halves, for the matrix units.
 
     Parameters
     ----------
@@ -134,7 +133,7 @@ class SplitRight:
         return out, inverse
 
     def __call__(self, A: Tensor, out: Tensor, finish: Finish = PRODUCT) -> None:
-        """out = finish(A B^T)."""
+        """Compute out = finish(A B^T)."""
         halves, inverse = self._split(A, right=False)
         width = halves.shape[1] // self.inner * self.segment
         sums = torch.mm(halves[:, :width], self.halves[:, :width].T, out_dtype=torch.float32)
@@ -176,7 +175,7 @@ def split_rows(
     group: int | None = None,
     group_stride: int = 0,
 ) -> None:
-    """Rows of A, those at ``positions`` if given, as halves (see elementwise.cu)."""
+    """Split rows of A, those at ``positions`` if given, into halves (see elementwise.cu)."""
     arguments = _Split(
         source=A.data_ptr(),
         positions=None if positions is None else positions.data_ptr(),
@@ -200,7 +199,7 @@ def split_rows(
 
 
 def right_factor(B: Tensor, precision: Precision, *, triangular: bool = False) -> Any:
-    """B prepared for products A B^T."""
+    """Prepare B for products A B^T."""
     if B.device.type == "cuda" and B.dtype == torch.float32:
         return SplitRight(B, precision, triangular=triangular)
     return PlainRight(B)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array
 from asset_svm.backends.cuda.blocks import TILE
 from asset_svm.backends.cuda.maps import CardMap, torch_type
 from asset_svm.backends.cuda.memory import in_chunks
@@ -17,7 +17,6 @@ from asset_svm.backends.cuda.products import Precision
 from asset_svm.backends.cuda.transfer import RowFeeder
 from asset_svm.exceptions import warn_caller
 
-Array = npt.NDArray[Any]
 CHUNK = 16_384
 """Rows mapped, and stepped through, at a time: enough to fill the card."""
 
@@ -27,18 +26,18 @@ class ChunkedRows(Protocol):
 
     @property
     def columns(self) -> int:
-        """d, up to a multiple of ``TILE``."""
+        """The number of columns of V: d, up to a multiple of ``TILE``."""
 
     @property
     def value_type(self) -> torch.dtype:
-        """How features are kept."""
+        """The type in which features are kept."""
 
     def chunk(self, rows: Array, coming: Array | None) -> tuple[Tensor, Tensor]:
         """A matrix on the card and positions in it of these rows; ``coming`` ones are next."""
 
 
 def padded(dimension: int) -> int:
-    """Columns that a row of this dimension takes."""
+    """The columns that a row of this dimension takes."""
     return -(-dimension // TILE) * TILE
 
 
@@ -85,19 +84,13 @@ class CardRows:
         """Map all rows, once, where they are kept."""
         if self.kept is not None or not self.keep:
             return
-        m = self.X.shape[0]
         try:
-            kept = self._new(m)
+            kept = self._new(self.X.shape[0])
         except torch.OutOfMemoryError:
             self._give_up_keeping()
             return
 
-        def work(start: int, stop: int) -> None:
-            following = slice(stop, min(2 * stop - start, m))
-            coming = following if following.start < following.stop else None
-            self.map(self.feeder.take(slice(start, stop), coming), kept[start:stop])
-
-        self.size = in_chunks(m, self.size, work)
+        self.size = self.feeder.over_all(self.size, lambda part, rows: self.map(rows, kept[part]))
         self.kept = kept
 
     def _give_up_keeping(self) -> None:
@@ -152,7 +145,7 @@ class CardRows:
         return CardBlock(self._features(rows, following if len(following) else None))
 
     def hold(self, rows: Array) -> HeldRows:
-        """These rows alone, mapped once."""
+        """Return these rows alone, mapped once."""
         V = self._new(len(rows))
         V[:, : self.dimension] = self._features(rows)
         return HeldRows(V, self.dimension, self.dtype)
@@ -160,20 +153,20 @@ class CardRows:
 
 @dataclass(frozen=True, eq=False)
 class CardBlock:
-    """Products of a certificate, on the card."""
+    """Some mapped rows on the card, for products with them."""
 
     V: Tensor
 
     def margins(self, coef: Array) -> Array:
-        """V coef^T, (K, B)."""
+        """Return V coef^T, (K, B)."""
         return np.asarray(self._multiply(coef, self._wide, transposed=True))
 
     def exact_margins(self, coef: Array) -> Array:
-        """V coef^T, (K, B), in float64."""
+        """Return V coef^T, (K, B), in float64."""
         return np.asarray(self._multiply(coef, torch.float64, transposed=True))
 
     def exact_sums(self, beta: Array) -> Array:
-        """min(beta, 0) V and max(beta, 0) V, (2, K, d), in float64."""
+        """Return min(beta, 0) V and max(beta, 0) V, (2, K, d), in float64."""
         both = np.concatenate([np.minimum(beta, 0.0), np.maximum(beta, 0.0)])
         return self._multiply(both, torch.float64, transposed=False).reshape(2, len(beta), -1)
 
@@ -193,7 +186,7 @@ class CardBlock:
 
 @dataclass(frozen=True, eq=False)
 class HeldRows:
-    """Some rows, on the card."""
+    """Some rows that were mapped once and stay on the card."""
 
     V: Tensor
     dimension: int
@@ -201,21 +194,21 @@ class HeldRows:
 
     @property
     def mean_square(self) -> float:
-        """The mean of |v|^2."""
+        """The mean of |v|^2 over these rows."""
         return float(self.V[:, : self.dimension].square().sum(dim=1).mean())
 
     @property
     def columns(self) -> int:
-        """Of V."""
+        """The number of columns of V."""
         return self.V.shape[1]
 
     @property
     def value_type(self) -> torch.dtype:
-        """Of V."""
+        """The type in which V is kept."""
         return self.V.dtype
 
     def chunk(self, rows: Array, coming: Array | None) -> tuple[Tensor, Tensor]:
-        """V, and these rows of it."""
+        """Return V and the positions of these rows in it."""
         return self.V, torch.from_numpy(np.ascontiguousarray(rows)).to(self.V.device)
 
     def margins(self, coef: Array, count: int) -> Array:

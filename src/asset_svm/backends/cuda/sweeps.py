@@ -14,14 +14,14 @@ from asset_svm.losses import Loss
 
 THREADS = 256
 OWN_BYTES = 1 << 10
-"""Of shared memory: what the kernel has for itself, or the card keeps."""
+"""Bytes of shared memory that the kernel has for itself, or the card keeps."""
 _NAMES = {torch.float32: "float", torch.float64: "double"}
 
 _Run = structure(
     "_Run",
     "matrix size stride first y cost wanted seed beta found scratch",
     "models rows most shared_rows scratch_bytes",
-    "parameter tube tol budget",
+    "parameter tube curvature tol budget",
     ctypes.c_double,
 )
 
@@ -51,7 +51,7 @@ class Wave:
     ----------
     matrices : list of tensors
         Kernel matrices of several cells each, (cells, p, p), p >= m a multiple of 4, in the order of
-        the cells.
+        the cells, with the ridge of the loss on their diagonals.
     sizes, first : int64 tensors of shape (cells,)
         m, and the cell's first row; multiples of 4.
     y : float64 tensor of shape (models, rows)
@@ -83,7 +83,7 @@ class CudaSweeps:
         self.shared = shared_memory(device.index) - OWN_BYTES
 
     def __call__(self, wave: Wave) -> tuple[Tensor, Tensor]:
-        """Solve the models that are wanted."""
+        """Solve the models of the wave that are wanted."""
         models, rows = wave.y.shape
         cells = len(wave.sizes)
         size = self.real.itemsize
@@ -112,7 +112,7 @@ class CudaSweeps:
             **{name: tensor.data_ptr() for name, tensor in tensors.items()},
             models=models, rows=rows, most=rule.most, shared_rows=shared_rows,
             scratch_bytes=scratch_bytes, parameter=rule.loss.parameter, tube=rule.loss.tube,
-            tol=rule.tol, budget=rule.budget,
+            curvature=rule.loss.curvature, tol=rule.tol, budget=rule.budget,
         )  # fmt: skip
         self.kernel.reserve(shared_rows * row_bytes)
         self.kernel(arguments, cells * models, THREADS, shared=shared_rows * row_bytes)

@@ -43,5 +43,5 @@ class Tiles:
         return cls(group, order[inside.clamp(max=(ends - 1)[group][:, None])])
 
     def __getitem__(self, part: slice | Tensor) -> Tiles:
-        """Some of the tiles."""
+        """Return some of the tiles."""
         return Tiles(self.group[part], self.rows[part])

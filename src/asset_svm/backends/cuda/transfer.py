@@ -1,24 +1,25 @@
 """Rows of X on the card, wherever they lie: on the card, in memory, in a memory-mapped file, in CSR.
 
 Rows from the host go through two pinned buffers: threads gather the next chunk into one while the
-copy backend sends the other and the card computes, so that only the slower of the three is waited for.
+copy engine sends the other and the card computes, so that only the slower of the three is waited for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from asset_svm.arrays import Array
 from asset_svm.backends.cuda.maps import to_card
+from asset_svm.backends.cuda.memory import in_chunks
 
-Array = npt.NDArray[Any]
-Rows = Array | slice
+RowNumbers = Array | slice
 GATHERERS = 8
 """Threads that copy rows into pinned memory: one alone is slower than the bus."""
 
@@ -44,13 +45,13 @@ class RowFeeder:
             self._gatherers = ThreadPoolExecutor(GATHERERS)
 
     def close(self) -> None:
-        """Let the threads go."""
+        """End the threads that gather rows."""
         if not self._direct:
             self._caller.shutdown()
             self._gatherers.shutdown()
 
-    def take(self, rows: Rows, coming: Rows | None = None) -> Tensor:
-        """These rows; ``coming`` ones are sent for while the card works on these."""
+    def take(self, rows: RowNumbers, coming: RowNumbers | None = None) -> Tensor:
+        """Return these rows; ``coming`` ones are sent for while the card works on these."""
         if self._direct:
             return self._take_directly(rows)
         future = self._send_for(rows)
@@ -63,7 +64,21 @@ class RowFeeder:
             self._awaited = (coming, self._send_for(coming))
         return chunk
 
-    def _take_directly(self, rows: Rows) -> Tensor:
+    def over_all(self, size: int, work: Callable[[slice, Tensor], None]) -> int:
+        """work(where, rows) of all rows, so many at a time, those that follow under way.
+
+        Returns the size that memory allowed (``in_chunks``).
+        """
+        m = self.X.shape[0]
+
+        def take(start: int, stop: int) -> None:
+            coming = slice(stop, min(2 * stop - start, m))
+            rows = self.take(slice(start, stop), coming if coming.start < coming.stop else None)
+            work(slice(start, stop), rows)
+
+        return in_chunks(m, size, take)
+
+    def _take_directly(self, rows: RowNumbers) -> Tensor:
         X = self.X
         if isinstance(X, torch.Tensor):
             if isinstance(rows, slice):
@@ -72,12 +87,12 @@ class RowFeeder:
             return X[index].to(self.device, self.dtype)
         return to_card(X[rows], self.device, self.dtype)
 
-    def _send_for(self, rows: Rows) -> Future[tuple[Tensor, Any]]:
+    def _send_for(self, rows: RowNumbers) -> Future[tuple[Tensor, Any]]:
         if self._awaited is not None and _same(self._awaited[0], rows):
             return self._awaited[1]
         return self._caller.submit(self._send, rows)
 
-    def _send(self, rows: Rows) -> tuple[Tensor, Any]:
+    def _send(self, rows: RowNumbers) -> tuple[Tensor, Any]:
         """Gather into the pinned buffer whose turn it is, and start the copy."""
         n = self.X.shape[1]
         numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
@@ -114,7 +129,7 @@ def _first_of_run(rows: Array) -> int | None:
     return None
 
 
-def _same(one: Rows, other: Rows) -> bool:
+def _same(one: RowNumbers, other: RowNumbers) -> bool:
     if isinstance(one, slice) or isinstance(other, slice):
         return isinstance(one, slice) and isinstance(other, slice) and one == other
     return one is other or np.array_equal(one, other)

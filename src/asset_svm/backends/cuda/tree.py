@@ -56,7 +56,7 @@ class CardTree:
         self.n_root = len(partition.root.children)
 
     def __call__(self, X: Tensor) -> Tensor:
-        """The cell of every row."""
+        """Return the cell of every row."""
         if self.root is not None:
             return torch.full((len(X),), int(self.root), device=X.device)
         X = X.to(self.dtype)

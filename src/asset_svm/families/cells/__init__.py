@@ -16,18 +16,13 @@ decides; what is stored is the same.
 
 from __future__ import annotations
 
-from typing import Any
-
 from asset_svm.families.base import Trained
 from asset_svm.families.cells.decision import CellDecision, CellModels, Constant
 from asset_svm.families.cells.fit import fit_cells, warn_of_cells
 from asset_svm.families.cells.fitted import FittedCells
 from asset_svm.families.cells.nested import Nested
 from asset_svm.families.cells.online import begin_stream, go_on
-from asset_svm.families.observing import Observer
-from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
-from asset_svm.tasks import Task
 
 __all__ = ["CellDecision", "CellModels", "Cells", "Constant", "FittedCells", "Nested"]
 
@@ -35,18 +30,9 @@ __all__ = ["CellDecision", "CellModels", "Cells", "Constant", "FittedCells", "Ne
 class Cells:
     """The family of models of cells."""
 
-    def fit(
-        self,
-        settings: Settings,
-        task: Task,
-        rows: Rows,
-        begun: float,
-        observer: Observer,
-        before: Any = None,
-        drawn: Any = None,
-    ) -> Trained:
-        """Train on all rows at once; parameters as in ``Family.fit``."""
-        return fit_cells(settings, task, rows, begun, observer)
+    fit = staticmethod(fit_cells)
+    begin = staticmethod(begin_stream)
+    go_on = staticmethod(go_on)
 
     def check(self, settings: Settings) -> None:
         """Raise where a parameter is that of runs in epochs.
@@ -64,14 +50,6 @@ class Cells:
                 "warm_start=True goes on from the steps of an earlier fit, and cells are solved anew, "
                 "without steps; set warm_start=False, or n_cells=None."
             )
-
-    def begin(self, settings: Settings, task: Task, rows: Rows) -> FittedCells:
-        """The model of a first batch."""
-        return begin_stream(settings, task, rows)
-
-    def go_on(self, settings: Settings, fitted: FittedCells, rows: Rows) -> FittedCells:
-        """The model after one batch more."""
-        return go_on(settings, fitted, rows)
 
     def warn(self, settings: Settings, trained: Trained) -> None:
         """Warn where a model is not what was asked for."""

@@ -20,7 +20,7 @@ from asset_svm.families.decision import Decision, finite
 from asset_svm.features.base import BLOCK_ROWS
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
-from asset_svm.solvers.cells import CellFunctions
+from asset_svm.solvers.cell_models import CellFunctions
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import check_interrupt, side_by_side
 
@@ -41,12 +41,12 @@ class CellModels:
     shares: np.ndarray
     """The part of the weight of all rows that lies in each cell."""
     mean_weight: float = 1.0
-    """Of a row."""
+    """The mean weight of a row."""
     n_rows: int = 0
-    """That were solved at once."""
+    """The number of rows that were solved at once."""
 
     def functions(self, backend: Any, n_models: int) -> CellFunctions:
-        """The functions of the cells as an backend of a card takes them."""
+        """The functions of the cells as a backend of a card takes them."""
         count = len(self.decisions)
         landmarks: list[Any] = [None] * count
         weights = [np.empty((n_models, 0))] * count
@@ -147,5 +147,5 @@ class Constant:
     y: np.ndarray | None = None
 
     def __call__(self, X: Any) -> np.ndarray:
-        """The (rows, K) decisions."""
+        """Return the (rows, K) decisions."""
         return np.tile(np.asarray(self.values, dtype=np.float64), (X.shape[0], 1))

@@ -28,7 +28,8 @@ from asset_svm.features.cells import Partition
 from asset_svm.kernels import Argument, Kernel, formula_type
 from asset_svm.memory import available_memory
 from asset_svm.settings import Settings
-from asset_svm.solvers.cells import TOLERANCE, CellProblem, CellSolution
+from asset_svm.solvers.cell_models import CellSolution
+from asset_svm.solvers.cells import TOLERANCE, CellProblem
 from asset_svm.tasks import Encoded, Task
 from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side
@@ -40,8 +41,16 @@ OF_STEPS = (
 """Parameters of a map and of steps, which cells that are solved exactly do without."""
 
 
-def fit_cells(settings: Settings, task: Task, rows: Rows, begun: float, observer: Observer) -> Trained:
-    """Train the cells of every partition; parameters as in ``Family.fit``."""
+def fit_cells(
+    settings: Settings,
+    task: Task,
+    rows: Rows,
+    begun: float,
+    observer: Observer,
+    before: Any = None,
+    drawn: Any = None,
+) -> Trained:
+    """Train the cells of every partition; parameters as in ``Family.fit``, the last two of no use."""
     seed, deadline = settings.draw_seed(), settings.deadline(begun)
     card: Any = None
     own = formula_type(settings.map.kernel).argument is Argument.ROWS

@@ -7,16 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.families.beginning import Beginning
 from asset_svm.families.cells.decision import CellDecision, CellModels, Constant
 from asset_svm.families.cells.nested import Nested
 from asset_svm.families.one_map.fitted import BARE, HISTORY
 from asset_svm.kernels import Kernel
 from asset_svm.tasks import Task
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +90,7 @@ class FittedCells:
         )
 
     def attributes(self) -> dict[str, Any]:
-        """What users see of it."""
+        """What users see of the model, by the names of an estimator's attributes."""
         parts = self.decision.parts
         found = {
             "cells_": parts,

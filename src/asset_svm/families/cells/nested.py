@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.families.one_map.fitted import FittedMap
 from asset_svm.kernels import Kernel
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +35,7 @@ class Nested:
     offset: float
 
     def __call__(self, X: Any) -> Array:
-        """The (rows, K) decisions."""
+        """Return the (rows, K) decisions."""
         return self._placed(self.model.decision(X))
 
     def by(self, backend: Any, X: Any) -> Array:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.backends.device import on_host
 from asset_svm.families.beginning import learn
 from asset_svm.families.cells.decision import CellDecision, CellModels, Constant
@@ -23,7 +23,6 @@ from asset_svm.features.nystroem import CHECK_ROWS, NystroemFeatures
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
 
-Array = npt.NDArray[Any]
 EPOCHS = 25
 """The epochs that an exact solution stands for."""
 

@@ -43,14 +43,14 @@ class CellProgress:
         self._lock, self._number, self._solved, self._cells = Lock(), 0, 0, 0
 
     def partition_begin(self, number: int, n_cells: int) -> None:
-        """A partition has so many cells, none of them solved."""
+        """Tell that a partition has so many cells, none of them solved."""
         self._number, self._solved, self._cells = number, 0, n_cells
         self.callbacks.partition_begin(n_cells)
         self._tell()
 
     @contextmanager
     def cell(self, number: int) -> Iterator[None]:
-        """A cell is solved inside."""
+        """Tell that a cell begins, and, at the end, that it is solved."""
         with self._lock:
             self.callbacks.cell_begin(number)
         yield
@@ -70,7 +70,7 @@ class CellProgress:
         self.stopped |= self.callbacks.partition_end(parts)
 
     def fit_end(self, parts: Parts) -> None:
-        """The fit has ended; ``parts`` makes the model."""
+        """Tell that the fit has ended; ``parts`` makes the model."""
         self.callbacks.fit_end(parts)
 
     def _tell(self) -> None:

@@ -17,9 +17,10 @@ from asset_svm.families.observing import Nobody
 from asset_svm.families.one_map import OneMap
 from asset_svm.families.one_map.fit import excess, is_apart
 from asset_svm.families.rows import Rows
-from asset_svm.features.nystroem import KernelBasis
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.settings import Settings
-from asset_svm.solvers.cells import CellProblem, CellSolution
+from asset_svm.solvers.cell_models import CellSolution
+from asset_svm.solvers.cells import CellProblem
 from asset_svm.tasks import Task
 
 KEPT_ROWS = 100
@@ -28,7 +29,7 @@ KEPT_ROWS = 100
 
 @dataclass(frozen=True, eq=False)
 class FittedCell:
-    """A trained cell."""
+    """A trained cell: its decision function, and what is known of it."""
 
     decision: Callable[[Any], np.ndarray]
     objective: float
@@ -73,7 +74,7 @@ class CellTrainer:
     device: str = "cpu"
 
     def __call__(self, number: int) -> FittedCell:
-        """The cell with this number."""
+        """Train the cell with this number."""
         index, y = self.groups[number], self.rows.y
         if len(index) <= self.largest:
             return self._exact(number, index)
@@ -108,7 +109,7 @@ class CellTrainer:
         return Decision(KernelBasis(self.problem.kernel, support), found.weights, intercept)
 
     def _constant(self, index: np.ndarray) -> FittedCell:
-        """A large cell with one class."""
+        """Train a large cell whose rows are all of one class."""
         values = self.problem.targets.block(index[:1])[:, 0]
         return FittedCell(Constant(values, *self._few(index)), 0.0, 0.0, 0, converged=True)
 

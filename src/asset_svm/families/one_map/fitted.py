@@ -16,7 +16,7 @@ from asset_svm.families.decision import Decision, decision_of
 from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.rows import Rows
 from asset_svm.features import FeatureMap, Metric, NystroemFeatures
-from asset_svm.features.nystroem import KernelBasis
+from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.problem import Certificate
 from asset_svm.settings import Settings
 from asset_svm.solvers import SolverState
@@ -274,7 +274,7 @@ def adopted(
     assert lam is not None
     recipe = settings.recipe(task.loss, lam, len(coef), seed)
     session = OnlineSession(recipe, phi, mean_weight, state_at(coef, intercept, None, dtype, steps))
-    nothing = Certificate(np.zeros(1), np.zeros(1), np.zeros(1))
+    nothing = Certificate(np.zeros(1), np.zeros(1))
     return FittedMap.of(
         settings, task, (coef, intercept), nothing, session, None,
         n_iter=0, steps=steps, step_scale=None, history=[],

@@ -13,7 +13,7 @@ SAMPLERS: dict[str, Sampler] = {
     "rpcholesky": rpcholesky_landmarks,
     "leverage": leverage_landmarks,
 }
-"""Those that look at nothing but the rows."""
+"""The samplers that look at nothing but the rows."""
 
 __all__ = [
     "SAMPLERS",

@@ -8,15 +8,13 @@ of the rows (``some_rows``), so that its cost depends on the number of landmarks
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.kernels import Kernel
 
-Array = npt.NDArray[Any]
-Matrix = Any
 ROWS_A_LANDMARK = 10
 """Rows that are looked at for each landmark."""
 FEWEST_ROWS = 10_000
@@ -31,18 +29,18 @@ class Landmarks:
 
     @classmethod
     def of_rows(cls, X: Matrix, indices: Array) -> Landmarks:
-        """Rows of X, in their order there."""
+        """The landmarks that are these rows of X, in their order there."""
         indices = np.sort(indices)
         return cls(X[indices], indices)
 
 
 class Sampler(Protocol):
-    """Chooses landmarks."""
+    """A function that chooses landmarks."""
 
     def __call__(
         self, X: Matrix, kernel: Kernel, count: int, rng: np.random.Generator, weight: Array | None
     ) -> Landmarks:
-        """``count`` landmarks for the kernel on the rows of X; never a row of weight 0."""
+        """Choose ``count`` landmarks for the kernel on the rows of X; never a row of weight 0."""
 
 
 def allowed_rows(X: Matrix, weight: Array | None) -> Array:

@@ -5,24 +5,19 @@ Centres of sparse rows would be dense: there the landmark is the row nearest to 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.features.clusters import BLOCK_ROWS, cluster_centres
 from asset_svm.features.landmarks.base import Landmarks, sample_size, some_rows
 from asset_svm.kernels import DENSE_LANDMARK_BYTES, Kernel, squared_norms
-
-Array = npt.NDArray[Any]
-Matrix = Any
 
 
 def kmeans_landmarks(
     X: Matrix, kernel: Kernel, count: int, rng: np.random.Generator, weight: Array | None = None
 ) -> Landmarks:
-    """``count`` cluster centres of dense rows; of sparse rows, the rows nearest to them."""
+    """Return ``count`` cluster centres of dense rows; of sparse rows, the rows nearest to them."""
     if sp.issparse(X) and count * X.shape[1] * 8 > DENSE_LANDMARK_BYTES:
         raise ValueError(
             f'landmarks="kmeans" with {count} centres of {X.shape[1]} features does not fit in '

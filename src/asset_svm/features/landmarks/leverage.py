@@ -13,19 +13,15 @@ Cost: M (s0 n + s0^2) for M rows looked at, with s0 at most ``PILOT``.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.features.landmarks.base import Landmarks, sample_size, some_rows
 from asset_svm.features.landmarks.scored import draw_by_scores
 from asset_svm.kernels import Kernel
 from asset_svm.threads.blas import few_threads
 
-Array = npt.NDArray[Any]
-Matrix = Any
 PILOT = 1024
 BLOCK_ROWS = 1024
 BISECTIONS = 60
@@ -34,7 +30,7 @@ BISECTIONS = 60
 def leverage_landmarks(
     X: Matrix, kernel: Kernel, count: int, rng: np.random.Generator, weight: Array | None = None
 ) -> Landmarks:
-    """``count`` distinct rows in proportion to their scores."""
+    """Choose ``count`` distinct rows in proportion to their scores."""
     rows, numbers = some_rows(X, weight, sample_size(count), rng)
     s = min(PILOT, count)
     pilot = rows[np.sort(rng.choice(len(numbers), size=s, replace=False))]

@@ -16,18 +16,14 @@ Nystroem approximation from the accepted pivots.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as la
 
+from asset_svm.arrays import Array, Matrix
 from asset_svm.features.landmarks.base import Landmarks, sample_size, some_rows
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.compiling import njit
 
-Array = npt.NDArray[Any]
-Matrix = Any
 FACTOR_BYTES = 1 << 30
 """Fewer rows are looked at where F would take more, yet at least two a landmark."""
 CANDIDATES = 128
@@ -36,7 +32,7 @@ CANDIDATES = 128
 def rpcholesky_landmarks(
     X: Matrix, kernel: Kernel, count: int, rng: np.random.Generator, weight: Array | None = None
 ) -> Landmarks:
-    """``count`` distinct rows; at random beyond the numerical rank of the kernel matrix."""
+    """Choose ``count`` distinct rows; at random beyond the numerical rank of the kernel matrix."""
     fitting = FACTOR_BYTES // (count * X.dtype.itemsize)
     rows, numbers = some_rows(X, weight, max(min(sample_size(count), fitting), 2 * count), rng)
     pivots, _ = cholesky_pivots(rows, kernel, count, rng)

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.features.landmarks.base import Landmarks, allowed_rows
 from asset_svm.kernels import Kernel
-
-Array = npt.NDArray[Any]
 
 
 def draw_by_scores(scores: Array, count: int, rng: np.random.Generator) -> Array:
@@ -41,6 +39,6 @@ class ScoredRows:
     def __call__(
         self, X: Any, kernel: Kernel, count: int, rng: np.random.Generator, weight: Array | None = None
     ) -> Landmarks:
-        """``count`` distinct rows."""
+        """Choose ``count`` distinct rows."""
         allowed = allowed_rows(X, weight)
         return Landmarks.of_rows(X, allowed[draw_by_scores(self.scores[allowed], count, rng)])

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from asset_svm.arrays import Array
 from asset_svm.features.landmarks.base import Landmarks, allowed_rows
 from asset_svm.kernels import Kernel
-
-Array = npt.NDArray[Any]
 
 
 def uniform_landmarks(
     X: Any, kernel: Kernel, count: int, rng: np.random.Generator, weight: Array | None = None
 ) -> Landmarks:
-    """``count`` distinct rows, each equally likely."""
+    """Choose ``count`` distinct rows, each equally likely."""
     return Landmarks.of_rows(X, rng.choice(allowed_rows(X, weight), size=count, replace=False))

@@ -19,7 +19,7 @@ MISSING = frozenset(
         "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
     )
 )  # fmt: skip
-"""As pandas has it."""
+"""The texts that pandas takes for missing values."""
 _AROUND = r"[%\u2030$\u00a2-\u00a5\u20a0-\u20cf\s]*"  # per cent, per mille, currencies, spaces
 _SPACES = r"\s'\u2019"
 _DIGITS = (
@@ -38,7 +38,7 @@ SHOWN = 40
 
 
 def kind_of(text: str) -> Kind:
-    """Of a cell without the blanks around it."""
+    """The kind of a text without the blanks around it."""
     if NUMBER.fullmatch(text):
         return "number"
     if text in MISSING or not text.strip():
@@ -47,5 +47,5 @@ def kind_of(text: str) -> Kind:
 
 
 def shown(text: str) -> str:
-    """A cell for a message."""
+    """The text, quoted and shortened, for a message."""
     return repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")

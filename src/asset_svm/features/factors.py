@@ -1,0 +1,62 @@
+"""Factors of the kernel matrix K_SS of landmarks, in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg as la
+
+from asset_svm.arrays import Array
+from asset_svm.threads.blas import few_threads
+
+WIDE = 10.0
+"""Times the relative threshold: what rounding in the type of the rows may cut beyond it."""
+
+
+def default_threshold(dtype: npt.DTypeLike) -> float:
+    """The relative eigenvalue below which rows of this type carry only noise.
+
+    float32 rows: its machine precision. float64 rows: 1e-12, since the eigenvalues of K_SS are
+    themselves known only to about s times the machine precision.
+    """
+    return float(np.finfo(np.float32).eps) if np.dtype(dtype) == np.float32 else 1e-12
+
+
+def inverse_cholesky(gram: Array, threshold: float) -> Array | None:
+    """L^(-T) of gram = L L^T, or None unless gram's condition proves that nothing would be cut.
+
+    1/cond_1 <= lambda_min / lambda_max for a symmetric matrix; LAPACK's estimate of cond_1 can be
+    low by a small factor, hence the margin of 10.
+    """
+    with few_threads(len(gram)):
+        factor, failed = la.lapack.dpotrf(gram, lower=1, clean=1)
+        if failed:
+            return None
+        norm = float(np.abs(gram).sum(axis=0).max())
+        reciprocal, failed = la.lapack.dpocon(factor, norm, uplo="L")
+        if failed or reciprocal < 10.0 * threshold:
+            return None
+        inverse, failed = la.lapack.dtrtri(factor, lower=1)
+    return None if failed else np.ascontiguousarray(inverse.T)
+
+
+def centred_gram(
+    gram: Array, centre: Array, dtype: npt.DTypeLike, threshold: float
+) -> tuple[Array, float, bool]:
+    """K_SS of kernel values less ``centre``, the noise of its eigenvalues, and ``KernelBasis.wide``."""
+    size = float(np.abs(gram).sum(axis=0).max())
+    gram = gram - centre - centre[:, None] + centre.mean()
+    precision = 8.0 * float(np.finfo(np.float64).eps)
+    left = float(np.abs(gram).sum(axis=0).max())  # about its largest eigenvalue, as yet unknown
+    wide = float(np.finfo(dtype).eps) * size > WIDE * threshold * left
+    if not wide:
+        precision = max(float(np.finfo(dtype).eps), precision)
+    return gram, precision * size, wide
+
+
+def descending_eigenpairs(gram: Array) -> tuple[Array, Array]:
+    """The eigenvalues of K_SS, the largest first, and their eigenvectors as columns."""
+    driver = "evd" if len(gram) > 1 else "ev"  # scipy before 1.12 gives evd no room for one row
+    with few_threads(len(gram)):
+        values, vectors = la.eigh(gram, driver=driver, check_finite=False)
+    return values[::-1], vectors[:, ::-1]
