@@ -67,7 +67,7 @@ class Solution:
     def trivial(cls, recipe: Recipe, dimension: int, dtype: npt.DTypeLike) -> Solution:
         """(0, 0), which is a solution with objective 0 where epsilon >= |y|_inf."""
         K = len(recipe.lam)
-        nothing = Certificate(*np.zeros((3, K)))
+        nothing = Certificate(*np.zeros((2, K)))
         sizes = StepSizes([], np.ones(K), 1.0, np.inf)
         return cls(np.zeros((K, dimension)), np.zeros(K), nothing, sizes, 1.0, np.dtype(dtype))
 
