@@ -190,7 +190,7 @@ class DaskLearner(Learner):
             raise ValueError(f"client={client!r} is not a synchronous distributed.Client; pass one.")
         return client
 
-    def _train(self, X, y, sample_weight, watch=None, **known) -> tuple[Settings, Trained]:
+    def _train(self, X, y, sample_weight, watch=None, **known) -> tuple[Settings, Trained[Any]]:
         with all_or_nothing(self), shown(self.verbose):
             settings = self.settings()
             family_of(settings).check(settings)

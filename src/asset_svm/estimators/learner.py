@@ -200,7 +200,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         drawn: DrawnMap | None = None,
         keeper: Keeper | None = None,
         settings: Settings | None = None,
-    ) -> tuple[Settings, Trained]:
+    ) -> tuple[Settings, Trained[Any]]:
         """Train on all rows.
 
         ``drawn`` is the map that this fit would draw, where it is known; ``keeper`` saves the run;
@@ -222,7 +222,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             self.adopt(trained.fitted)
         return settings, trained
 
-    def warn_of(self, settings: Settings, trained: Trained, *, searched: bool = False) -> None:
+    def warn_of(self, settings: Settings, trained: Trained[Any], *, searched: bool = False) -> None:
         """Warn where the model is not what it should be; ``searched``: it is the best of many."""
         family_of(settings).warn(settings, trained)
         rows, names = trained.rows, getattr(self, "feature_names_in_", None)
@@ -406,7 +406,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         return self.copy_with(fitted.compacted())
 
 
-def _family_of(fitted: Fitted) -> Family:
+def _family_of(fitted: Fitted) -> Family[Any]:
     return Cells() if isinstance(fitted, FittedCells) else OneMap()
 
 

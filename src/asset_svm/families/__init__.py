@@ -9,6 +9,8 @@ one_map       a linear model on the features of one map
 cells         exact SVMs in the cells of a partition
 """
 
+from typing import Any
+
 from asset_svm.families.base import Family, Fitted, Trained
 from asset_svm.families.cells import Cells
 from asset_svm.families.one_map import OneMap
@@ -17,6 +19,6 @@ from asset_svm.settings import Settings
 __all__ = ["Cells", "Family", "Fitted", "OneMap", "Trained", "family_of"]
 
 
-def family_of(settings: Settings) -> Family:
+def family_of(settings: Settings) -> Family[Any]:
     """The family that the settings ask for."""
     return OneMap() if settings.n_cells is None else Cells()

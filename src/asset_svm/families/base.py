@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -62,19 +62,23 @@ class Fitted(Protocol):
         """What users see of the model, by the names of an estimator's attributes."""
 
 
+F = TypeVar("F", bound=Fitted)
+"""The fitted models of a family."""
+
+
 @dataclass(frozen=True, eq=False)
-class Trained:
+class Trained(Generic[F]):
     """A fitted model, and the rows that it has learnt from, in the words of its task.
 
     Where the rows are a sample of them (``sampled``), little is known of the model's gap.
     """
 
-    fitted: Any
+    fitted: F
     rows: Rows
     sampled: bool = False
 
 
-class Family(Protocol):
+class Family(Protocol[F]):
     """A kind of models, and how they are trained."""
 
     def fit(
@@ -84,9 +88,9 @@ class Family(Protocol):
         rows: Rows,
         begun: float,
         observer: Observer,
-        before: Any = None,
+        before: Fitted | None = None,
         drawn: Any = None,
-    ) -> Trained:
+    ) -> Trained[F]:
         """Train on all rows at once.
 
         Parameters
@@ -107,11 +111,11 @@ class Family(Protocol):
     def check(self, settings: Settings) -> None:
         """Raise where a parameter asks for something that these models do not have."""
 
-    def begin(self, settings: Settings, task: Task, rows: Rows) -> Any:
+    def begin(self, settings: Settings, task: Task, rows: Rows) -> F:
         """The model of a first batch."""
 
-    def go_on(self, settings: Settings, fitted: Any, rows: Rows) -> Any:
+    def go_on(self, settings: Settings, fitted: F, rows: Rows) -> F:
         """The model after one batch more; that before it is left as it is."""
 
-    def warn(self, settings: Settings, trained: Trained) -> None:
+    def warn(self, settings: Settings, trained: Trained[F]) -> None:
         """Warn where a model is not what was asked for."""

@@ -12,13 +12,13 @@ than learning twice from them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from asset_svm.backends.device import as_type, on_host, row_type
-from asset_svm.families.base import Family
+from asset_svm.families.base import Family, Fitted
 from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
@@ -84,7 +84,26 @@ def wanted_rows(settings: Settings) -> int:
     return max(ENOUGH, count or 0)
 
 
-def learn(family: Family, settings: Settings, task: Task, fitted: Any, rows: Rows, passed: int) -> Any:
+class Streamed(Fitted, Protocol):
+    """A model that goes on with a stream, and knows how that began."""
+
+    @property
+    def beginning(self) -> Beginning | None:
+        """The first rows, as long as they are few."""
+
+    def begun_with(self, beginning: Beginning | None) -> Self:
+        """The model with other first rows."""
+
+    def counted_after(self, before: Self) -> Self:
+        """This model of a first batch as one more batch after those of another."""
+
+
+S = TypeVar("S", bound=Streamed)
+
+
+def learn(
+    family: Family[S], settings: Settings, task: Task, fitted: S | None, rows: Rows, passed: int
+) -> S:
     """The model after a batch, or, while few rows have come, one that begins anew with all of them.
 
     Parameters
@@ -110,6 +129,6 @@ def learn(family: Family, settings: Settings, task: Task, fitted: Any, rows: Row
     return _keeping(settings, found.counted_after(fitted), beginning.begin())
 
 
-def _keeping(settings: Settings, fitted: Any, beginning: Beginning) -> Any:
+def _keeping(settings: Settings, fitted: S, beginning: Beginning) -> S:
     """The model with its first rows, as long as they are few."""
-    return replace(fitted, beginning=None if beginning.is_enough(settings) else beginning)
+    return fitted.begun_with(None if beginning.is_enough(settings) else beginning)

@@ -51,6 +51,6 @@ class Cells:
                 "without steps; set warm_start=False, or n_cells=None."
             )
 
-    def warn(self, settings: Settings, trained: Trained) -> None:
+    def warn(self, settings: Settings, trained: Trained[FittedCells]) -> None:
         """Warn where a model is not what was asked for."""
         warn_of_cells(settings, trained.fitted)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from asset_svm import clock
 from asset_svm.backends.device import on_host, row_type
 from asset_svm.exceptions import warn_caller
-from asset_svm.families.base import Trained
+from asset_svm.families.base import Fitted, Trained
 from asset_svm.families.cells.decision import CellModels
 from asset_svm.families.cells.fitted import FittedCells
 from asset_svm.families.cells.nested import Nested
@@ -47,9 +47,9 @@ def fit_cells(
     rows: Rows,
     begun: float,
     observer: Observer,
-    before: Any = None,
+    before: Fitted | None = None,
     drawn: Any = None,
-) -> Trained:
+) -> Trained[FittedCells]:
     """Train the cells of every partition; parameters as in ``Family.fit``, the last two of no use."""
     seed, deadline = settings.draw_seed(), settings.deadline(begun)
     card: Any = None

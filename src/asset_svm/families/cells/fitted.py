@@ -122,6 +122,10 @@ class FittedCells:
             "intercept_": decision.intercept,
         }
 
+    def begun_with(self, beginning: Beginning | None) -> FittedCells:
+        """The model with other first rows."""
+        return replace(self, beginning=beginning)
+
     def counted_after(self, before: FittedCells) -> FittedCells:
         """This model of a first batch as one more batch after those of another."""
         batches = before.n_iter + 1

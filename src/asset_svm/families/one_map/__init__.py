@@ -48,7 +48,7 @@ class OneMap:
         """The model after one batch more."""
         return go_on(settings, fitted, rows)
 
-    def warn(self, settings: Settings, trained: Trained) -> None:
+    def warn(self, settings: Settings, trained: Trained[FittedMap]) -> None:
         """Warn where a model is not what was asked for."""
         landmarks = trained.fitted.landmarks
         if settings.is_nystroem and landmarks is not None:

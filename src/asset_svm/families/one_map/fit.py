@@ -43,7 +43,7 @@ def fit_batch(
     before: Fitted | None = None,
     drawn: DrawnMap | None = None,
     keeper: Keeper | None = None,
-) -> Trained:
+) -> Trained[FittedMap]:
     """Train on all rows; parameters as in ``Family.fit``, and ``keeper`` saves the run."""
     seed, held_out, records = settings.draw_seed(), None, None
     if keeper is not None and keeper.resumed is not None:
@@ -125,7 +125,7 @@ def objective_at_zero(task: Task, rows: Rows) -> float:
     return at_zero
 
 
-def excess(settings: Settings, trained: Trained) -> float | None:
+def excess(settings: Settings, trained: Trained[FittedMap]) -> float | None:
     """The objective of coef = 0, where a fit ends far above it; None where all is well.
 
     coef = 0 is a model too: steps were too long for the data then.
@@ -136,7 +136,7 @@ def excess(settings: Settings, trained: Trained) -> float | None:
     return at_zero if far else None
 
 
-def warn_of_excess(settings: Settings, trained: Trained) -> None:
+def warn_of_excess(settings: Settings, trained: Trained[FittedMap]) -> None:
     """Warn where the model is worse than none."""
     at_zero = excess(settings, trained)
     if at_zero is not None:
@@ -153,13 +153,14 @@ def is_apart(settings: Settings, fitted: FittedMap) -> bool:
     return settings.tol is not None and fitted.dual_gap > settings.tol * fitted.objective
 
 
-def is_known_to_be_far(settings: Settings, trained: Trained) -> bool:
+def is_known_to_be_far(settings: Settings, trained: Trained[FittedMap]) -> bool:
     """Whether a bound that is tight says that the model is far from the optimum.
 
     Of the paper's steps nothing else is to be expected, nor of a run that was cut short; and next to
     the losses that there were in the beginning a gap may be nothing.
     """
     fitted, rows = trained.fitted, trained.rows
+    assert fitted.coef is not None  # only compact models have none
     n_models, dimension = fitted.coef.shape
     within = 0.0 if fitted.session is None else fitted.session.recipe.tight_within
     tight = tight_work(len(rows.y), dimension, n_models) <= within
@@ -173,7 +174,7 @@ def is_known_to_be_far(settings: Settings, trained: Trained) -> bool:
     )
 
 
-def warn_of_gap(settings: Settings, trained: Trained) -> None:
+def warn_of_gap(settings: Settings, trained: Trained[FittedMap]) -> None:
     """Warn where ``tol`` was not reached, or, without one, where the model is known to be far off."""
     fitted = trained.fitted
     gap = fitted.dual_gap / max(fitted.objective, 1e-300)

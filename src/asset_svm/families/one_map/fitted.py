@@ -207,6 +207,10 @@ class FittedMap:
         assert self.coef is not None
         return np.asarray(self.decision.intercept - self.task.offset + phi.drift(self.coef))
 
+    def begun_with(self, beginning: Beginning | None) -> FittedMap:
+        """The model with other first rows."""
+        return replace(self, beginning=beginning)
+
     def counted_after(self, before: FittedMap) -> FittedMap:
         """This model of a first batch as one more batch after those of another."""
         batches = before.n_iter + 1

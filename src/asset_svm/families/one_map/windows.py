@@ -82,7 +82,7 @@ class WindowFit:
     keeper: Keeper | None
     observer: Observer
 
-    def run(self) -> Trained:
+    def run(self) -> Trained[FittedMap]:
         """Run all epochs, or go on with them; the rows of what is returned are a sample."""
         self.begun = clock.now()
         self.deadline = self.settings.deadline(self.begun)
