@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 import asset_svm.solvers.cells as cells_engine
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.data import OneVsRestTargets, RealTargets
-from asset_svm.families.cells import Nested
+from asset_svm.families.cells import Constant, Nested
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge, best_intercept
@@ -700,3 +700,58 @@ def test_parameters_of_another_kind_of_model_are_refused_by_name(options, said):
     X, y = make_moons(40, random_state=0)
     with pytest.raises(ValueError, match=said):
         AssetClassifier(**options).fit(X, y)
+
+
+# Decisions ------------------------------------------------------------------------------------------
+
+
+def own_function(decision, kernel, x):
+    """The decisions of one row by the cell that it lies in, with scikit-learn's kernels."""
+    if not hasattr(decision, "weights"):
+        return decision.values
+    Z = np.asarray(decision.source.components, dtype=float)
+    if kernel == "rbf":
+        values = rbf_kernel(x, Z, gamma=0.3)
+    else:
+        values = Matern(1.0 / np.sqrt(2.0 * 0.3), nu=1.5)(x, Z)
+    return (values @ decision.weights.T + decision.intercept)[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", ["rbf", "matern32"])
+def test_a_row_is_decided_by_the_kernel_values_of_its_cell(kernel, dtype):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(1500, 5)) + 10.0).astype(dtype)
+    X[:700, 0] -= 8.0
+    y = np.where(X[:, 0] < 6.0, 0, np.digitize(X[:, 1], [9.5, 10.5]))  # some cells have one class
+    options = dict(gamma=0.3, n_cells=12, n_partitions=2, fit_intercept=True, random_state=0)
+    model = AssetClassifier(kernel, C=10.0, **options)
+    found = model.fit(X, y).decision_function(X[::5])
+    expected = np.zeros_like(found)
+    for part in model.cells_:
+        for row, cell in enumerate(part.partition.assign(X[::5])):
+            x = X[5 * row : 5 * row + 1].astype(float)
+            expected[row] += 0.5 * own_function(part.decisions[cell], kernel, x)
+    assert any(isinstance(d, Constant) for part in model.cells_ for d in part.decisions)
+    scale = max(1.0, *(np.abs(getattr(d, "weights", [0])).sum() for d in model.cells_[0].decisions))
+    assert np.abs(found - expected).max() < 50 * np.finfo(dtype).eps * scale
+
+
+def test_a_row_has_the_same_decision_in_every_batch():
+    X, _, y, _ = rows(2000)
+    model = AssetClassifier(n_cells=8, random_state=0).fit(X, y)
+    whole = model.decision_function(X)
+    assert (whole[::-1] == model.decision_function(X[::-1])).all()
+    with threadpool_limits(4):
+        np.testing.assert_array_equal(model.decision_function(X), whole)
+    decide = model.compiled("decision_function")
+    for row in range(0, 2000, 97):
+        np.testing.assert_array_equal(model.decision_function(X[row : row + 3]), whole[row : row + 3])
+        np.testing.assert_array_equal(decide(X[row]), whole[row])
+
+
+def test_centres_whose_squares_overflow_are_descended_to():
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(600, 3)) * 1e18).astype(np.float32)
+    model = AssetClassifier(gamma=1e-36, n_cells=6, random_state=0).fit(X, X[:, 0] > 0)
+    assert model.n_cells_ > 3 and model.score(X, X[:, 0] > 0) > 0.95

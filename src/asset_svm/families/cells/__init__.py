@@ -11,13 +11,16 @@ decides; what is stored is the same.
     fit           all cells of all rows
     online        cells that learn from one batch after the other
     decision      the decision function of all cells
+    flat          exact cells as a few arrays, for compiled loops over whole batches
+    constant      cells that decide the same for every row
     fitted        what a fit leaves
 """
 
 from __future__ import annotations
 
 from asset_svm.families.base import Trained
-from asset_svm.families.cells.decision import CellDecision, CellModels, Constant
+from asset_svm.families.cells.constant import Constant
+from asset_svm.families.cells.decision import CellDecision, CellModels
 from asset_svm.families.cells.fit import fit_cells, warn_of_cells
 from asset_svm.families.cells.fitted import FittedCells
 from asset_svm.families.cells.nested import Nested

@@ -1,8 +1,9 @@
 """The decision function of a model of cells: that of the cell in which a row lies.
 
-Rows go down the tree ``DESCENT`` at a time, and then those of a cell are decided ``BLOCK_ROWS`` at a
-time, in products of one BLAS thread each: their shapes, and so the last bits of what they give, depend
-on the rows alone, not on how many threads there are or who else predicts.
+Dense rows and exact cells whose kernel is a function of the distance are decided by compiled loops over
+whole batches (``flat``). Others go down the tree ``DESCENT`` at a time, and then those of a cell are
+decided ``BLOCK_ROWS`` at a time, in products of one BLAS thread each: their shapes, and so the last
+bits of what they give, depend on the rows alone, not on how many threads there are or who else asks.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from asset_svm.backends.device import row_type
+from asset_svm.families.cells.constant import Constant
+from asset_svm.families.cells.flat import FlatCells, flatten
 from asset_svm.families.cells.nested import Nested
 from asset_svm.families.decision import Decision, finite
 from asset_svm.features.base import BLOCK_ROWS
@@ -93,10 +97,62 @@ class CellDecision:
 
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions, in float64."""
+        flat = None if sp.issparse(X) else self._flat(X.shape[1], X.dtype)
+        return self._by_pieces(X) if flat is None else finite(self._by_loops(flat, X))
+
+    def unchecked(self, dtype: np.dtype) -> Callable[[Any], np.ndarray]:
+        """A function from rows of this type to decisions."""
+
+        def decide(X: Any) -> np.ndarray:
+            flat = self._flat(X.shape[1], dtype)
+            return self._by_pieces(X) if flat is None else self._by_loops(flat, X)
+
+        return decide
+
+    def _flat(self, n: int, dtype: np.dtype) -> list[FlatCells] | None:
+        """The parts as arrays for compiled loops, prepared once; None where some cell is none."""
+        key = ("flat", dtype)
+        if key not in self._prepared:
+            parts = []
+            for part in self.parts:
+                found = flatten(part.partition, part.decisions, n, self.n_models, dtype)
+                if found is None:
+                    break
+                parts.append(found)
+            self._prepared[key] = parts if len(parts) == len(self.parts) else None
+        found_parts: list[FlatCells] | None = self._prepared[key]
+        return found_parts
+
+    def _by_loops(self, parts: list[FlatCells], X: np.ndarray) -> np.ndarray:
+        out = np.zeros((X.shape[0], self.n_models))
+        few = X.shape[0] < FEW_ROWS
+        threads = 1 if few else blas_threads()
+        for part in parts:
+            cells = part.cells(X) if few else _cells(part.cells, X, threads)
+            lots = part.lots(cells)
+
+            def add(
+                number: int,
+                part: FlatCells = part,
+                cells: np.ndarray = cells,
+                lots: list[tuple[np.ndarray, np.ndarray]] = lots,
+            ) -> None:
+                check_interrupt()
+                part.add(X, cells, *lots[number], out)
+
+            if few:
+                for number in range(len(lots)):
+                    add(number)
+            else:
+                side_by_side(add, range(len(lots)), threads)
+        out /= len(parts)
+        return out
+
+    def _by_pieces(self, X: Any) -> np.ndarray:
         out = np.zeros((X.shape[0], self.n_models))
         threads = 1 if X.shape[0] < FEW_ROWS or self.alone else blas_threads()
         for part in self.parts:
-            pieces = _pieces(_cells(part.partition, X, threads))
+            pieces = _pieces(_cells(part.partition.assign, X, threads))
             lots = np.array_split(np.arange(len(pieces)), min(LOTS * threads, len(pieces)))
 
             def add(
@@ -113,16 +169,12 @@ class CellDecision:
             side_by_side(add, range(len(lots)), threads)
         return out / len(self.parts)
 
-    def unchecked(self, dtype: np.dtype) -> Callable[[Any], np.ndarray]:
-        """A function from rows of this type to decisions."""
-        return self
 
-
-def _cells(partition: Partition, X: Any, threads: int) -> np.ndarray:
+def _cells(assign: Callable[[Any], np.ndarray], X: Any, threads: int) -> np.ndarray:
     """The cell of every row."""
     starts = range(0, X.shape[0], DESCENT)
     found = side_by_side(
-        lambda start: partition.assign(X[start : start + DESCENT]), starts, min(threads, len(starts))
+        lambda start: assign(X[start : start + DESCENT]), starts, min(threads, len(starts))
     )
     return np.concatenate(found)
 
@@ -136,16 +188,3 @@ def _pieces(cells: np.ndarray) -> list[tuple[int, np.ndarray]]:
         for rows in groups
         for first in range(0, len(rows), BLOCK_ROWS)
     ]
-
-
-@dataclass(frozen=True, eq=False)
-class Constant:
-    """The same decisions everywhere in a cell; a few of its rows, for ``partial_fit`` to go on from."""
-
-    values: np.ndarray
-    X: Any = None
-    y: np.ndarray | None = None
-
-    def __call__(self, X: Any) -> np.ndarray:
-        """Return the (rows, K) decisions."""
-        return np.tile(np.asarray(self.values, dtype=np.float64), (X.shape[0], 1))

@@ -10,7 +10,8 @@ import numpy as np
 
 from asset_svm.arrays import Array
 from asset_svm.families.beginning import Beginning
-from asset_svm.families.cells.decision import CellDecision, CellModels, Constant
+from asset_svm.families.cells.constant import Constant
+from asset_svm.families.cells.decision import CellDecision, CellModels
 from asset_svm.families.cells.nested import Nested
 from asset_svm.families.one_map.fitted import BARE, HISTORY
 from asset_svm.kernels import Kernel

@@ -10,7 +10,8 @@ import numpy as np
 from asset_svm.arrays import Array
 from asset_svm.backends.device import on_host
 from asset_svm.families.beginning import learn
-from asset_svm.families.cells.decision import CellDecision, CellModels, Constant
+from asset_svm.families.cells.constant import Constant
+from asset_svm.families.cells.decision import CellDecision, CellModels
 from asset_svm.families.cells.fitted import FittedCells
 from asset_svm.families.cells.nested import Nested, nested_settings
 from asset_svm.families.cells.partitions import grow_partition, shares

@@ -10,7 +10,7 @@ import numpy as np
 
 from asset_svm import clock
 from asset_svm.backends.device import on_host
-from asset_svm.families.cells.decision import Constant
+from asset_svm.families.cells.constant import Constant
 from asset_svm.families.cells.nested import in_columns, nested_settings
 from asset_svm.families.decision import Decision
 from asset_svm.families.observing import Nobody

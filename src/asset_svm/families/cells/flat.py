@@ -1,0 +1,298 @@
+"""The cells of a partition as a few arrays, for compiled loops that take whole batches of rows.
+
+    descend           the cell of every row
+    minus_distances   -gamma |x - z|^2 of each row and each landmark of its cell, one after the other
+    profile           the kernel's own function of them, in one call for all
+    add_sums          sums over landmarks, in float64
+
+A row is summed in one order, whatever stands beside it and however many threads there are: its
+decisions have the same bits in every batch. No interpreter lock is held but for the calls themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from asset_svm.arrays import Array
+from asset_svm.families.cells.constant import Constant
+from asset_svm.families.decision import Decision
+from asset_svm.features.cells import Node, Partition
+from asset_svm.features.clusters import LARGE
+from asset_svm.kernels import squared_norms
+from asset_svm.kernels.distances import SquaredDistanceFormula, SquaredDistanceValues
+from asset_svm.numerics.compiling import njit
+from asset_svm.numerics.elementwise import FAST
+from asset_svm.numerics.padding import padded_width
+
+LOT = 1 << 18
+"""Kernel values that a thread computes at a time: as many as a cache holds."""
+CONTRACT = {"contract"}
+"""A product and a sum may be one instruction; sums keep their order."""
+
+
+@dataclass(frozen=True, eq=False)
+class FlatTree:
+    """The nodes of a partition, the root first.
+
+    Parameters
+    ----------
+    centres : array of shape (sum n width)
+        Those of each node, transposed, with ``width[node]`` columns.
+    half : array
+        |c|^2 / 2 of all centres, infinite where a node is padded.
+    first : array of shape (nodes,)
+        Where the centres of a node begin in ``half``, and in ``children``.
+    width : array of shape (nodes,)
+    children : array
+        Below each centre a node, or -1 less a cell.
+    """
+
+    centres: Array
+    half: Array
+    first: Array
+    width: Array
+    children: Array
+
+    @classmethod
+    def of(cls, partition: Partition, n: int, dtype: np.dtype[Any]) -> FlatTree:
+        """The nodes in the order in which they are found from the root on."""
+        nodes: list[Node] = []
+
+        def number(below: Any) -> int:
+            if not isinstance(below, Node):
+                return -1 - int(below)
+            nodes.append(below)
+            return len(nodes) - 1
+
+        number(partition.root)
+        if any(len(node.centres) and np.abs(node.centres).max() > LARGE for node in nodes):
+            dtype = np.dtype(np.float64)  # squares would overflow
+        parts, halves, children = [], [], []
+        for node in nodes:  # grows on the way
+            count, width = len(node.centres), padded_width(len(node.centres))
+            centres = np.zeros((n, width), dtype=dtype)
+            centres[:, :count] = node.centres.T
+            half = np.full(width, np.inf, dtype=dtype)
+            half[:count] = 0.5 * squared_norms(np.ascontiguousarray(centres[:, :count].T))
+            parts.append(centres.ravel())
+            halves.append(half)
+            children.append(np.full(width, -1))
+            children[-1][:count] = [number(child) for child in node.children]
+        widths = np.array([len(half) for half in halves], dtype=np.intp)
+        if not nodes:
+            return cls(np.empty(0, dtype), np.empty(0, dtype), widths, widths, widths)
+        first = np.concatenate([[0], np.cumsum(widths)[:-1]])
+        joined, half = np.concatenate(parts), np.concatenate(halves)
+        return cls(joined, half, first, widths, np.concatenate(children))
+
+
+@dataclass(frozen=True, eq=False)
+class FlatLandmarks:
+    """The landmarks of all cells, as ``SquaredDistanceValues`` has those of one.
+
+    Parameters
+    ----------
+    matrix : array of shape (sum n width)
+        Those of each cell, moved by its shift, scaled and transposed.
+    norms : array of shape (sum width,)
+    shift : array of shape (cells, n)
+    first, width, count : arrays of shape (cells,)
+        Where a cell begins in ``norms``; its columns, and how many of them are landmarks.
+    weights : array of shape (K, sum width)
+    intercept : array of shape (cells, K)
+    """
+
+    matrix: Array
+    norms: Array
+    shift: Array
+    first: Array
+    width: Array
+    count: Array
+    weights: Array
+    intercept: Array
+
+
+@dataclass(frozen=True, eq=False)
+class FlatCells:
+    """One partition, and the decision functions of its cells."""
+
+    formula: SquaredDistanceFormula
+    factor: float
+    tree: FlatTree
+    landmarks: FlatLandmarks
+
+    def cells(self, X: Array) -> Array:
+        """The cell of every row."""
+        out = np.zeros(len(X), dtype=np.intp)
+        tree = self.tree
+        if len(tree.width):
+            descend(X, tree.centres, tree.half, tree.first, tree.width, tree.children, out)
+        return out
+
+    def lots(self, cells: Array) -> list[tuple[Array, Array]]:
+        """Rows cell by cell, in lots of about ``LOT`` kernel values, and where those of each begin."""
+        order = np.argsort(cells, kind="stable")
+        ends = np.cumsum(self.landmarks.width[cells[order]])
+        cuts = np.searchsorted(ends, np.arange(LOT, int(ends[-1]), LOT), side="right")
+        found = []
+        for rows, upto in zip(np.split(order, cuts), np.split(ends, cuts), strict=True):
+            if len(rows):
+                begin = upto[0] - self.landmarks.width[cells[rows[0]]]
+                found.append((rows, np.concatenate([[0], upto - begin])))
+        return found
+
+    def add(self, X: Array, cells: Array, rows: Array, starts: Array, out: Array) -> None:
+        """Add the decisions of these rows to ``out``."""
+        L = self.landmarks
+        values = np.empty(starts[-1], dtype=L.matrix.dtype)
+        minus_distances(
+            X, rows, cells, starts, L.matrix, L.norms, L.shift, self.factor, L.first, L.width, values
+        )
+        with np.errstate(under="ignore"):
+            values = np.asarray(self.formula.profile(values))
+        add_sums(values, rows, cells, starts, L.weights, L.intercept, L.first, L.count, out)
+
+
+def flatten(
+    partition: Partition, decisions: Sequence[Any], n: int, n_models: int, dtype: np.dtype[Any]
+) -> FlatCells | None:
+    """These cells as arrays, for dense rows of this type; None where one of them is of another kind.
+
+    All exact cells have the same kernel. Landmarks with many zeros are left to products that skip them.
+    """
+    prepared: list[SquaredDistanceValues | None] = []
+    for decision in decisions:
+        basis = decision.source.basis(dtype) if isinstance(decision, Decision) else None
+        is_flat = isinstance(decision, Constant) or (
+            isinstance(basis, SquaredDistanceValues)
+            and basis.dtype == dtype
+            and not sp.issparse(basis.transposed.matrix)
+            and not basis.transposed.skips
+        )
+        if not is_flat:
+            return None
+        prepared.append(basis)
+    known = [basis for basis in prepared if basis is not None]
+    if not known:
+        return None
+    width = np.array([0 if b is None else b.transposed.matrix.shape[1] for b in prepared])
+    count = np.array([0 if b is None else len(b.norms) for b in prepared])
+    first = np.concatenate([[0], np.cumsum(width)[:-1]])
+    matrix, norms = np.zeros(n * int(width.sum()), dtype), np.zeros(int(width.sum()), dtype)
+    shift, weights = np.zeros((len(prepared), n)), np.zeros((n_models, int(width.sum())))
+    intercept = np.zeros((len(prepared), n_models))
+    for cell, (basis, decision) in enumerate(zip(prepared, decisions, strict=True)):
+        if basis is None:
+            intercept[cell] = decision.values
+            continue
+        begin, w, s = first[cell], width[cell], count[cell]
+        there = matrix[n * begin : n * (begin + w)].reshape(n, w)
+        columns = basis.transposed.columns
+        there[slice(None) if columns is None else columns] = basis.transposed.matrix
+        norms[begin : begin + s], shift[cell] = basis.norms, basis.shift
+        weights[:, begin : begin + s], intercept[cell] = decision.weights, decision.intercept
+    landmarks = FlatLandmarks(matrix, norms, shift, first, width, count, weights, intercept)
+    tree = FlatTree.of(partition, n, dtype)
+    return FlatCells(known[0].formula, known[0].factor, tree, landmarks)
+
+
+@njit(cache=True, nogil=True, fastmath=CONTRACT)
+def _set_products(x: Array, matrix: Array, out: Array) -> None:
+    """out = x^T matrix, for the rows of a matrix one after the other in one array; q after q."""
+    n, width = x.shape[0], out.shape[0]
+    for j in range(width):
+        out[j] = 0
+    last = n - n % 4
+    for q in range(0, last, 4):
+        a, b, c, d = x[q], x[q + 1], x[q + 2], x[q + 3]
+        four = matrix[q * width : (q + 4) * width]
+        za, zb = four[:width], four[width : 2 * width]
+        zc, zd = four[2 * width : 3 * width], four[3 * width :]
+        for j in range(width):
+            out[j] = out[j] + a * za[j] + b * zb[j] + c * zc[j] + d * zd[j]
+    for q in range(last, n):
+        a, za = x[q], matrix[q * width : (q + 1) * width]
+        for j in range(width):
+            out[j] = out[j] + a * za[j]
+
+
+@njit(cache=True, nogil=True, fastmath=CONTRACT)
+def descend(
+    X: Array, centres: Array, half: Array, first: Array, width: Array, children: Array, cells: Array
+) -> None:
+    """The cell of every row: from the root on to the nearest centre, the first of equally near ones."""
+    n = X.shape[1]
+    near, x = np.empty(width.max(), centres.dtype), np.empty(n, centres.dtype)
+    for i in range(X.shape[0]):
+        for q in range(n):
+            x[q] = X[i, q]
+        node = 0
+        while node >= 0:
+            w, at = width[node], first[node]
+            _set_products(x, centres[n * at : n * (at + w)], near[:w])
+            best = 0
+            for j in range(1, w):
+                if near[j] - half[at + j] > near[best] - half[at + best]:
+                    best = j
+            node = children[at + best]
+        cells[i] = -1 - node
+
+
+@njit(cache=True, nogil=True, fastmath=CONTRACT)
+def minus_distances(
+    X: Array,
+    rows: Array,
+    cells: Array,
+    starts: Array,
+    matrix: Array,
+    norms: Array,
+    shift: Array,
+    factor: float,
+    first: Array,
+    width: Array,
+    out: Array,
+) -> None:
+    """min(2 x'.z' - |x'|^2 - |z'|^2, 0) of rows and the landmarks of their cells, from starts[i] on."""
+    n = X.shape[1]
+    x, zero = np.empty(n, matrix.dtype), matrix.dtype.type(0)
+    for i in range(len(rows)):
+        cell, start = cells[rows[i]], starts[i]
+        at, w, norm = first[cell], width[cell], 0.0
+        for q in range(n):
+            x[q] = (X[rows[i], q] - shift[cell, q]) * factor
+            norm += np.float64(x[q]) * np.float64(x[q])
+        left = matrix.dtype.type(norm)
+        row, right = out[start : start + w], norms[at : at + w]
+        _set_products(x, matrix[n * at : n * (at + w)], row)
+        for j in range(w):
+            t = row[j] + row[j] - left - right[j]
+            row[j] = zero if t > zero else t  # not-a-number stays
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def add_sums(
+    values: Array,
+    rows: Array,
+    cells: Array,
+    starts: Array,
+    weights: Array,
+    intercept: Array,
+    first: Array,
+    count: Array,
+    out: Array,
+) -> None:
+    """out[row] += sum_j values_j weights_j + intercept, for the values of each row."""
+    for i in range(len(rows)):
+        cell, start = cells[rows[i]], starts[i]
+        at = first[cell]
+        own = values[start : start + count[cell]]
+        for k in range(out.shape[1]):
+            total, by = 0.0, weights[k, at : at + count[cell]]
+            for j in range(own.shape[0]):
+                total += np.float64(own[j]) * by[j]
+            out[rows[i], k] += total + intercept[cell, k]
