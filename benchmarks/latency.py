@@ -3,10 +3,10 @@
     python benchmarks/latency.py [--components 1024] [--columns 100] [--output latency.json]
 
 Prediction: ``predict`` of one row beside LinearSVC's, and ``compiled()``, a plain function without
-validation, for dense rows and for rows with nine zeros in ten; one row and 1000 rows of a model of cells
-of a thousand landmarks each. Medians of batches of calls that take
-turns. Start: a fresh process imports the library and trains; what it takes from the import to the first
-step, with compiled code on disk. Needs no data set.
+validation, for dense rows and for rows with nine zeros in ten; one row and 1000 rows by cells of a
+thousand landmarks each. Medians of batches of calls that take turns. Start: a fresh process imports
+the library and trains; what it takes from the import to the first step, with compiled code on disk.
+Needs no data set.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class CellDecision:
                 lots: list[tuple[np.ndarray, np.ndarray]] = lots,
             ) -> None:
                 check_interrupt()
-                part.add(X, cells, *lots[number], out)
+                part.add(X, cells, *lots[number], out, by_blas=not few)
 
             if few:
                 for number in range(len(lots)):

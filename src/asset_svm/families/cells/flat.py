@@ -5,8 +5,8 @@
     profile           the kernel's own function of them, in one call for all
     add_sums          sums over landmarks, in float64
 
-A row is summed in one order, whatever stands beside it and however many threads there are: its
-decisions have the same bits in every batch. No interpreter lock is held but for the calls themselves.
+The bits of what they give depend on the rows alone, not on how many threads there are. No interpreter
+lock is held but for the calls themselves, of which there are three for some hundred thousand values.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ from asset_svm.numerics.padding import padded_width
 
 LOT = 1 << 18
 """Kernel values that a thread computes at a time: as many as a cache holds."""
+BLOCK = 256
+"""Rows of a cell that are multiplied with its landmarks at a time, at most."""
+MANY = 8
+"""Rows of a cell that BLAS multiplies sooner than a loop, from here on."""
 CONTRACT = {"contract"}
 """A product and a sum may be one instruction; sums keep their order."""
 
@@ -146,13 +150,17 @@ class FlatCells:
                 found.append((rows, np.concatenate([[0], upto - begin])))
         return found
 
-    def add(self, X: Array, cells: Array, rows: Array, starts: Array, out: Array) -> None:
-        """Add the decisions of these rows to ``out``."""
+    def add(
+        self, X: Array, cells: Array, rows: Array, starts: Array, out: Array, *, by_blas: bool
+    ) -> None:
+        """Add the decisions of these rows to ``out``; ``by_blas`` where it has one thread."""
         L = self.landmarks
         values = np.empty(starts[-1], dtype=L.matrix.dtype)
+        many = MANY if by_blas else len(rows) + 1
         minus_distances(
-            X, rows, cells, starts, L.matrix, L.norms, L.shift, self.factor, L.first, L.width, values
-        )
+            X, rows, cells, starts, L.matrix, L.norms, L.shift, self.factor, L.first, L.width, many,
+            values,
+        )  # fmt: skip
         with np.errstate(under="ignore"):
             values = np.asarray(self.formula.profile(values))
         add_sums(values, rows, cells, starts, L.weights, L.intercept, L.first, L.count, out)
@@ -255,23 +263,38 @@ def minus_distances(
     factor: float,
     first: Array,
     width: Array,
+    many: int,
     out: Array,
 ) -> None:
-    """min(2 x'.z' - |x'|^2 - |z'|^2, 0) of rows and the landmarks of their cells, from starts[i] on."""
-    n = X.shape[1]
-    x, zero = np.empty(n, matrix.dtype), matrix.dtype.type(0)
-    for i in range(len(rows)):
-        cell, start = cells[rows[i]], starts[i]
-        at, w, norm = first[cell], width[cell], 0.0
-        for q in range(n):
-            x[q] = (X[rows[i], q] - shift[cell, q]) * factor
-            norm += np.float64(x[q]) * np.float64(x[q])
-        left = matrix.dtype.type(norm)
-        row, right = out[start : start + w], norms[at : at + w]
-        _set_products(x, matrix[n * at : n * (at + w)], row)
-        for j in range(w):
-            t = row[j] + row[j] - left - right[j]
-            row[j] = zero if t > zero else t  # not-a-number stays
+    """min(2 x'.z' - |x'|^2 - |z'|^2, 0) of rows and the landmarks of their cells, from starts[i] on.
+
+    Rows come cell by cell. ``many`` of one cell, or more, are multiplied by BLAS.
+    """  # fmt: skip
+    n, zero = X.shape[1], matrix.dtype.type(0)
+    moved, left = np.empty((BLOCK, n), matrix.dtype), np.empty(BLOCK, matrix.dtype)
+    begin = 0
+    while begin < len(rows):
+        cell, end = cells[rows[begin]], begin
+        at, w = first[cell], width[cell]
+        while end < len(rows) and end < begin + BLOCK and cells[rows[end]] == cell:
+            x, norm = moved[end - begin], 0.0
+            for q in range(n):
+                x[q] = (X[rows[end], q] - shift[cell, q]) * factor
+                norm += np.float64(x[q]) * np.float64(x[q])
+            left[end - begin] = norm
+            end += 1
+        own, right = matrix[n * at : n * (at + w)], norms[at : at + w]
+        values = out[starts[begin] : starts[end]].reshape(end - begin, w)
+        if end - begin >= many:
+            np.dot(moved[: end - begin], own.reshape(n, w), values)
+        for i in range(end - begin):
+            row = values[i]
+            if end - begin < many:
+                _set_products(moved[i], own, row)
+            for j in range(w):
+                t = row[j] + row[j] - left[i] - right[j]
+                row[j] = zero if t > zero else t  # not-a-number stays
+        begin = end
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
