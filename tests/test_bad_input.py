@@ -26,6 +26,7 @@ from asset_svm import (
     NonFiniteError,
     NystroemMap,
     kernels,
+    open_rows,
 )
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.kernels import own
@@ -385,6 +386,28 @@ def test_a_matrix_that_a_callable_kernel_keeps_is_left_as_it_is(n_cells):
 def test_a_callable_kernel_of_the_wrong_shape_is_refused():
     message = refuses("classifier", fit_other("classifier"), kernel=lambda A, B: np.ones(3))
     assert re.search(r"callable kernel returned shape \(3,\).*; .+\.$", message), message
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"n_partitions": 2}, {"fourier": "qmc"}, {"approximation": "fourier", "rank": 3}]
+)
+def test_a_parameter_without_use_is_refused_wherever_rows_come_from(parameters, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = (X[:, 0] > 0).astype(int)
+    name = [*parameters][-1]
+    with pytest.raises(ValueError, match=f"^{name}=.* is not used by this model"):
+        AssetClassifier(**parameters).partial_fit(X[:50], y[:50], classes=[0, 1])
+    np.savez(tmp_path / "rows.npz", X=X, y=y)
+    for limit in (None, 30_000):
+        model = AssetClassifier(n_components=20, memory_limit=limit, **parameters)
+        with pytest.raises(ValueError, match=f"^{name}=.* is not used by this model"):
+            model.fit(open_rows(tmp_path / "rows.npz"))
+    maps = []
+    search = AssetClassifierCV(n_components=20, Cs=[1.0], cv=2, **parameters)
+    with pytest.raises(ValueError, match=f"^{name}=.* is not used by this model"):
+        search._fit_watched(X, y, None, watch=maps.append)
+    assert not maps, "told after the search"
 
 
 # Data --------------------------------------------------------------------------------------------

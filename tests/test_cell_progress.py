@@ -24,7 +24,7 @@ def records_of(monkeypatch, interval=0.0, **options):
     monkeypatch.setattr(cell_progress, "INTERVAL", interval)
     seen = []
     model = cells(**options)
-    model.fit_watched(X, Y, None, watch=lambda record: seen.append(record))
+    model._fit_watched(X, Y, None, watch=lambda record: seen.append(record))
     return model, seen
 
 
@@ -57,7 +57,7 @@ def test_who_asks_to_stop_gets_one_sweep_of_the_other_cells_and_no_other_partiti
     monkeypatch.setattr(cell_progress, "INTERVAL", 0.0)
     options = dict(C=100.0, n_jobs=1, tol=1e-3)
     model = cells(**options, n_partitions=3)
-    model.fit_watched(X, Y, None, watch=lambda record: record["solved"] == 1)
+    model._fit_watched(X, Y, None, watch=lambda record: record["solved"] == 1)
     assert len(model.cells_) == 1 and model.n_cells_ == 8
     (record,) = model.history_
     (whole,) = cells(**options).fit(X, Y).history_
@@ -174,7 +174,7 @@ def test_where_there_is_no_terminal_lines_come_at_the_end_and_every_few_seconds(
         monkeypatch.setattr(cli_progress, "SECONDS", seconds)
         display = Display(regression=False)
         with display.shown() as watch:
-            cells(**options).fit_watched(X, Y, None, watch=watch)
+            cells(**options)._fit_watched(X, Y, None, watch=watch)
         assert display.records == []
         return capsys.readouterr().err.splitlines()
 

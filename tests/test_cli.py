@@ -72,7 +72,7 @@ def test_train_evaluate_predict_and_info(capsys):
     assert main(["predict", "m.asset", "test.csv"]) == 0
     predicted = capsys.readouterr().out.split()
     model = asset_svm.load("m.asset")
-    expected = model._finisher("predict")(model.fitted.decision(X[900:].astype(np.float32)))
+    expected = model._finisher("predict")(model._fitted.decision(X[900:].astype(np.float32)))
     assert predicted == expected.tolist()
     assert main(["predict", "m.asset", "test.csv", "--scores", "-o", "p.csv"]) == 0
     rows = list(csv.DictReader(Path("p.csv").read_text().splitlines()))
@@ -282,7 +282,7 @@ def test_regression_is_found_by_itself_and_scored(capsys):
     told = lines(capsys)
     model = asset_svm.load("r.asset")
     y = X[:, 0] + 0.5 * X[:, 1] + 3
-    predicted = model.fitted.decision(X[:, :2].astype(np.float32)).ravel()
+    predicted = model._fitted.decision(X[:, :2].astype(np.float32)).ravel()
     assert float(told["R2"]) == pytest.approx(r2_score(y, predicted), abs=1e-4)
     assert float(told["MAE"]) == pytest.approx(np.abs(y - predicted).mean(), rel=1e-3)
 

@@ -69,6 +69,20 @@ def test_every_public_name_resolves_and_is_listed():
         asset_svm.no_such_name  # noqa: B018
 
 
+OURS = {
+    "certify", "compact", "compiled", "decision_function", "fit", "partial_fit", "predict", "score",
+    "set_fit_request", "set_partial_fit_request", "set_score_request", "set_callbacks",
+    "get_metadata_routing", "get_params", "set_params",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [AssetClassifier, AssetRegressor, AssetRegressorCV])
+def test_an_estimator_has_no_public_names_but_parameters_and_methods_for_users(kind):
+    """A subclass may have attributes of its own: what the library needs itself is no public name."""
+    names = {name for name in dir(kind()) if not name.startswith("_")}
+    assert names - set(kind().get_params()) <= OURS
+
+
 # What a fit gives --------------------------------------------------------------------------------
 
 

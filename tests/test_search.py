@@ -572,7 +572,7 @@ def test_progress_is_told_and_can_stop_the_search():
         return progress.done == 2
 
     search = quick(gammas=[0.1, 1.0, 10.0])
-    search.fit_watched(X_MOONS, Y_MOONS, None, watch=watch)
+    search._fit_watched(X_MOONS, Y_MOONS, None, watch=watch)
     assert [p.done for p in seen] == [1, 2] and seen[0].total == 3
     assert np.isnan(seen[0].mean_test_score[3:]).all()
     assert seen[1].best_score == search.best_score_

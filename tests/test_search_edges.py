@@ -71,7 +71,7 @@ def test_a_best_inside_costs_no_other_map():
     y = (np.sin(2 * X[:, 0]) + X[:, 1] > 0).astype(int)
     seen = []
     search = small(AssetClassifierCV)
-    search.fit_watched(X, y, None, watch=lambda progress: seen.append((progress.done, progress.total)))
+    search._fit_watched(X, y, None, watch=lambda progress: seen.append((progress.done, progress.total)))
     assert len(search.gammas_) == len(AUTO_FACTORS)
     assert seen == [(done, len(AUTO_FACTORS)) for done in range(1, len(AUTO_FACTORS) + 1)]
 
@@ -95,7 +95,7 @@ def test_where_the_best_is_still_the_last_a_warning_tells(monkeypatch):
 def test_who_asks_to_stop_is_led_nowhere():
     X, y = waves()
     search = small(AssetClassifierCV)
-    search.fit_watched(X, y, None, watch=lambda progress: progress.done == 6)
+    search._fit_watched(X, y, None, watch=lambda progress: progress.done == 6)
     assert len(search.gammas_) == 6 and search.best_at_edge_["gamma"] == "largest"
 
 

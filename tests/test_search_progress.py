@@ -18,7 +18,7 @@ def test_what_is_ahead_is_told_before_the_first_map_and_what_is_left_after_each(
     search = AssetClassifierCV(
         Cs=[0.1, 1.0], gammas=[0.1, 1.0, 10.0], cv=4, n_components=20, n_cells=n_cells, random_state=0
     )
-    search.fit_watched(X, Y, None, watch=told.append, foreseen=lambda *ahead: told.append(ahead))
+    search._fit_watched(X, Y, None, watch=told.append, foreseen=lambda *ahead: told.append(ahead))
     (maps, models, seconds), *after = told
     assert maps == 3 and models == 2 * 4 and seconds > 0.0
     assert [progress.done for progress in after] == [1, 2, 3]
@@ -30,7 +30,7 @@ def test_what_is_ahead_is_told_before_the_first_map_and_what_is_left_after_each(
 def test_epsilons_are_counted():
     told = []
     search = AssetRegressorCV(Cs=[1.0], gammas=[1.0], epsilons=[0.1, 0.2], cv=2, n_components=20)
-    search.fit_watched(X, X[:, 0], None, watch=told.append, foreseen=lambda *ahead: told.append(ahead))
+    search._fit_watched(X, X[:, 0], None, watch=told.append, foreseen=lambda *ahead: told.append(ahead))
     assert told[0][:2] == (2, 2) and told[1].seconds_left > 0.0 and told[2].seconds_left == 0.0
 
 

@@ -261,7 +261,7 @@ def test_a_run_in_memory_that_was_cut_resumes_bitwise_as_if_there_was_no_checkpo
         )
         same = {} if options["random_state"] is not None else {"random_state": Drawn(seed)}
         plain = cls(**{**options, **same})
-        plain.fit_watched(X[:900], y[:900], None, watch=lambda record: False)
+        plain._fit_watched(X[:900], y[:900], None, watch=lambda record: False)
         for name in ("map_coef_", "intercept_", "objective_", "dual_gap_", "t_", "n_iter_"):
             np.testing.assert_array_equal(getattr(resumed, name), getattr(plain, name), err_msg=name)
         assert len(resumed.history_) == len(plain.history_) == 6

@@ -13,6 +13,7 @@ from rich.text import Text
 from asset_svm.cli.options import UsageError
 from asset_svm.cli.scores import ClassScores, Scores
 from asset_svm.cli.scoring import ScaledModel, names_of
+from asset_svm.estimators.inside import fitted_of
 from asset_svm.persistence import load, read_provenance
 from asset_svm.persistence.composed import changed_parameters
 
@@ -82,7 +83,7 @@ def show_model(path: str) -> None:
     except UsageError:  # of other steps
         lines = [["model", names_of(loaded)]]
     else:
-        resumable = "yes" if model.core.fitted.fixed is None else "no"
+        resumable = "yes" if fitted_of(model.core).fixed is None else "no"
         lines, changed = [*model_lines(model), ["resumable", resumable]], changed_parameters(model.core)
     show(path, [*lines, ["bytes", str(size)]])
     if changed:

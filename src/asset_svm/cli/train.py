@@ -24,6 +24,7 @@ from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, learn_online
+from asset_svm.estimators.inside import fit_watched, settings_of
 from asset_svm.estimators.learner import Learner
 from asset_svm.families.labels import target_type
 from asset_svm.pages import Page
@@ -95,7 +96,9 @@ class Training(Run):
         if self.time_limit is not None:
             limit = parse_seconds(self.time_limit, "--time-limit")
             self.params["time_limit"] = limit / (1 + FOLDS) if self.probability else limit
-        self.settings = self._model("classification").settings()
+        # What cannot be is told before anything is read, for the task that is asked for.
+        kind = "classification" if self.task == "auto" else self.task
+        self.settings = settings_of(self._model(kind))
         if self.checkpoint is not None:
             check_kept(self.settings)
 
@@ -190,7 +193,7 @@ class Training(Run):
             transform = None if self.scaler is None else self.scaler.transform
             X, y = files.collections(self.summary, transform)
             with self._display(model).shown() as watch:
-                model.fit_watched(X, y, watch=watch)
+                fit_watched(model, X, y, watch=watch)
             return files.source, ScaledModel(model.to_local(), self.scaler)
 
     def _display(self, model: Learner) -> Display:

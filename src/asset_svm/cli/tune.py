@@ -18,6 +18,7 @@ from asset_svm.families.labels import labelled
 from asset_svm.pages import Page
 from asset_svm.search import AssetClassifierCV, AssetRegressorCV
 from asset_svm.search.base import SearchEstimator
+from asset_svm.search.inside import check_parameters, search_watched
 
 
 @dataclass
@@ -37,8 +38,13 @@ class Tuning(Run):
         display = SearchDisplay()
         self.interrupt = display.interrupt
         with display.shown() as watch:
-            search.fit_watched(
-                rows.X, rows.y, None, watch=watch, foreseen=display.foresee, refitting=display.refit
+            search_watched(
+                search,
+                rows.X,
+                rows.y,
+                watch=watch,
+                foreseen=display.foresee,
+                refitting=display.refit,
             )
         estimator = search.best_estimator_
         names = scanned.source.feature_names
@@ -89,7 +95,7 @@ class Tuning(Run):
                 continue
             if task == "regression" and "class_weight" in params and self.task == "auto":
                 continue
-            self._search(task).check_parameters()
+            check_parameters(self._search(task))
 
     def _search(self, task: str) -> SearchEstimator:
         params = dict(self.params)

@@ -23,6 +23,7 @@ from asset_svm.dask.loading import load_rows
 from asset_svm.dask.partitions import column_names, is_collection
 from asset_svm.estimators.callbacks import FitObserver
 from asset_svm.estimators.documentation import document
+from asset_svm.estimators.inside import copied_with, fitted_of
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import check_scored
 from asset_svm.estimators.validation import all_or_nothing, results
@@ -156,9 +157,9 @@ class DaskLearner(Learner):
 
     # Training ---------------------------------------------------------------------------------
 
-    def settings(self) -> Settings:
+    def _settings(self) -> Settings:
         """The parameters, those of the cluster too, checked and frozen."""
-        settings = super().settings()
+        settings = super()._settings()
         check.check_count("n_shards", self.n_shards, optional=True)
         check.check_count("rounds_per_epoch", self.rounds_per_epoch, optional=True)
         if settings.map.n_components == "auto":
@@ -192,9 +193,9 @@ class DaskLearner(Learner):
 
     def _train(self, X, y, sample_weight, watch=None, **known) -> tuple[Settings, Trained[Any]]:
         with all_or_nothing(self), shown(self.verbose):
-            settings = self.settings()
+            settings = self._settings()
             family_of(settings).check(settings)
-            task, observer = self.task(settings), FitObserver(self, X, y, watch)
+            task, observer = self._task(settings), FitObserver(self, X, y, watch)
             cluster = Cluster(self._connection())
             with cluster.watching():
                 data = load_rows(settings, task, cluster, X, y, sample_weight)
@@ -204,7 +205,7 @@ class DaskLearner(Learner):
                     fitted = fit_shards(settings, cluster, data, observer, **options)
                 else:
                     fitted = fit_cells(settings, cluster, data, observer)
-            self.adopt(fitted)
+            self._adopt(fitted)
             self.n_features_in_ = data.rows.X.shape[1]
             names = column_names(X)
             if names is not None:
@@ -214,7 +215,7 @@ class DaskLearner(Learner):
 
 def _predictor(local):
     """A copy that carries no more than prediction needs: it travels with every graph."""
-    return local.copy_with(local.fitted.bare())
+    return copied_with(local, fitted_of(local).bare())
 
 
 def _apply(block, model, method):

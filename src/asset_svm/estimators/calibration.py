@@ -23,6 +23,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators.classifier import AssetClassifier
+from asset_svm.estimators.inside import fit_watched, fitted_of
 from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.validation import check_weight
 from asset_svm.families import Fitted
@@ -152,7 +153,7 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self.predictions(self._decide(X))
+        return self._predictions(self._decide(X))
 
     def _decide(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions of the estimator."""
@@ -170,11 +171,11 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
     # What predicting a file a block at a time asks of a model ------------------------------------
 
     @property
-    def fitted(self) -> Fitted:
+    def _fitted(self) -> Fitted:
         """The model that decides."""
-        return self.estimator.fitted
+        return fitted_of(self.estimator)
 
-    def predictions(self, decisions: np.ndarray) -> np.ndarray:
+    def _predictions(self, decisions: np.ndarray) -> np.ndarray:
         """The predictions of rows that have these (rows, K) decisions."""
         return self.classes_[self.probabilities(decisions).argmax(axis=1)]
 
@@ -203,7 +204,7 @@ def held_out_decisions(
     for train, test in folds.split(X, y):
         model = clone(estimator)
         part = None if weight is None else weight[train]
-        model.fit_watched(_safe_indexing(X, train), y[train], part, watch=watch)
+        fit_watched(model, _safe_indexing(X, train), y[train], part, watch=watch)
         out[test] = model.decision_function(_safe_indexing(X, test)).reshape(len(test), -1)
     return out
 

@@ -30,26 +30,18 @@ def with_callbacks(method: Method) -> Method:
 class SeenByCallbacks(CallbackSupportMixin):
     """An estimator whose fits scikit-learn's callbacks may look on at."""
 
-    @property
-    def has_callbacks(self) -> bool:
-        """Whether a user has registered any."""
-        return bool(getattr(self, "_skl_callbacks", ()))
-
-    def callback_context(self, subtasks: int) -> Any:
-        """The context of one fit, of so many subtasks at most; None where there are no callbacks."""
-        begin = getattr(self, "_init_callback_context", None)
-        return None if begin is None else begin(max_subtasks=subtasks)
-
 
 class _FitCallbacks(FitCallbacks):
     """One fit, a task of scikit-learn's callbacks, of so many subtasks at most."""
 
     def __init__(self, estimator: SeenByCallbacks, subtasks: int, X: Any, y: Any):
         self.told = {"estimator": estimator, "X": X, "y": y}
-        self.registered = estimator.has_callbacks
-        self.context = estimator.callback_context(subtasks)
+        # Set by scikit-learn's mixin, where its version has callbacks.
+        self.registered = bool(getattr(estimator, "_skl_callbacks", ()))
+        begin: Any = getattr(estimator, "_init_callback_context", None)
+        self.context: Any = None if begin is None else begin(max_subtasks=subtasks)
         self.present = self.context is not None
-        if self.present:
+        if self.context is not None:
             self.context.call_on_fit_task_begin(**self.told)
 
     def _begin(self, parent: Any, name: str, **options: Any) -> Any:

@@ -137,7 +137,7 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         -------
         decisions : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
-        return self.fitted.task.decisions(self._decide(X))
+        return self._fitted.task.decisions(self._decide(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The class with the largest decision.
@@ -150,9 +150,9 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self.predictions(self._decide(X))
+        return self._predictions(self._decide(X))
 
-    def task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
+    def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """Learning classes: those of ``before``, where a model has begun."""
         known = classes if before is None else before.classes
         return Classification.of(self.class_weight, known)

@@ -19,8 +19,18 @@ from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Scanned, scan
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.estimators.callbacks import FitObserver
+from asset_svm.estimators.inside import (
+    adopt,
+    fit_watched,
+    fitted_of,
+    predictions_of,
+    settings_of,
+    task_of,
+    warn_of,
+)
 from asset_svm.estimators.validation import all_or_nothing
 from asset_svm.exceptions import DataError
+from asset_svm.families import family_of
 from asset_svm.families.labels import labelled, whole_labels
 from asset_svm.families.observing import Watch, shown
 from asset_svm.families.one_map.keeping import Keeper
@@ -75,7 +85,8 @@ def fit_rows(
     """
     if y is not None or sample_weight is not None:
         raise ValueError("A row source brings its own targets; leave y and sample_weight out.")
-    settings = model.settings() if settings is None else settings
+    settings = settings_of(model) if settings is None else settings
+    family_of(settings).check(settings)
     if checkpoint is not None:
         check_kept(settings)
     resumed = None if checkpoint is None else checkpoint.read_run()
@@ -99,20 +110,22 @@ def fit_rows(
     columns = scanned.source.feature_names
     if scanned.held is not None:
         held = labelled(scanned.held, scanned.summary, numeric=is_regressor(model))
-        return model.fit_watched(
-            held.X, held.y, watch=watch, columns=columns, keeper=keeper, settings=settings
+        return fit_watched(
+            model, held.X, held.y, watch=watch, columns=columns, keeper=keeper, settings=settings
         )
     check_streamed(settings)
-    run = WindowFit(settings, model.task(settings), scanned, keeper, FitObserver(model, watch=watch))
+    run = WindowFit(
+        settings, task_of(model, settings), scanned, keeper, FitObserver(model, watch=watch)
+    )
     with all_or_nothing(model), shown(settings.verbose):
         model.n_features_in_ = scanned.summary.n_features
         trained = run.run()
-        model.adopt(trained.fitted)
+        adopt(model, trained.fitted)
         model.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if columns is not None:
             model.feature_names_in_ = np.array(columns, dtype=object)
     run.warn()
-    model.warn_of(settings, trained)
+    warn_of(model, settings, trained)
     return model
 
 
@@ -222,8 +235,8 @@ def learn_online(
     -------
     model
     """
-    settings = model.settings()
-    task = model.task(settings)
+    settings = settings_of(model)
+    task = task_of(model, settings)
     size, width = max(ONLINE_ROWS, settings.map.number or 0), source.n_features
     begun, seen, errors = clock.now(), 0, list[float]()
     deadline = settings.deadline(begun)
@@ -235,7 +248,7 @@ def learn_online(
             width = width or max(window.X.shape[1], 1)
             X, y = _wide(window.X, width, source, size), whole_labels(window.y, numeric=task.numeric)
             if not first:
-                fitted = model.fitted
+                fitted = fitted_of(model)
                 errors.append(progressive_error(fitted.task, fitted.decision, X, y))
             if first and not task.numeric:
                 model.partial_fit(X, y, classes=np.unique(y) if classes is None else classes)
@@ -271,7 +284,7 @@ def predict_rows(
 
     Decisions have shape (rows, K). Columns are those of the fit already: nothing is checked again.
     """
-    decide, finish = model.fitted.decision, model.predictions
+    decide, finish = fitted_of(model).decision, predictions_of(model)
     with closing(source.narrowed(model.n_features_in_).blocks()) as blocks:  # type: ignore[type-var]
         for block in blocks:
             decisions = decide(block.X)

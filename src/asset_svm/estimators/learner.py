@@ -70,38 +70,33 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
 
     # Parameters -------------------------------------------------------------------------------
 
-    def settings(self) -> Settings:
+    def _settings(self) -> Settings:
         """The parameters, checked and frozen."""
         settings = Settings.of(self.get_params(deep=False))
-        self.task(settings)
+        self._task(settings)
         return settings
 
-    def task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
+    def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """What is learnt; ``before`` is what a model that has begun has learnt."""
         raise NotImplementedError
 
     # The model --------------------------------------------------------------------------------
 
-    @property
-    def fitted(self) -> Fitted:
-        """The model that the last fit has left."""
-        return self._fitted  # where there is none, ``__getattr__`` tells
-
-    def adopt(self, fitted: Fitted) -> None:
+    def _adopt(self, fitted: Fitted) -> None:
         """Take a model as that of a fit of this estimator."""
         forget(self, keep=FROM_VALIDATION)
         self.__dict__.update(face_of(fitted))
 
-    def copy_with(self, fitted: Fitted) -> Self:
+    def _copy_with(self, fitted: Fitted) -> Self:
         """An estimator like this one, with another model."""
         model = type(self)(**self.get_params(deep=False))
         model.__dict__.update(results(self))
-        model.adopt(fitted)
+        model._adopt(fitted)
         return model
 
     # Rows -------------------------------------------------------------------------------------
 
-    def check_rows(
+    def _check_rows(
         self, task: Task, X: Any, y: Any, sample_weight: Any, *, first: bool
     ) -> tuple[Task, Rows] | None:
         """The settled task, and checked rows of positive weight; None where there are none."""
@@ -145,10 +140,10 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         """
         if isinstance(X, RowSource):
             return fit_rows(self, X, y, sample_weight)
-        self.warn_of(*self._train(X, y, sample_weight))
+        self._warn(*self._train(X, y, sample_weight))
         return self
 
-    def fit_watched(
+    def _fit_watched(
         self,
         X: Any,
         y: Any,
@@ -186,7 +181,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         )
         if columns is not None:
             self.feature_names_in_ = np.array(columns, dtype=object)
-        self.warn_of(settings, trained, searched=searched)
+        self._warn(settings, trained, searched=searched)
         return self
 
     @with_callbacks
@@ -208,10 +203,10 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         """
         begun = clock.now()
         with all_or_nothing(self), shown(self.verbose):
-            settings = self.settings() if settings is None else settings
+            settings = self._settings() if settings is None else settings
             family = family_of(settings)
             family.check(settings)
-            found = self.check_rows(self.task(settings), X, y, sample_weight, first=True)
+            found = self._check_rows(self._task(settings), X, y, sample_weight, first=True)
             if found is None:
                 raise ValueError(NO_WEIGHT)
             task, rows = found
@@ -219,10 +214,10 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             before = self.__dict__.get("_fitted")
             options = {} if keeper is None else {"keeper": keeper}
             trained = family.fit(settings, task, rows, begun, observer, before, drawn, **options)
-            self.adopt(trained.fitted)
+            self._adopt(trained.fitted)
         return settings, trained
 
-    def warn_of(self, settings: Settings, trained: Trained[Any], *, searched: bool = False) -> None:
+    def _warn(self, settings: Settings, trained: Trained[Any], *, searched: bool = False) -> None:
         """Warn where the model is not what it should be; ``searched``: it is the best of many."""
         family_of(settings).warn(settings, trained)
         rows, names = trained.rows, getattr(self, "feature_names_in_", None)
@@ -254,9 +249,9 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             raise ValueError(
                 f"certify needs the feature map of a model, and this has none: {fitted.fixed}."
             )
-        settings = self.settings()
-        task = self.task(settings, before=fitted.task)
-        found = self.check_rows(task, X, y, sample_weight, first=False)
+        settings = self._settings()
+        task = self._task(settings, before=fitted.task)
+        found = self._check_rows(task, X, y, sample_weight, first=False)
         if found is None:
             raise ValueError(NO_WEIGHT)
         rows, encoded = found[1], task.encode(found[1].y)
@@ -285,15 +280,16 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
         before = self.__dict__.get("_fitted")
         with all_or_nothing(self), shown(self.verbose):
-            settings = self.settings()
+            settings = self._settings()
+            family_of(settings).check(settings)
             _check_stream(settings)
             known = None if before is None else before.task
-            task = self.task(settings, classes, known)
+            task = self._task(settings, classes, known)
             task.check_stream()
-            found = self.check_rows(task, X, y, sample_weight, first=before is None)
+            found = self._check_rows(task, X, y, sample_weight, first=before is None)
             if found is not None:
                 family = family_of(settings) if before is None else _family_of(before)
-                self.adopt(learn(family, settings, found[0], before, found[1], len(y)))
+                self._adopt(learn(family, settings, found[0], before, found[1], len(y)))
             elif before is None:
                 raise ValueError(NO_WEIGHT)
         return self
@@ -301,17 +297,17 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     # Prediction -------------------------------------------------------------------------------
 
     def _decide(self, X: Any) -> np.ndarray:
-        decision = self.fitted.decision
+        decision = self._fitted.decision
         X = self._checked(X)
         if self.device != "cpu" or on_card(X):
-            settings = self.settings()
+            settings = self._settings()
             if settings.goes_to_card(X) and not decision.alone:
                 return decision.on_card(settings.card(), X)
         return decision(on_host(X))
 
-    def predictions(self, decisions: np.ndarray) -> np.ndarray:
+    def _predictions(self, decisions: np.ndarray) -> np.ndarray:
         """The predictions of rows that have these (rows, K) decisions."""
-        return self.fitted.task.predict(decisions)
+        return self._fitted.task.predict(decisions)
 
     def _checked(self, X: Any) -> Any:
         """Rows that can be worked on: an array, a CSR matrix, or a tensor on the card."""
@@ -335,7 +331,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             (float32 for Fourier features). It keeps no link to the estimator. Rows that are not
             finite, or of another length, are the caller's care.
         """
-        decision, finish = self.fitted.decision, self._finisher(method)
+        decision, finish = self._fitted.decision, self._finisher(method)
         dtype = decision.dtype
         decide = decision.unchecked(dtype)
 
@@ -348,13 +344,13 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     def _finisher(self, method: str) -> Callable[[np.ndarray], np.ndarray]:
         """The function from decisions to what ``method`` returns."""
         check.check_choice("method", method, self._methods)
-        task = self.fitted.task
+        task = self._fitted.task
         return task.predict if method == "predict" else task.decisions
 
     @property
     def coef_(self) -> np.ndarray:
         """The weights of the columns, (K, n_features), where the kernel is linear."""
-        source, weights = _landmarks_of(self.fitted)
+        source, weights = _landmarks_of(self._fitted)
         if source is None or not source.kernel.is_linear:
             raise AttributeError(NO_WEIGHTS)  # told by ``__getattr__``
         return np.asarray(weights @ source.components)
@@ -373,7 +369,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         return super().__getattr__(name)
 
     def _on_one_map(self, method: str) -> FittedMap:
-        fitted = self.fitted
+        fitted = self._fitted
         if isinstance(fitted, FittedMap):
             return fitted
         raise ValueError(
@@ -403,7 +399,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
                 'approximation="fourier" has no landmarks to choose from; its prediction already '
                 "costs d features."
             )
-        return self.copy_with(fitted.compacted())
+        return self._copy_with(fitted.compacted())
 
 
 def _family_of(fitted: Fitted) -> Family[Any]:

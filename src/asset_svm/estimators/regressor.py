@@ -119,9 +119,9 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self.predictions(self._decide(X))
+        return self._predictions(self._decide(X))
 
-    def task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
+    def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """Learning numbers, less the offset of ``before``, where a model has begun."""
         centred = settings.free_intercept or settings.n_cells is not None
         task = Regression.of(self.epsilon, centred=centred)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
 from asset_svm.estimators.calibration import CalibratedClassifier
+from asset_svm.estimators.inside import adopt, fitted_of, settings_of
 from asset_svm.families.cells import FittedCells
 from asset_svm.families.one_map import FittedMap
 from asset_svm.persistence.models import (
@@ -49,9 +50,9 @@ def kind_of(estimator: BaseEstimator, kinds: dict[str, Any] = ESTIMATORS) -> str
 
 def write_estimator(write: Writer, estimator: Estimator, name: str) -> dict[str, Any]:
     """The record of a fitted estimator."""
-    fitted = estimator.fitted
+    fitted = fitted_of(estimator)
     assert isinstance(fitted, FittedMap | FittedCells)
-    map_key = estimator.settings().map_key  # what cannot be read is not written
+    map_key = settings_of(estimator).map_key  # what cannot be read is not written
     n, section = int(estimator.n_features_in_), None
     if isinstance(fitted, FittedCells):
         model = Writing.of(write, cells, name, fields_of_cells(fitted), fitted.task, n)
@@ -76,7 +77,7 @@ def read_estimator(f: Fields) -> Estimator:
     kind = f.text("kind", tuple(ESTIMATORS))
     estimator = ESTIMATORS[kind]()
     _read_parameters(f.object("parameters"), estimator)
-    map_key = estimator.settings().map_key
+    map_key = settings_of(estimator).map_key
     read_columns(f, estimator)
     n, learnt = estimator.n_features_in_, f.record("task", task)
     f.check(learnt.numeric == (kind == "regressor"), f"is not that of a {kind}", "task")
@@ -88,7 +89,7 @@ def read_estimator(f: Fields) -> Estimator:
     fitted = f.record("model", model, learnt, n)
     if f.get("resume") is not None:
         fitted = f.record("resume", resume, fitted, map_key, n)
-    estimator.adopt(fitted)
+    adopt(estimator, fitted)
     return estimator
 
 
@@ -184,6 +185,6 @@ def read_calibrated(f: Fields) -> CalibratedClassifier:
     estimator = f.record("estimator", read_estimator)
     if type(estimator) is not AssetClassifier:
         f.refuse("is no classifier", "estimator")
-    shape = (estimator.fitted.task.n_models,)
+    shape = (fitted_of(estimator).task.n_models,)
     model = CalibratedClassifier(estimator)
     return model.calibrated(f.array("slope", shape), f.array("offset", shape))

@@ -23,6 +23,7 @@ from sklearn.pipeline import Pipeline
 
 from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
 from asset_svm.estimators.calibration import CalibratedClassifier
+from asset_svm.estimators.inside import adopt, fitted_of, settings_of, task_of
 from asset_svm.estimators.validation import FROM_VALIDATION
 from asset_svm.exceptions import ModelFileError
 from asset_svm.families import Fitted
@@ -51,7 +52,7 @@ def upgraded(header: Any, tensors: dict[str, Array], path: str | Path) -> tuple[
     model = estimator = decode.model(header)
     if header["scaling"] is not None:
         model = Pipeline([("scale", scaler_of(decode(header["scaling"]))), ("svm", estimator)])
-    write = Writer(resumable=estimator.fitted.fixed is None)
+    write = Writer(resumable=fitted_of(estimator).fixed is None)
     written = write_model(write, model, "model")
     return {"model": written, "provenance": {}}, write.tensors
 
@@ -74,7 +75,7 @@ class OldDecoder(Decoder):
         if not isinstance(made, Nested):
             return made
         inner: Any = made.model  # an estimator, in these files
-        return replace(made, model=inner.fitted)
+        return replace(made, model=fitted_of(inner))
 
     def _model(self, value: dict[str, Any]) -> Any:
         return OldDecoder(self.tensors, self.path).model(value["$model"])
@@ -90,11 +91,11 @@ class OldDecoder(Decoder):
         if isinstance(estimator, CalibratedClassifier):
             estimator.__dict__.update(fitted)
             return estimator
-        model = fitted_of(estimator, fitted)
+        model = model_of_old(estimator, fitted)
         if current and isinstance(model, FittedMap):
-            model = replace(model, map_key=estimator.settings().map_key)
+            model = replace(model, map_key=settings_of(estimator).map_key)
         estimator.__dict__.update({n: v for n, v in fitted.items() if n in FROM_VALIDATION})
-        estimator.adopt(model)
+        adopt(estimator, model)
         return estimator
 
     def _set_params(self, estimator: BaseEstimator, params: dict[str, Any]) -> None:
@@ -118,9 +119,9 @@ class OldDecoder(Decoder):
         estimator.set_params(**plain)
 
 
-def fitted_of(estimator: Estimator, old: dict[str, Any]) -> Fitted:
+def model_of_old(estimator: Estimator, old: dict[str, Any]) -> Fitted:
     """The model of a file of 0.1.0, which has the attributes of an estimator."""
-    task = estimator.task(estimator.settings(), old.get("classes_"))
+    task = task_of(estimator, settings_of(estimator), old.get("classes_"))
     if isinstance(task, Regression):
         task = replace(task, offset=old["_offset"])
     shared = {

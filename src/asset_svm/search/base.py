@@ -13,11 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from asset_svm import clock
 from asset_svm.backends.device import on_host
 from asset_svm.data.source import RowSource
+from asset_svm.estimators.inside import checked_rows, fit_watched, settings_of, task_of
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import check_scored
 from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, forget
 from asset_svm.estimators.vocabulary import SpeaksOfSVC
 from asset_svm.exceptions import NonFiniteError, warn_caller
+from asset_svm.families import family_of
 from asset_svm.families.observing import logger, shown
 from asset_svm.families.one_map.maps import warn_of_few_landmarks
 from asset_svm.kernels import WITH_GAMMA
@@ -65,14 +67,11 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         shared = {name: given[name] for name in known if name in given and name != "time_limit"}
         return self._model(**(shared | others))
 
-    def check_parameters(self) -> None:
-        """Raise for the first parameter that cannot be."""
-        self._checked()
-
     def _checked(self) -> tuple[Learner, Settings, Any]:
         """The estimator that is searched for, its settings, and the scorer: all checked."""
         learner = self._learner()
-        settings = learner.settings()
+        settings = settings_of(learner)
+        family_of(settings).check(settings)
         resolve_costs(self.Cs)
         check_folds(self.cv)
         check.check_flag("refit", self.refit)
@@ -139,9 +138,9 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         -------
         self
         """
-        return self.fit_watched(X, y, sample_weight, groups)
+        return self._fit_watched(X, y, sample_weight, groups)
 
-    def fit_watched(
+    def _fit_watched(
         self,
         X,
         y,
@@ -178,7 +177,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             learner, settings, scorer = self._checked()
             random_state = one_seed(self.random_state)
             settings = settings.changed(random_state=random_state)
-            found = learner.check_rows(learner.task(settings), X, y, sample_weight, first=True)
+            found = checked_rows(learner, task_of(learner, settings), X, y, sample_weight, first=True)
             if found is None:
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
             task, rows = found
@@ -223,7 +222,9 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 refitted = clock.now()
                 best = self._learner(random_state=random_state, **self.best_params_)
                 drawn = run.take_drawn()
-                self.best_estimator_ = best.fit_watched(X, y, sample_weight, searched=True, drawn=drawn)
+                self.best_estimator_ = fit_watched(
+                    best, X, y, sample_weight, searched=True, drawn=drawn
+                )
                 self.n_iter_ = best.n_iter_
                 self.refit_time_ = clock.now() - refitted
             elif self.n_cells is None and isinstance(self.landmarks, str) and settings.is_nystroem:
