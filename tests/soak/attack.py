@@ -124,6 +124,8 @@ def _watch(attack: Attack, seed: int, begin: int, end: int, until: float, log: P
                 end_of_child = "finding: hang"
                 break
             told = json.loads(line)
+            if "begun" in told:
+                continue
             if "known" in told:
                 known = told["known"]
             elif "done" in told:
@@ -149,12 +151,16 @@ def _watch(attack: Attack, seed: int, begin: int, end: int, until: float, log: P
 
 
 def _lines(reading: int, patience: float) -> Iterator[str | None]:
-    """What the child tells, until it ends; None once it has told nothing for too long."""
-    rest = b""
+    """What the child tells, until it ends; None once it has told nothing for too long.
+
+    Patience begins when the child has told that it has begun: a busy machine may take its time.
+    """
+    rest, wait = b"", None
     while True:
-        if not select.select([reading], [], [], patience)[0]:
+        if not select.select([reading], [], [], wait)[0]:
             yield None
             return
+        wait = patience
         content = os.read(reading, 1 << 16)
         if not content:
             return
@@ -173,6 +179,7 @@ def _run_child(
         os.dup2(target, 2)
         sys.stdout = sys.stderr = os.fdopen(2, "w")
         faulthandler.enable()
+        os.write(writing, b'{"begun": true}\n')
 
         def tell(message: Any) -> None:
             os.write(writing, json.dumps(message).encode() + b"\n")
