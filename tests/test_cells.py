@@ -754,6 +754,6 @@ def test_a_row_has_the_same_decision_in_every_batch():
 
 def test_centres_whose_squares_overflow_are_descended_to():
     rng = np.random.default_rng(0)
-    X = (rng.normal(size=(600, 3)) * 1e18).astype(np.float32)
-    model = AssetClassifier(gamma=1e-36, n_cells=6, random_state=0).fit(X, X[:, 0] > 0)
+    X = (rng.normal(size=(600, 3)) * 1e20).astype(np.float32)
+    model = AssetClassifier(gamma=1e-40, n_cells=6, random_state=0).fit(X, X[:, 0] > 0)
     assert model.n_cells_ > 3 and model.score(X, X[:, 0] > 0) > 0.95

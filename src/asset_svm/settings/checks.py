@@ -20,7 +20,7 @@ import numpy as np
 from asset_svm import kernels
 
 
-def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
+def keep_parameters(estimator: object, given: dict[str, Any]) -> None:
     """Store the arguments of a constructor, its ``locals()``, as they are: scikit-learn's rule."""
     vars(estimator).update((name, value) for name, value in given.items() if name != "self")
 
