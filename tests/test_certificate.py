@@ -267,7 +267,7 @@ def test_products_of_certificates_are_those_of_float64(K):
     X = rng.normal(size=(300, 3)).astype(np.float32)
     phi = NystroemFeatures.sample(X, Kernel("rbf", 0.3), 40, rng)
     metric = Metric.of_columns(phi(X), None, np.full(phi.dimension, 1e-6))
-    rows = CpuBackend(n_threads=1).rows(phi.in_metric(metric), X)
+    rows = CpuBackend().rows(phi.in_metric(metric), X)
     V = np.concatenate([rows.fetch(np.arange(300))[0][rows.fetch(np.arange(300))[1], : phi.dimension]])
     V = V.astype(np.float64)
     coef, beta = rng.normal(size=(K, phi.dimension)), rng.normal(size=(K, 300))

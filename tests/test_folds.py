@@ -1,7 +1,5 @@
 """Many models of a search on one pass over the rows: each equals the one that is trained by itself."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 
@@ -14,6 +12,7 @@ from asset_svm.solvers import Average, Cut, Driver, ModelAxis, NoWindow
 from asset_svm.solvers.many import ManyDriver
 from asset_svm.solvers.state import SolverState
 from asset_svm.steps import MetricStep, RobustStep, StrongStep
+from asset_svm.threads.granted import grant
 from asset_svm.training.folds import ManyModels, Splits
 from asset_svm.training.recipe import Recipe
 from reference.algorithm import asset
@@ -153,11 +152,11 @@ def test_in_a_metric_too_where_the_shrinks_come_after_the_same_rows(low_rank):
 
 def test_groups_threads_and_blocks_change_nothing():
     found = []
-    with ThreadPoolExecutor(3) as pool:
-        for options in (dict(), dict(group=2), dict(group=4, pool=pool), dict(block_rows=7)):
-            driver, *_, total = many("classification", "robust", bound=2.0, **options)
+    for threads, options in ((1, {}), (1, dict(group=2)), (3, dict(group=4)), (1, dict(block_rows=7))):
+        driver, *_, total = many("classification", "robust", bound=2.0, **options)
+        with grant(threads):
             driver.advance(total)
-            found.append(driver.model()[0])
+        found.append(driver.model()[0])
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], rtol=0, atol=1e-11 * np.abs(found[0]).max())
 
@@ -178,7 +177,7 @@ def test_splits_together_equal_splits_one_after_the_other(step, average, order):
     """The blocked form with rows hidden by model, and the row loop where they cannot be."""
 
     class Together(CpuBackend):
-        def map_all(self, rows, pool):
+        def map_all(self, rows):
             pass
 
     class Alone(Together):

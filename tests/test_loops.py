@@ -15,6 +15,7 @@ from asset_svm.solvers import Average, CountWindow, Cut, Driver, FractionWindow,
 from asset_svm.solvers.row_form import step_length
 from asset_svm.solvers.state import SolverState
 from asset_svm.steps import RobustStep, StrongStep
+from asset_svm.threads.granted import grant
 from reference.algorithm import asset
 
 M, D = 40, 7
@@ -249,17 +250,16 @@ def test_checkpoints_average_exactly_the_last_k_iterates():
         np.testing.assert_allclose(coef[0], averages[-1][0], atol=1e-9)
 
 
-def test_threads_over_models_change_nothing():
-    from concurrent.futures import ThreadPoolExecutor
-
+def test_threads_over_models_change_nothing(monkeypatch):
+    monkeypatch.setattr("asset_svm.solvers.driver.WORTH_A_THREAD", 1)
     V, y = problem("classification", 5)
     results = []
-    for workers in (None, 4):
+    for threads in (1, 4):
         driver, _ = build(
             V, y, task="classification", step="robust", C=10.0, window=FractionWindow(0.5, 500)
         )
-        driver.pool = None if workers is None else ThreadPoolExecutor(workers)
-        driver.advance(500)
+        with grant(threads):
+            driver.advance(500)
         results.append(driver.model()[0])
     np.testing.assert_array_equal(*results)
 

@@ -13,6 +13,7 @@ from asset_svm.features import base
 from asset_svm.kernels import Kernel, landmarks
 from asset_svm.kernels.landmarks import FEWEST_LANDMARKS
 from asset_svm.numerics.products import csr_times, nonzeros_times
+from asset_svm.threads.granted import grant, granted
 
 
 @pytest.fixture(autouse=True)
@@ -145,8 +146,8 @@ def test_many_rows_are_decided_by_threads_as_by_one(threads, kind, monkeypatch):
         alone = model.decision_function(X)
     used = []
     real = base.side_by_side
-    monkeypatch.setattr(base, "side_by_side", lambda f, n, t: (used.append(t), real(f, n, t))[1])
-    monkeypatch.setattr(base, "blas_threads", lambda: threads)
+    monkeypatch.setattr(base, "side_by_side", lambda f, n: (used.append(granted()), real(f, n))[1])
+    model.set_params(n_jobs=threads)
     np.testing.assert_array_equal(model.decision_function(X), alone)
     np.testing.assert_array_equal(model.decision_function(X[:300]), alone[:300])
     assert used == [threads], "a few blocks are not worth a team"
@@ -164,11 +165,10 @@ def test_a_users_kernel_is_called_by_one_thread(monkeypatch):
 
 
 def test_what_numpy_is_told_reaches_the_threads(monkeypatch):
-    monkeypatch.setattr(base, "blas_threads", lambda: 2)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"), grant(2):
         found = base.map_in_blocks(
             lambda X: X * X, np.full((6000, 1), 1e300), 1, np.float64, reentrant=True
         )
     assert np.isposinf(found).all()
-    with pytest.raises(FloatingPointError), np.errstate(over="raise"):
+    with pytest.raises(FloatingPointError), np.errstate(over="raise"), grant(2):
         base.map_in_blocks(lambda X: X * X, np.full((6000, 1), 1e300), 1, np.float64, reentrant=True)

@@ -11,6 +11,7 @@ from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.features import NystroemFeatures
 from asset_svm.kernels import Kernel
+from asset_svm.threads.granted import grant
 
 M = 3000
 
@@ -62,7 +63,7 @@ def test_sparse_rows_and_several_models_too(problem):
 def test_an_error_in_a_thread_is_raised_where_fit_was_called(problem):
     X, _ = problem
     phi = NystroemFeatures.sample(X, Kernel("rbf", 0.3), 40, np.random.default_rng(0))
-    backend = CpuBackend(n_threads=2)
+    backend = CpuBackend()
     rows = backend.rows(phi, X)
     caller = threading.get_ident()
 
@@ -72,7 +73,7 @@ def test_an_error_in_a_thread_is_raised_where_fit_was_called(problem):
         return phi.basis(X.dtype)(values)
 
     rows.basis = failing
-    with backend.working(rows):
+    with grant(2), backend.working(rows):
         rows.expect(np.arange(100))
         with pytest.raises(ZeroDivisionError, match="in a thread"):
             rows.open(np.arange(100))
@@ -82,9 +83,9 @@ def test_an_error_in_a_thread_is_raised_where_fit_was_called(problem):
 def test_rows_that_were_announced_and_never_opened_are_there_afterwards(problem):
     X, _ = problem
     phi = NystroemFeatures.sample(X, Kernel("rbf", 0.3), 40, np.random.default_rng(0))
-    backend = CpuBackend(n_threads=2)
+    backend = CpuBackend()
     rows = backend.rows(phi, X)
-    with backend.working(rows):
+    with grant(2), backend.working(rows):
         for start in range(0, 400, 100):
             rows.expect(np.arange(start, start + 100))
     V, positions = rows.fetch(np.arange(400))

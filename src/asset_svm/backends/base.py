@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,7 +29,6 @@ class Visits:
     cut: Cut
     weight: Array | None = None
     form: Form = "row"
-    pool: ThreadPoolExecutor | None = None
     length: int | None = None
     ahead: bool = False
     shrink_interval: int | None = None
@@ -75,9 +73,6 @@ class Backend(Protocol):
     def working(self, rows: BlockRows) -> AbstractContextManager[None]:
         """Inside, rows are mapped ahead of the loop, where the backend has threads for it."""
 
-    def pool(self, n_models: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
-        """The threads that the models of a block are spread over; None where there is one."""
-
     def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
         """The metric of the data from a random sample of rows."""
 
@@ -85,7 +80,7 @@ class Backend(Protocol):
     def hides_rows_by_model(self) -> bool:
         """Whether models that train together may each see other rows."""
 
-    def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
+    def map_all(self, rows: BlockRows) -> None:
         """Map rows ahead of time, where they are kept."""
 
     def held_out(self, phi: FeatureMap, X: Matrix) -> Callable[[Array], Array]:

@@ -8,7 +8,6 @@ one that is computed anew, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,10 +21,11 @@ from asset_svm.backends.workers import Workers, working
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.memory import available_memory
 from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
-from asset_svm.solvers.blocked_form import MANY_MODELS
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.products import exact_margins, exact_sums, scattered_margins
-from asset_svm.threads.blas import blas_threads, few_threads
+from asset_svm.threads.blas import few_threads
+from asset_svm.threads.granted import granted
+from asset_svm.threads.team import side_by_side
 
 ROWS = 16
 """Products have a multiple of so many rows."""
@@ -239,14 +239,10 @@ class CpuBackend:
 
     Parameters
     ----------
-    n_threads : int
-        Threads that models are spread over; rows are mapped by as many, or by as many as BLAS may
-        take, whichever is more.
     memory_limit : int, optional
         Bytes that mapped rows may take; by default half of what is available.
     """
 
-    n_threads: int = 1
     memory_limit: int | None = None
     block_size: int = BLOCK_SIZE
 
@@ -273,45 +269,28 @@ class CpuBackend:
         if not isinstance(rows, CpuRows):
             yield
             return
-        with working(max(self.n_threads, blas_threads())) as rows.workers:
+        with working(granted()) as rows.workers:
             try:
                 yield
             finally:
                 rows.dismiss()
 
-    @contextmanager
-    def pool(self, n_models: int) -> Iterator[ThreadPoolExecutor | None]:
-        """The threads that the models of a block are spread over; None where there is one.
-
-        Many models share matrix products, which take as many threads as BLAS may.
-        """
-        threads = self.crew if n_models >= MANY_MODELS else min(self.n_threads, n_models)
-        if threads <= 1:
-            yield None
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            yield pool
-
     def driver(self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average) -> Driver:
         """A driver of these models through rows of this backend."""
         parts = {"axis": axis, "state": state, "average": average, **vars(visits)}
-        return Driver(**parts, n_threads=self.n_threads)
+        return Driver(**parts)
 
     hides_rows_by_model = True
     """Whether models that train together may each see other rows."""
 
-    @property
-    def crew(self) -> int:
-        """The number of threads for the models of a search."""
-        return max(self.n_threads, blas_threads())
-
-    def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
+    def map_all(self, rows: BlockRows) -> None:
         """Map the rows that are kept ahead of time, by threads where phi allows it."""
         assert isinstance(rows, CpuRows)
-        if pool is None or rows.kept is None or not rows.reentrant:
+        if rows.kept is None or not rows.reentrant:
             return
         every = np.arange(len(rows.seen))
-        list(pool.map(rows.fetch, np.array_split(every, -(-len(every) // self.block_size))))
+        parts = np.array_split(every, -(-len(every) // self.block_size))
+        side_by_side(lambda number: rows.fetch(parts[number]), range(len(parts)))
 
     def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
         """Some of the mapped rows, to be stepped through many times."""

@@ -65,8 +65,8 @@ def fit_shards(
     _, slopes = visiting_order(sampling, seed, rows.weight, mean_weight)
     take_sample = partial(drawn.training, backend, rows, encoded, GivenOrder(len(rows.y)))
     sample = take_sample(slopes)
-    with backend.pool(K) as pool, backend.working(sample.mapped):
-        found = find_step_sizes(backend, recipe, sample, steps, pool, decaying=True)
+    with backend.working(sample.mapped):
+        found = find_step_sizes(backend, recipe, sample, steps, decaying=True)
     if found.trivial:
         solution = Solution.trivial(recipe, drawn.phi.dimension, data.dtype)
     else:

@@ -105,8 +105,9 @@ warm_start : bool, default=False
     the classes have changed. Not with n_cells.
 random_state : int, RandomState or None, default=None
 n_jobs : int, default=None
-    Threads that the models of several classes, or cells, are spread over; -1 uses all cores. Rows
-    are mapped by as many, or by as many as BLAS may take, whichever is more; the model is the same.
+    Threads, of fit and of prediction: -1 is all processors, -2 all but one. None is as many as the
+    process may use (affinity, cgroup, the limits of BLAS), its share inside joblib's workers, or what
+    ``joblib.parallel_config`` says. The model is the same.
 device : {"cpu", "cuda", "auto"}, default="cpu"
     Where rows are mapped and learnt from. "cuda": on an NVIDIA card (needs the extra ``cuda``); X may
     then also be a torch tensor that lies there. "auto": there, if there is one and the work is worth

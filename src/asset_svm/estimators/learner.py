@@ -44,6 +44,7 @@ from asset_svm.features import Metric, NystroemFeatures
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.tasks import Task
+from asset_svm.threads.granted import count_threads, grant
 from asset_svm.training.certificate import certify_rows
 from asset_svm.training.rows import TrainingRows
 
@@ -213,7 +214,8 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             observer = FitObserver(self, rows.X, rows.y, watch)
             before = self.__dict__.get("_fitted")
             options = {} if keeper is None else {"keeper": keeper}
-            trained = family.fit(settings, task, rows, begun, observer, before, drawn, **options)
+            with grant(settings.n_threads):
+                trained = family.fit(settings, task, rows, begun, observer, before, drawn, **options)
             self._adopt(trained.fitted)
         return settings, trained
 
@@ -272,7 +274,8 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         recipe = settings.recipe(encoded.loss, fitted.lam, task.n_models, 0)
         coef = fitted.coef if metric is None else metric.invert(fitted.coef)
         model = (coef, fitted.intercept_of(phi))
-        certificate = certify_rows(training, recipe, model, tight=True)
+        with grant(settings.n_threads):
+            certificate = certify_rows(training, recipe, model, tight=True)
         return float(certificate.objective.sum()), float(certificate.dual_gap.sum())
 
     # A batch after the other ------------------------------------------------------------------
@@ -289,7 +292,8 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             found = self._check_rows(task, X, y, sample_weight, first=before is None)
             if found is not None:
                 family = family_of(settings) if before is None else _family_of(before)
-                self._adopt(learn(family, settings, found[0], before, found[1], len(y)))
+                with grant(settings.n_threads):
+                    self._adopt(learn(family, settings, found[0], before, found[1], len(y)))
             elif before is None:
                 raise ValueError(NO_WEIGHT)
         return self
@@ -298,7 +302,11 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
 
     def _decide(self, X: Any) -> np.ndarray:
         decision = self._fitted.decision
-        X = self._checked(X)
+        check.check_jobs(self.n_jobs)
+        with grant(count_threads(self.n_jobs)):
+            return self._decided(decision, self._checked(X))
+
+    def _decided(self, decision: Any, X: Any) -> np.ndarray:
         if self.device != "cpu" or on_card(X):
             settings = self._settings()
             if settings.goes_to_card(X) and not decision.alone:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +21,8 @@ from sklearn.utils.validation import (
 from asset_svm.backends.device import on_host
 from asset_svm.families.base import Fitted
 from asset_svm.settings.kinds import check_kind, check_targets
-from asset_svm.threads.blas import blas_threads
+from asset_svm.threads.granted import granted
+from asset_svm.threads.team import side_by_side
 
 FLOATS = [np.float64, np.float32]
 PRIVATE_RESULTS = ("_fitted",)
@@ -74,9 +74,8 @@ def validate_rows(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **
     with config_context(assume_finite=True):
         checked = validate_data(estimator, X, y, **options)
     name = type(estimator).__name__
-    parts = np.array_split(X, max(blas_threads(), 1))
-    with ThreadPoolExecutor(len(parts)) as pool:
-        finite = all(pool.map(_has_finite_sum, parts))
+    parts = np.array_split(X, granted())
+    finite = all(side_by_side(lambda number: _has_finite_sum(parts[number]), range(len(parts))))
     if not finite:  # or the sum overflowed: the slow look decides
         assert_all_finite(X, estimator_name=name, input_name="X")
     if not isinstance(y, str):

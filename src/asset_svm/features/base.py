@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.features.metric import Metric, MetricFeatures
-from asset_svm.threads.blas import blas_threads
 from asset_svm.threads.team import side_by_side
 
 BLOCK_ROWS = 1024
@@ -114,7 +113,7 @@ def map_in_blocks(
         for start in blocks:
             fill(start)
     else:
-        side_by_side(fill, blocks, min(blas_threads(), len(blocks)))
+        side_by_side(fill, blocks)
     return out
 
 

@@ -43,6 +43,7 @@ from asset_svm.search.splits import (
 )
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
+from asset_svm.threads.granted import grant
 
 
 class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
@@ -211,7 +212,8 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 watch,
                 foreseen,
             )
-            table = run.search()
+            with grant(settings.n_threads):
+                table = run.search()
             self._store(table, scorer)
             if not run.ended:
                 self._tell_of_edges()

@@ -24,7 +24,7 @@ from asset_svm.settings import Settings
 from asset_svm.solvers.cell_models import CellModel, same_targets
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.tasks import Task
-from asset_svm.threads.blas import blas_threads
+from asset_svm.threads.granted import granted
 from asset_svm.threads.team import side_by_side
 from asset_svm.training.folds import SAME_POWER, power_below, unit_power
 
@@ -81,7 +81,7 @@ class CellSearch(LineSearch):
         m, n = self.rows.X.shape
         sizes = [min(len(group), MOST_SEARCHED) for group in self.groups]
         seen = float(np.mean([len(split.train) for split in self.splits])) / m
-        return cell_seconds(sizes, n, n_models, seen, settings.host().crew)
+        return cell_seconds(sizes, n, n_models, seen, granted())
 
     def lines(
         self, settings: Settings, task: Task, epsilons: tuple[float, ...] | None, deadline: float
@@ -109,7 +109,7 @@ class CellSearch(LineSearch):
         solved = (min(len(group), largest) for group in self.groups)
         problem.check_memory(solved, largest, available_memory())
         run = _Run(self, problem, encodings, largest)
-        threads = max(settings.n_threads, blas_threads()) if kernel.is_reentrant else 1
+        threads = None if kernel.is_reentrant else 1
         done = side_by_side(run.cell, range(len(self.groups)), threads)
         in_time = all(done) and not problem.is_late
         trained = (clock.now() - begun) / len(encodings)

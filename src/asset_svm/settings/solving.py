@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, get_args
 
-import joblib
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
@@ -17,6 +16,7 @@ from asset_svm.backends.device import card_backend, goes_to_card
 from asset_svm.losses import Loss
 from asset_svm.settings import checks as check
 from asset_svm.settings.mapping import DEFAULT_COMPONENTS, MapSettings
+from asset_svm.threads.granted import count_threads
 from asset_svm.training.recipe import Recipe, StepKind
 
 CELL_ROWS = 1000
@@ -91,7 +91,7 @@ class Settings:
             early_stopping=bool(given["early_stopping"]),
             memory_limit=_number(int, given["memory_limit"]),
             warm_start=bool(given["warm_start"]),
-            n_threads=joblib.effective_n_jobs(given["n_jobs"]),
+            n_threads=count_threads(given["n_jobs"]),
             verbose=int(given["verbose"]),
         )
         return cls(**(as_they_are | translated))
@@ -185,7 +185,7 @@ class Settings:
 
     def host(self) -> CpuBackend:
         """The backend of this machine's own cores, whatever ``device`` says."""
-        return CpuBackend(n_threads=self.n_threads, memory_limit=self.memory_limit)
+        return CpuBackend(memory_limit=self.memory_limit)
 
 
 OF_SOME: dict[str, Any] = {

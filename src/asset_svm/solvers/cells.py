@@ -101,9 +101,9 @@ class CellProblem:
             "raise n_cells, or set memory_limit, above which a cell is approximated",
         )
 
-    def solve(self, rows: Array, seed: int, n_threads: int = 1) -> CellSolution:
+    def solve(self, rows: Array, seed: int) -> CellSolution:
         """Solve the models of the cell with these rows."""
-        K = self.kernel_matrix(rows, n_threads)
+        K = self.kernel_matrix(rows)
         y, cost, late = self.targets.block(rows), self.cost[rows], self.is_late
         trivial, like, paired = self.is_trivial(y), same_targets(y), self.is_paired(K)
 
@@ -113,7 +113,7 @@ class CellProblem:
             return self.model(K, y[k], cost, seed + k, paired=paired, late=late)
 
         different = np.unique(like)
-        found = dict(zip(different, side_by_side(model, different.tolist(), n_threads), strict=True))
+        found = dict(zip(different, side_by_side(model, different.tolist()), strict=True))
         return self.solution(rows, [found[k] for k in like])
 
     @property
@@ -185,9 +185,9 @@ class CellProblem:
             self.X[rows[:: -(-len(rows) // DEFINITE_ROWS)]], centred=self.intercept
         )
 
-    def kernel_matrix(self, rows: Array, n_threads: int = 1) -> Array:
+    def kernel_matrix(self, rows: Array) -> Array:
         """Return k of every pair of these rows."""
-        return kernel_matrix(self.kernel, self.X[rows], n_threads)
+        return kernel_matrix(self.kernel, self.X[rows])
 
     def model(
         self,

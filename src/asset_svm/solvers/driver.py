@@ -13,7 +13,7 @@ do not notice.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, cast
@@ -31,9 +31,12 @@ from asset_svm.solvers.blocks import BlockRows, Cut, MappedRows
 from asset_svm.solvers.row_form import step_rows, tally
 from asset_svm.solvers.state import ModelAxis, SolverState
 from asset_svm.solvers.tallies import Progress, Slopes
-from asset_svm.threads.team import check_interrupt
+from asset_svm.threads.granted import granted
+from asset_svm.threads.team import check_interrupt, side_by_side
 
 Form = Literal["row", "blocked"]
+WORTH_A_THREAD = 1 << 20
+"""Products of a weight and a feature that take longer than a thread's waking up, about."""
 
 
 @dataclass(eq=False)
@@ -62,10 +65,6 @@ class Driver:
     weight : array of shape (m,), optional
         Multipliers of the slopes, mean 1; negative means that no model sees the row.
     form : {"row", "blocked"}
-    pool : ThreadPoolExecutor, optional
-        Runs the models of a block side by side.
-    n_threads : int
-        Of the pool.
     length : int, optional
         The steps this run can have: the last block is not drawn beyond them.
     ahead : bool
@@ -87,8 +86,6 @@ class Driver:
         cut: Cut,
         weight: Array | None = None,
         form: Form = "row",
-        pool: ThreadPoolExecutor | None = None,
-        n_threads: int = 1,
         length: int | None = None,
         ahead: bool = False,
         shrink_interval: int | None = None,
@@ -97,7 +94,6 @@ class Driver:
         self.rows, self.targets, self.order = rows, targets, order
         self.axis, self.state, self.average = axis, state, average
         self.weight, self.cut, self.form = weight, cut, form
-        self.pool, self.n_threads = pool, n_threads
         self.length = NEVER if length is None else length
         self.shrink_interval = shrink_interval or axis.shrink_interval(cut.longest)
         self.position = 0
@@ -129,11 +125,8 @@ class Driver:
             seen = block.V, block.positions[part], y, weight, self.axis, self.state, average_from
             if self.form == "blocked":
                 self._step_blocked(block, part, np.full(len(y), average_from), margins, slopes)
-            elif self.pool is None or len(self._models) == 1:
-                step_rows(*seen, self._models, margins, slopes)
             else:
-                go = partial(step_rows, *seen, margins=margins, slopes=slopes)
-                list(self.pool.map(go, self._lots()))
+                self._step_rows(partial(step_rows, *seen, margins=margins, slopes=slopes), y.shape[1])
             self.average.step += stop - self.position
             self._add_up(block.rows[part], y, weight, margins, slopes)
             self.position = stop
@@ -215,6 +208,14 @@ class Driver:
                 "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
             )
 
+    def _step_rows(self, go: Callable[[Array], None], steps: int) -> None:
+        """Have each model go through its steps, by threads where there is enough to do."""
+        lots = self._lots(steps)
+        if len(lots) == 1:
+            go(lots[0])
+        else:
+            side_by_side(lambda number: go(lots[number]), range(len(lots)))
+
     def _step_blocked(
         self, block: StepBlock, part: slice, average_from: Array, margins: Array, slopes: Array
     ) -> None:
@@ -240,10 +241,11 @@ class Driver:
                 models = slice(model, min(model + size, K))
                 step_through(V, G, sight, self.axis, state, average_from, models, *seen)
 
-            each = map if self.pool is None else self.pool.map
-            list(each(run, range(0, K, size)))
+            side_by_side(run, range(0, K, size))
             first = stop
 
-    def _lots(self) -> list[Array]:
-        """Numbers of models: each thread has some of its own, in about two lots."""
-        return np.array_split(self._models, min(2 * self.n_threads, len(self._models)))
+    def _lots(self, steps: int) -> list[Array]:
+        """Numbers of models: each thread has some of its own, in about two lots, where that pays."""
+        K = len(self._models)
+        worth = K * steps * self.rows.dimension // WORTH_A_THREAD
+        return np.array_split(self._models, min(2 * granted(), K) if worth > 1 and granted() > 1 else 1)

@@ -16,7 +16,7 @@ GROUP = 2 * BLOCK
 of the pairs of a large cell need not be computed."""
 
 
-def kernel_matrix(kernel: Kernel, X: Matrix, n_threads: int = 1) -> Array:
+def kernel_matrix(kernel: Kernel, X: Matrix) -> Array:
     """Return k of every pair of these rows, in their type."""
     m = X.shape[0]
     K = np.empty((m, m), dtype=X.dtype)
@@ -32,7 +32,7 @@ def kernel_matrix(kernel: Kernel, X: Matrix, n_threads: int = 1) -> Array:
             if start >= group.stop:
                 transpose_into(found, K[group, block])
 
-        side_by_side(fill, range(first, m, BLOCK), n_threads)
+        side_by_side(fill, range(first, m, BLOCK))
     if not np.isfinite(K).all():
         raise NonFiniteError(
             "The kernel matrix of a cell is not finite; scale the columns of X (StandardScaler) or "

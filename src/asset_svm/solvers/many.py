@@ -12,8 +12,9 @@ their order, and counts its own for the decay of its steps and the beginning of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from asset_svm.exceptions import NonFiniteError
 from asset_svm.solvers.blocked_form import Sight, group_size, step_through
 from asset_svm.solvers.blocks import MappedRows
 from asset_svm.solvers.state import ModelAxis, SolverState
+from asset_svm.threads.team import side_by_side
 
 AHEAD = 4
 """Blocks between two meetings of the threads: one that is held up keeps the others waiting less."""
@@ -57,8 +59,6 @@ class ManyDriver:
     axis : ModelAxis
     average_from : int array of shape (K,)
         The first of its steps that each model averages.
-    pool : ThreadPoolExecutor, optional
-        Runs groups of models side by side.
     """
 
     def __init__(
@@ -72,13 +72,12 @@ class ManyDriver:
         axis: ModelAxis,
         average_from: Array,
         *,
-        pool: ThreadPoolExecutor | None = None,
         group: int | None = None,
         block_rows: int = BLOCK_ROWS,
     ):
         self.rows, self.order, self.targets = rows, order, targets
         self.sort, self.weight, self.split = sort, weight, split
-        self.axis, self.average_from, self.pool = axis, average_from, pool
+        self.axis, self.average_from = axis, average_from
         self.group = group or group_size(len(axis.lam))
         self.block_rows = block_rows
         self.state = SolverState.zeros(len(axis.lam), rows.dimension, rows.dtype)
@@ -134,16 +133,16 @@ class ManyDriver:
                 )
                 self._shrink(models)
 
-        each = map if self.pool is None else self.pool.map
-        done = each(run, range(0, K, self.group))
-        coming = each(lambda block: self._prepare(*block), following)
-        list(done)
+        firsts = range(0, K, self.group)
+        tasks: list[Callable[[], Any]] = [partial(run, first) for first in firsts]
+        tasks += [partial(self._prepare, *block) for block in following]
+        done = side_by_side(lambda number: tasks[number](), range(len(tasks)))
         if not self.state.is_finite():
             raise NonFiniteError(
                 f"The iterates are no longer finite after step {int(self.state.steps.max())}; "
                 "scale the columns of X (StandardScaler), lower gamma, or search smaller C."
             )
-        return list(coming)
+        return done[len(firsts) :]
 
     def _shrink(self, models: slice) -> None:
         """Shrink by what is due, where there is a metric: once a block."""

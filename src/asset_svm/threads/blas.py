@@ -39,10 +39,14 @@ def blas() -> Any:
     return _libraries(len(sys.modules))
 
 
-def blas_threads() -> int:
-    """The threads that a matrix product may take."""
+def allowed_blas_threads() -> int | None:
+    """The threads that a matrix product may take outside ``few_threads``; None where none can tell."""
+    with _lock:
+        if _before is not None:
+            count: int | None = _before.get_original_num_threads().get("blas")
+            return count
     counts = [info["num_threads"] for info in blas().info() if info["user_api"] == "blas"]
-    return max(counts, default=1)
+    return max(counts, default=None)
 
 
 class _Inside:

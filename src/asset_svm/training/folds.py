@@ -6,7 +6,6 @@ lam = 1 / (C W_f), W_f the weight of the rows it sees.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -27,7 +26,6 @@ from asset_svm.solvers import (
     SolverState,
 )
 from asset_svm.solvers.average import NEVER
-from asset_svm.solvers.blocked_form import MANY_MODELS
 from asset_svm.solvers.many import BLOCK_ROWS, ManyDriver
 from asset_svm.steps import GRID
 from asset_svm.threads.blas import few_threads
@@ -154,10 +152,10 @@ class ManyModels:
         total = self.epochs * self.order.n_rows
         coef = np.zeros((n_Cs, F, T, self.mapped.dimension))
         intercept = np.zeros((n_Cs, F, T))
-        with backend.pool(MANY_MODELS) as pool, few_threads(0):  # products have one thread each
-            backend.map_all(self.mapped, pool)
+        with few_threads(0):  # products have one thread each
+            backend.map_all(self.mapped)
             sample = GradientSample.draw(self.recipe, self.mapped, self.order.n_rows, self.metric)
-            scales = self._step_scales(backend, sample, pool, deadline)
+            scales = self._step_scales(backend, sample, deadline)
             for splits in [np.arange(F)] if together else np.arange(F)[:, None]:
                 axis, sort, split = self._axis(sample, scales, splits)
                 if float(axis.radius.max()) == 0.0:
@@ -168,9 +166,9 @@ class ManyModels:
                 driver: Driver | ManyDriver
                 if together:
                     axis, sort, split = axis.take(by_class), sort[by_class], split[by_class]
-                    driver = self._blocked(axis, sort, split, pool)
+                    driver = self._blocked(axis, sort, split)
                 else:
-                    driver = self._alone(backend, axis, splits[0], pool)
+                    driver = self._alone(backend, axis, splits[0])
                 in_time = driver.advance(total, deadline) == total
                 if isinstance(driver, Driver):
                     driver.settle()
@@ -184,9 +182,7 @@ class ManyModels:
                     return coef, intercept, False
         return coef, intercept, True
 
-    def _blocked(
-        self, axis: ModelAxis, sort: Array, split: Array, pool: ThreadPoolExecutor | None
-    ) -> ManyDriver:
+    def _blocked(self, axis: ModelAxis, sort: Array, split: Array) -> ManyDriver:
         """The driver of models that each have their own rows."""
         average_from = np.array([self._average_from(f) for f in range(self.splits.count)])
         return ManyDriver(
@@ -198,12 +194,9 @@ class ManyModels:
             split,
             axis,
             average_from[split],
-            pool=pool,
         )
 
-    def _alone(
-        self, backend: Backend, axis: ModelAxis, split: int, pool: ThreadPoolExecutor | None
-    ) -> Driver:
+    def _alone(self, backend: Backend, axis: ModelAxis, split: int) -> Driver:
         """The driver of the models of one split, by the backend's own loop."""
         total = self.epochs * self.order.n_rows
         begin = self._visit_of(split, self._average_from(split))
@@ -213,7 +206,6 @@ class ManyModels:
             self.order,
             backend.cut(),
             self.splits.slope_weight[split],
-            pool=pool,
             length=total,
             shrink_interval=BLOCK_ROWS,
         )
@@ -272,7 +264,6 @@ class ManyModels:
         self,
         backend: Backend,
         sample: GradientSample,
-        pool: ThreadPoolExecutor | None,
         deadline: float,
     ) -> Array:
         """The multiplier of the steps of each C, whichever others are searched beside it.
@@ -302,7 +293,6 @@ class ManyModels:
                 axis,
                 total=self.epochs * len(rows),
                 seed=recipe.seed,
-                pool=pool,
                 average=recipe.usual_average(decaying=True),
                 grid=grid,
                 deadline=deadline,

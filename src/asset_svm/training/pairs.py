@@ -16,7 +16,7 @@ from asset_svm import clock
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.solvers.pair_form import solve_pairs
 from asset_svm.solvers.tallies import Slopes
-from asset_svm.threads.blas import blas_threads, few_threads
+from asset_svm.threads.blas import few_threads
 from asset_svm.threads.team import side_by_side
 from asset_svm.training.certificate import certify_rows, settle_intercept
 from asset_svm.training.plan import measure
@@ -60,7 +60,7 @@ def train_by_pairs(backend: CpuBackend, recipe: Recipe, rows: TrainingRows) -> S
         cost, r = rows.weight / (recipe.lam[k] * total), y[k].copy()
         steps[k] = solve_pairs(G, y[k], cost, recipe.loss, TOLERANCE, PAIRS * m, beta[k], r)
 
-    side_by_side(solve, range(K), max(backend.n_threads, blas_threads()))
+    side_by_side(solve, range(K))
     coef = beta @ V
     inner = coef if rows.metric is None else rows.metric.invert(coef)
     model = settle_intercept(rows, recipe, (inner, np.zeros(K)))

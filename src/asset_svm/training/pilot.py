@@ -24,7 +24,6 @@ Deterministic for a seed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -71,7 +70,6 @@ def choose_step_scale(
     *,
     total: int,
     seed: int,
-    pool: ThreadPoolExecutor | None,
     average: float,
     grid: tuple[float, ...] = GRID,
     deadline: float = np.inf,
@@ -111,7 +109,7 @@ def choose_step_scale(
         decays = bool(joined.horizon.any())
         repeated = RepeatedTargets(learnt, len(scales))
         driver = backend.driver(
-            Visits(held, repeated, order, Cut(backend.block_size), pool=pool),
+            Visits(held, repeated, order, Cut(backend.block_size)),
             joined,
             SolverState.zeros(len(joined.lam), mapped.dimension, mapped.dtype),
             Average(CountWindow(max(round(average * steps), 1))),

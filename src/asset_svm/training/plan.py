@@ -9,7 +9,6 @@ Whoever trains (all rows at once, folds, shards, a stream) has its steps from he
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -77,14 +76,13 @@ def find_step_sizes(
     recipe: Recipe,
     rows: TrainingRows,
     steps: int,
-    pool: ThreadPoolExecutor | None,
     *,
     decaying: bool,
 ) -> StepSizes:
     """The step sizes for runs of about so many steps, by all rows or a sample of them."""
     found, scale = measure(recipe, rows), recipe.step_scale
     if scale is None and not found.trivial:
-        scale = pilot_scale(backend, recipe, rows, found, steps, pool, decaying=decaying)
+        scale = pilot_scale(backend, recipe, rows, found, steps, decaying=decaying)
     return found if scale is None else replace(found, scale=scale)
 
 
@@ -94,7 +92,6 @@ def pilot_scale(
     rows: TrainingRows,
     sizes: StepSizes,
     total: int,
-    pool: ThreadPoolExecutor | None,
     *,
     decaying: bool,
 ) -> float:
@@ -114,6 +111,5 @@ def pilot_scale(
         axis,
         total=total,
         seed=recipe.seed,
-        pool=pool,
         average=recipe.usual_average(decaying=decaying),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,13 +43,12 @@ class TrainingRows:
         cut: Cut,
         *,
         form: Form = "row",
-        pool: ThreadPoolExecutor | None = None,
         length: int | None = None,
         ahead: bool = False,
     ) -> Visits:
         """The visits of these rows, in their order; parameters as in ``Driver``."""
         parts = self.mapped, self.targets, self.order, cut, self.slope_weight
-        return Visits(*parts, form, pool, length, ahead)
+        return Visits(*parts, form, length, ahead)
 
     def draw(self, count: int, seed: int) -> Array | None:
         """The numbers of ``count`` rows, drawn at random; None where there are no more."""

@@ -7,7 +7,6 @@ certify    objective and duality gap of the averaged model, from one more pass
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,16 +78,16 @@ def train(
     ``start`` continues from an earlier state: its iterates and step counts, not its average.
     ``snapshot`` goes on with a run of these rows that was cut.
     """
-    K, total = len(recipe.lam), rows.order.n_rows * stopping.epochs
-    with backend.pool(K) as pool, backend.working(rows.mapped):
+    total = rows.order.n_rows * stopping.epochs
+    with backend.working(rows.mapped):
         if snapshot is not None:
             sizes = snapshot.sizes
         else:
             known = stopping.end_is_known
-            sizes = find_step_sizes(backend, recipe, rows, total, pool, decaying=known)
+            sizes = find_step_sizes(backend, recipe, rows, total, decaying=known)
         if sizes.trivial:
             return Solution.trivial(recipe, rows.mapped.dimension, rows.mapped.dtype)
-        run = _Epochs(backend, recipe, rows, stopping, sizes, pool, start, snapshot)
+        run = _Epochs(backend, recipe, rows, stopping, sizes, start, snapshot)
         certificate = run.go()
         run.driver.settle()
         chosen = stopping.chosen() if stopping.chosen is not None else None
@@ -120,7 +119,6 @@ class _Epochs:
         rows: TrainingRows,
         stopping: Stopping,
         sizes: StepSizes,
-        pool: ThreadPoolExecutor | None,
         start: SolverState | None,
         snapshot: Snapshot | None,
     ):
@@ -145,7 +143,7 @@ class _Epochs:
             state, average = snapshot.state, snapshot.average
             axis, _ = self.plan()
         length, form = rows.order.n_rows * stopping.epochs, recipe.loop_form
-        visits = rows.visits(backend.cut(), form=form, pool=pool, length=length, ahead=True)
+        visits = rows.visits(backend.cut(), form=form, length=length, ahead=True)
         self.driver = backend.driver(visits, axis, state, average)
         if snapshot is not None:
             self.driver.slopes, self.driver.position = snapshot.slopes, snapshot.position

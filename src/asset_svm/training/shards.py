@@ -164,10 +164,8 @@ class Shard:
             driver.state.move_to(*mean)
         if self.done == plan.rounds // 2:  # the dual point is made of late slopes only
             driver.slopes = Slopes.zeros(len(plan.recipe.lam), self.rows.order.n_rows)
-        with self.backend.pool(len(plan.recipe.lam)) as pool, self.backend.working(self.rows.mapped):
-            driver.pool = pool
+        with self.backend.working(self.rows.mapped):
             driver.advance(self.rounds.begin(self.done + 1) - driver.position)
-        driver.pool = None
         self.done += 1
         state = driver.state
         if self.done == plan.rounds:

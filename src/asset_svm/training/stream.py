@@ -15,7 +15,6 @@ is settled by a sample of all of them, and its steps decay to 0 at a known end.
 from __future__ import annotations
 
 import copy
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -217,14 +216,12 @@ class OnlineSession:
         rows = self._rows(backend, X, targets, weight, GivenOrder(X.shape[0]))
         found = measure(self.recipe, rows)
         self.gradient_bounds, self.kappa, self.bulk = found.bounds, found.kappa, found.bulk
-        with backend.pool(len(self.recipe.lam)) as pool:
-            self._settle_scale(backend, rows, steps, pool)
+        self._settle_scale(backend, rows, steps)
 
     def learn(self, backend: Backend, X: Matrix, targets: Targets, weight: Array) -> None:
         """Learn from one window of a prepared run, its rows in the order given."""
         rows = self._rows(backend, X, targets, weight, GivenOrder(X.shape[0]))
-        with backend.pool(len(self.recipe.lam)) as pool:
-            self._run(backend, rows, pool, None)
+        self._run(backend, rows, None)
 
     def finish(
         self,
@@ -273,15 +270,14 @@ class OnlineSession:
         if due:
             self._estimate_gradients(backend)
         rows = self._rows(backend, X, targets, weight, order)
-        with backend.pool(len(self.recipe.lam)) as pool:
-            if self.scale is None or self.size > OUTGROWN * self.scale_size:
-                telling = self._telling(backend, rows)
-                self._settle_scale(backend, telling, HORIZON * telling.order.n_rows, pool)
-            slopes = Slopes.zeros(len(self.recipe.lam), n)
-            self._run(backend, rows, pool, slopes)
-            certificate = certify_rows(
-                rows, self.recipe, self.average.result(self.state), slopes, tight=False
-            )
+        if self.scale is None or self.size > OUTGROWN * self.scale_size:
+            telling = self._telling(backend, rows)
+            self._settle_scale(backend, telling, HORIZON * telling.order.n_rows)
+        slopes = Slopes.zeros(len(self.recipe.lam), n)
+        self._run(backend, rows, slopes)
+        certificate = certify_rows(
+            rows, self.recipe, self.average.result(self.state), slopes, tight=False
+        )
         check_finite(*self.model, certificate)
         return certificate
 
@@ -299,9 +295,7 @@ class OnlineSession:
             self.metric,
         )
 
-    def _settle_scale(
-        self, backend: Backend, rows: TrainingRows, steps: int, pool: ThreadPoolExecutor | None
-    ) -> None:
+    def _settle_scale(self, backend: Backend, rows: TrainingRows, steps: int) -> None:
         """Settle the multiplier of D_X for so many steps: given, by a pilot, or the usual one."""
         assert self.gradient_bounds is not None
         if self.recipe.step_scale is not None:
@@ -311,9 +305,7 @@ class OnlineSession:
             if self.scale is None:
                 self.scale, self.scale_size = USUAL_SCALE, 0.0
             return
-        found = pilot_scale(
-            backend, self.recipe, rows, self.sizes, steps, pool, decaying=self.horizon > 0
-        )
+        found = pilot_scale(backend, self.recipe, rows, self.sizes, steps, decaying=self.horizon > 0)
         # The pilot counts its steps from 1, and those of a run on its way are shorter already.
         self.scale = max(found, self.scale) if self.scale is not None and self.scale_size else found
         self.scale_size = self.size
@@ -339,12 +331,11 @@ class OnlineSession:
         self,
         backend: Backend,
         rows: TrainingRows,
-        pool: ThreadPoolExecutor | None,
         slopes: Slopes | None,
     ) -> None:
         """Visit every row once; what the loop saw on its way is ``progress``."""
         n, form = rows.order.n_rows, self.recipe.form
-        visits = rows.visits(Cut(backend.block_size), form=form, pool=pool, length=n)
+        visits = rows.visits(Cut(backend.block_size), form=form, length=n)
         axis = self.sizes.axis(self.recipe, self.metric, self.horizon)
         driver = backend.driver(visits, axis, self.state, self.average)
         driver.slopes = slopes

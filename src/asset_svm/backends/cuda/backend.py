@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -71,7 +70,7 @@ class CudaBackend:
         keep = needed <= self.memory()
         return CardRows(phi, X, dtype, self.device, self.precision, keep=keep)
 
-    def map_all(self, rows: BlockRows, pool: ThreadPoolExecutor | None) -> None:
+    def map_all(self, rows: BlockRows) -> None:
         """Do nothing: the card maps rows a chunk at a time when they are first visited."""
 
     def memory(self) -> int:
@@ -88,11 +87,6 @@ class CudaBackend:
     def working(self, rows: BlockRows) -> Iterator[None]:
         """Do nothing: the card maps rows by itself, a chunk at a time."""
         yield
-
-    @contextmanager
-    def pool(self, n_models: int) -> Iterator[None]:
-        """No threads: models run side by side on the card."""
-        yield None
 
     def driver(
         self, visits: Visits, axis: ModelAxis, state: SolverState, average: Average

@@ -25,7 +25,7 @@ from asset_svm.features.base import BLOCK_ROWS
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
 from asset_svm.solvers.cell_models import CellFunctions
-from asset_svm.threads.blas import blas_threads
+from asset_svm.threads.granted import granted
 from asset_svm.threads.team import check_interrupt, side_by_side
 
 FEW_ROWS = 256
@@ -126,7 +126,7 @@ class CellDecision:
     def _by_loops(self, parts: list[FlatCells], X: np.ndarray) -> np.ndarray:
         out = np.zeros((X.shape[0], self.n_models))
         few = X.shape[0] < FEW_ROWS
-        threads = 1 if few else blas_threads()
+        threads = 1 if few else granted()
         for part in parts:
             cells = part.cells(X) if few else _cells(part.cells, X, threads)
             lots = part.lots(cells)
@@ -150,7 +150,7 @@ class CellDecision:
 
     def _by_pieces(self, X: Any) -> np.ndarray:
         out = np.zeros((X.shape[0], self.n_models))
-        threads = 1 if X.shape[0] < FEW_ROWS or self.alone else blas_threads()
+        threads = 1 if X.shape[0] < FEW_ROWS or self.alone else granted()
         for part in self.parts:
             pieces = _pieces(_cells(part.partition.assign, X, threads))
             lots = np.array_split(np.arange(len(pieces)), min(LOTS * threads, len(pieces)))

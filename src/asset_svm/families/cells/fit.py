@@ -31,7 +31,7 @@ from asset_svm.settings import Settings
 from asset_svm.solvers.cell_models import CellSolution
 from asset_svm.solvers.cells import TOLERANCE, CellProblem
 from asset_svm.tasks import Encoded, Task
-from asset_svm.threads.blas import blas_threads
+from asset_svm.threads.granted import granted
 from asset_svm.threads.team import side_by_side
 
 OF_STEPS = (
@@ -125,7 +125,7 @@ def _fit_partition(
     """The cells of one partition; ``card`` has the same rows, where a card does the work."""
     host, m = settings.host(), len(rows.y)
     partition, groups = grow_partition(rows.X, settings.cells_of(m), seed, number, card or Partition)
-    threads = max(host.n_threads, blas_threads())
+    threads = granted()
     if not problem.kernel.is_reentrant:
         threads = 1
     # Several cells at a time, as memory allows, or, where there are few, several threads in each.
@@ -142,7 +142,6 @@ def _fit_partition(
         groups,
         partition_seed(seed, number),
         largest,
-        threads // outer,
     )
     if card is not None:
         solved = _solved_by(card, problem, groups, train.seed, largest)

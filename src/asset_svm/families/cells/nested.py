@@ -62,7 +62,6 @@ def nested_settings(
         device=device,
         lam=lam,
         random_state=seed,
-        n_threads=1,
         verbose=0,
         warm_start=False,
     )

@@ -54,8 +54,6 @@ class CellTrainer:
         Of the partition.
     largest : int
         Rows of a cell up to which it is solved whole; a larger one gets an approximation.
-    n_threads : int
-        For one cell.
     solved : mapping from cells to CellSolution
         Those that a card has solved.
     device : {"cpu", "cuda"}
@@ -69,7 +67,6 @@ class CellTrainer:
     groups: Sequence[np.ndarray] | Mapping[int, np.ndarray]
     seed: int
     largest: int
-    n_threads: int = 1
     solved: Mapping[int, CellSolution] = field(default_factory=dict)
     device: str = "cpu"
 
@@ -89,7 +86,7 @@ class CellTrainer:
     def _exact(self, number: int, index: np.ndarray) -> FittedCell:
         found = self.solved.get(number)
         if found is None:
-            found = self.problem.solve(index, self.seed + number, self.n_threads)
+            found = self.problem.solve(index, self.seed + number)
         return FittedCell(
             self._decision(found, index),
             float(found.objective.sum()),

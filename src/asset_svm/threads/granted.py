@@ -1,0 +1,67 @@
+"""How many threads a task may take: what ``n_jobs`` says, or else what the process may use.
+
+    granted()         the threads that whoever is running may take; a member of a team has its share
+    grant(count)      inside, so many
+    count_threads(n)  what n_jobs = n comes to
+
+Without ``n_jobs`` that is what the process may use: processors by affinity and cgroup (``joblib``), and
+no more than BLAS may take, whether an environment variable or threadpoolctl says so. joblib's workers
+share the machine among them: a process of its own is told its share by the limit of BLAS, and one that
+has none, or a thread, has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import joblib
+from joblib.parallel import get_active_backend
+
+from asset_svm.threads.blas import allowed_blas_threads
+
+_granted: ContextVar[int | None] = ContextVar("asset_svm_granted", default=None)
+
+
+def granted() -> int:
+    """The number of threads that the caller may take."""
+    count = _granted.get()
+    return usable_threads() if count is None else count
+
+
+@contextmanager
+def grant(count: int) -> Iterator[None]:
+    """Inside, tasks may take so many threads."""
+    token = _granted.set(max(count, 1))
+    try:
+        yield
+    finally:
+        _granted.reset(token)
+
+
+def usable_threads() -> int:
+    """The threads that this process, or this worker of joblib's, may use."""
+    processors = joblib.cpu_count()
+    count = min(processors, allowed_blas_threads() or processors)
+    return 1 if count == processors and _is_in_joblib() else count
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """The number of threads that n_jobs asks for, by joblib's convention but for None.
+
+    None is as many as the process may use, or what ``joblib.parallel_config`` says.
+    """
+    if n_jobs is None and hasattr(joblib, "parallel_config"):  # before, nothing told 1 from nothing
+        n_jobs = get_active_backend()[1]
+    if n_jobs is None:
+        return usable_threads()
+    if n_jobs > 0:
+        return n_jobs
+    every = usable_threads() if _is_in_joblib() else joblib.cpu_count()
+    return max(every + 1 + n_jobs, 1)
+
+
+def _is_in_joblib() -> bool:
+    """Whether this is a task that joblib runs beside others."""
+    return bool(get_active_backend()[0].nesting_level)
