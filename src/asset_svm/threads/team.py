@@ -1,4 +1,4 @@
-"""Threads that work side by side with the one that calls them, and then wait for more.
+"""Threads that work side by side for one that waits for them, and then wait for more.
 
 Starting sixteen threads takes milliseconds, in which a batch of rows could be predicted: those that
 have done their work are kept, and belong to nobody. Who needs some takes the idle ones, or starts new
@@ -80,24 +80,28 @@ class _Work(Generic[Result]):
             _member.interrupted = None
             self.ended.put(None)
 
-    def led(self, members: int, lead: Callable[[], None], end: Callable[[], None]) -> list[Result]:
-        """The results, by so many other threads; the caller leads, and ends them at Ctrl-C."""
+    def by(self, members: int, end: Callable[[], None] | None = None) -> list[Result]:
+        """The results, by so many threads; the caller waits, and ends them where Ctrl-C comes to it."""
         posted, team = 0, _hire(members)
         try:
             for thread in team:
                 thread.jobs.put(partial(copy_context().run, self.as_member))
                 posted += 1
-            lead()
             while posted:
                 self.ended.get()
                 posted -= 1
         except BaseException as error:
             self.errors[-1] = error
             self.interrupted.set()
-            end()
+            if end is not None:
+                end()
             for _ in range(posted):
                 self.ended.get()
         _idle.extend(team)
+        return self.found()
+
+    def found(self) -> list[Result]:
+        """The results, or the error of the first number that had one."""
         if self.errors:
             raise self.errors[min(self.errors)]
         return self.results
@@ -108,13 +112,16 @@ def side_by_side(
 ) -> list[Result]:
     """function(number) of every number, in threads with one BLAS thread each.
 
-    The threads are as many as are granted, unless their number is given; the caller is one of them.
+    The threads are as many as are granted, unless their number is given; one is the caller itself.
     """
     every = list(numbers)
     threads = min(granted() if n_threads is None else n_threads, len(every))
     work = _Work(function, every, threads)
     with few_threads(0):
-        return work.led(threads - 1, partial(copy_context().run, work.take_part), _nothing)
+        if threads > 1:
+            return work.by(threads)
+        work.take_part()
+        return work.found()
 
 
 def together(function: Callable[[Array], object], n_threads: int | None = None) -> None:
@@ -139,11 +146,7 @@ def together(function: Callable[[Array], object], n_threads: int | None = None) 
         if getattr(_member, "interrupted", None) is not None and threads == 1:
             run(0)
         else:
-            _Work(run, list(range(threads)), threads).led(threads, _nothing, end)
-
-
-def _nothing() -> None:
-    pass
+            _Work(run, list(range(threads)), threads).by(threads, end)
 
 
 def check_interrupt() -> None:
