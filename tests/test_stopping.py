@@ -9,6 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm.training.stopping import Stopping
 from small_problems import BINARY, REALS, THREE, X, quick
 
 # Stopping ----------------------------------------------------------------------------------------
@@ -49,6 +50,34 @@ def test_a_time_limit_ends_an_endless_fit(ticks):
     assert 1 <= model.n_iter_ < 10**9
     assert 100 < ticks.looks < 110 and model.t_ > 10 * len(X)
     assert model.score(X, BINARY) > 0.9
+
+
+@pytest.mark.parametrize(("amount", "ends"), [(0.3, [3]), (2.0, [9]), (40.0, [25])])
+def test_a_default_run_ends_when_little_is_left_to_gain(amount, ends):
+    """Objectives of 1 + amount / t after t epochs: 25 are 0.29 amount better than 3, 0.07 than 9."""
+    stopping, done, looks = Stopping(25, flat=0.14, least_steps=100), 0, []
+    while done < 25:
+        done += stopping.stage(done)
+        looks.append((done, 1.0 + amount / done))
+        if len(looks) > 1 and stopping.is_flat(looks[-2], looks[-1], 50):
+            break
+    assert [done] == ends
+    assert not stopping.is_flat((1, 1.0), (3, 1.0), 33), "99 steps are too few"
+
+
+def test_default_epochs_end_early_on_many_rows_and_never_those_asked_for():
+    rng, few = np.random.default_rng(0), {"n_components": 30, "random_state": 0}
+    rows = rng.normal(size=(40_000, 3)).astype(np.float32)
+    y = rows[:, 0] + 0.5 * rng.normal(size=len(rows)) > 0
+    fits = [AssetClassifier(**few, n_jobs=n).fit(rows, y) for n in (1, 2)]
+    assert [model.n_iter_ for model in fits] == [3, 3]
+    np.testing.assert_array_equal(fits[0].map_coef_, fits[1].map_coef_)
+    looks = [each["epoch"] for each in fits[0].history_ if "sampled_objective" in each]
+    assert looks == [1, 3]
+    long = AssetClassifier(**few, max_iter=25).fit(rows, y)
+    assert long.n_iter_ == 25
+    assert fits[0].objective_ <= 1.02 * long.objective_
+    assert AssetClassifier(**few).fit(rows[:4000], y[:4000]).n_iter_ == 25, "too few steps to judge"
 
 
 @pytest.mark.parametrize("average", [0.5, 50, None])

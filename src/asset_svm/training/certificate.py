@@ -23,10 +23,12 @@ from asset_svm.problem import (
 )
 from asset_svm.solvers.tallies import Slopes
 from asset_svm.training.recipe import Recipe
-from asset_svm.training.rows import TrainingRows
+from asset_svm.training.rows import TrainingRows, plain_coef
 
 SETTLING = 1 << 22
 """Intercepts are settled by at most so many margins, of all models together."""
+LOOKED_AT, FEWEST_LOOKED_AT = 1 << 16, 1 << 12
+"""Between stages an objective is estimated from so many margins, of all models together, or rows."""
 FINISHES = 4
 """A model is exchanged for a better one at most so many times, less one."""
 UNFINISHED = 0.01
@@ -71,6 +73,18 @@ def settle_intercept(
     for k in range(len(coef)):
         intercept[k] = best_intercept(recipe.loss, targets[k], margins[k], weight)
     return model[0], intercept
+
+
+def sampled_objective(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array]) -> float:
+    """The objective of all models together by these rows, or a sample where they are many."""
+    coef, intercept = model[0].astype(np.float64), model[1]
+    some = rows.draw(max(LOOKED_AT // len(coef), FEWEST_LOOKED_AT), recipe.seed)
+    plain, total = plain_coef(coef, rows.metric), 0.0
+    for index in rows.blocks(some):
+        f = rows.mapped.open(index).margins(coef) + intercept[:, None]
+        total += float((recipe.loss.value(rows.targets.block(index), f) @ rows.weight[index]).sum())
+    weight = rows.weight.sum() if some is None else rows.weight[some].sum()
+    return total / float(weight) + 0.5 * float(np.array(recipe.lam) @ (plain**2).sum(axis=1))
 
 
 def row_sums(

@@ -19,7 +19,7 @@ from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.solvers import ModelAxis
 from asset_svm.training.gradients import GradientSample, bulk_of
-from asset_svm.training.pilot import choose_step_scale
+from asset_svm.training.pilot import DECAYING, choose_step_scale
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows
 
@@ -52,6 +52,10 @@ class StepSizes:
     def trivial(self) -> bool:
         """Whether epsilon >= |y|_inf: (0, 0) is the only feasible point, and a solution."""
         return max(s.radius for s in self.sets) == 0.0
+
+    def for_part(self, part: float) -> StepSizes:
+        """Those of a stage that has this part of the steps, where they decay to 0 in the metric."""
+        return replace(self, scale=self.scale * part**DECAYING)
 
     def axis(self, recipe: Recipe, metric: Metric | None, horizon: int) -> ModelAxis:
         """The models of a run of ``horizon`` steps that decay to 0; of any length where that is 0."""

@@ -21,6 +21,7 @@ from asset_svm.training.certificate import (
     certify_rows,
     finish,
     run_work,
+    sampled_objective,
     settle_intercept,
     tight_work,
 )
@@ -30,6 +31,8 @@ from asset_svm.training.rows import TrainingRows, plain_coef
 from asset_svm.training.solution import Solution
 from asset_svm.training.stopping import Stopping
 
+SAMPLED = "sampled_objective"
+"""The name of the objective that a look between stages finds, in the history."""
 MOST_LOOKS = 200
 """The history of a run on tiny data has about so many records."""
 
@@ -108,8 +111,9 @@ def train(
 class _Epochs:
     """The epochs of a run, with what is looked at between them.
 
-    A run that ``tol`` may end goes in stages of 1, 1, 2, 4, ... epochs, each with steps that decay to
-    0, so that what is checked at the end of a stage is a finished model.
+    A run that ``tol`` may end goes in stages of 1, 1, 2, 4, ... epochs, one that ends when it is flat
+    in stages of 1, 2, 6, ..., each with steps that decay to 0, so that what is looked at at the end
+    of a stage is a finished model.
     """
 
     def __init__(
@@ -124,6 +128,7 @@ class _Epochs:
     ):
         self.recipe, self.rows, self.stopping, self.sizes = recipe, rows, stopping, sizes
         self.staged = stopping.end_is_known and recipe.step == "metric"
+        self.looks = self.staged and stopping.flat is not None and stopping.tol is None
         self.stage = stopping.stage(0) if self.staged else stopping.epochs
         self.done, self.timed_out, self.renewed, self.next_check = 0, False, 1, 1
         self.between_stages = False
@@ -153,7 +158,8 @@ class _Epochs:
     def plan(self) -> tuple[ModelAxis, Average]:
         """The models with the steps of the stage, and a new average."""
         steps, decaying = self.rows.order.n_rows * self.stage, self.stopping.end_is_known
-        axis = self.sizes.axis(self.recipe, self.rows.metric, steps if decaying else 0)
+        sizes = self.sizes.for_part(self.stage / self.stopping.epochs) if self.looks else self.sizes
+        axis = sizes.axis(self.recipe, self.rows.metric, steps if decaying else 0)
         window = self.recipe.window(steps, stream=not decaying, looked_at=self.stopping.looked_at)
         return axis, Average(window)
 
@@ -206,13 +212,16 @@ class _Epochs:
                 certificate = self.certify(driver.model())
                 record["objective"] = float(certificate.objective.sum())
                 record["dual_gap"] = float(certificate.dual_gap.sum())
+            flat = not ended and self.done >= self.next_check and self._is_flat(record)
             halt = stopping.after_epoch is not None and stopping.after_epoch(
                 self.done, driver.model(), record
             )
-            over = ended or halt or self._converged(certificate)
-            self.between_stages = certificate is not None and self.staged
+            over = ended or halt or flat or self._converged(certificate)
+            looked = certificate is not None or SAMPLED in record
+            self.between_stages = self.staged and looked
             if self.between_stages and not ended:
                 self.stage = stopping.stage(self.done)
+                self.next_check = self.done + self.stage
             if self.between_stages and not over:
                 driver.restart(*self.plan())
                 self.between_stages = False
@@ -226,6 +235,14 @@ class _Epochs:
             driver.advance(average if average <= driver.cut.size else 0)
             certificate = None
         return certificate
+
+    def _is_flat(self, record: dict[str, Any]) -> bool:
+        """Whether little is left to gain; the record of a look has the objective it found."""
+        if not self.looks:
+            return False
+        record[SAMPLED] = sampled_objective(self.rows, self.recipe, self.driver.model())
+        found = [(each["epoch"], each[SAMPLED]) for each in self.history if SAMPLED in each]
+        return len(found) > 1 and self.stopping.is_flat(found[-2], found[-1], self.rows.order.n_rows)
 
     def _converged(self, certificate: Certificate | None) -> bool:
         tol = self.stopping.tol

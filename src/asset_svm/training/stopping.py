@@ -31,6 +31,11 @@ class Stopping:
         Stop when gap / objective is below it; checked after 1, 2, 4, 8, ... epochs.
     deadline : float
         The moment by ``clock.now`` after which it ends.
+    flat : float or None
+        Stop when what all epochs that are left would gain, by what those so far have, is a smaller
+        part of the objective; looked at after 1, 3, 9, ... epochs.
+    least_steps : int
+        No run ends by ``flat`` before so many.
     chosen : callable, optional
         Gives the model to return instead of the last one, or None.
     early : bool
@@ -44,6 +49,8 @@ class Stopping:
     epochs: int
     tol: float | None = None
     deadline: float = float("inf")
+    flat: float | None = None
+    least_steps: int = 0
     after_epoch: AfterEpoch | None = None
     chosen: Callable[[], tuple[Array, Array] | None] | None = None
     early: bool = False
@@ -61,6 +68,20 @@ class Stopping:
         return self.deadline == float("inf") and not self.early
 
     def stage(self, done: int) -> int:
-        """The epochs of the next stage: all, or, to be checked by ``tol``, as many as are done."""
+        """The epochs of the next stage.
+
+        All, or, to be checked by ``tol``, as many as are done; by ``flat``, twice as many.
+        """
         left = self.epochs - done
-        return left if self.tol is None else min(max(done, 1), left)
+        if self.tol is not None:
+            return min(max(done, 1), left)
+        return left if self.flat is None else min(max(2 * done, 1), left)
+
+    def is_flat(self, before: tuple[int, float], now: tuple[int, float], n_rows: int) -> bool:
+        """Whether what is left to gain is little, by (epochs, objective) at the last look and now.
+
+        The objective of a stage that ends with t epochs is about optimum + a / t: two looks tell a.
+        """
+        (t, early), (u, late) = before, now
+        gain = (early - late) * (1 / u - 1 / self.epochs) / (1 / t - 1 / u)
+        return self.flat is not None and u * n_rows >= self.least_steps and gain <= self.flat * late
