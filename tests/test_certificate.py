@@ -10,7 +10,7 @@ from asset_svm.backends.cpu import CpuBackend
 from asset_svm.features import Metric, NystroemFeatures
 from asset_svm.kernels import Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
-from asset_svm.problem import best_dual, certify
+from asset_svm.problem import CertificateSums, best_dual
 from reference import exact
 from reference.algorithm import primal
 
@@ -136,7 +136,9 @@ def test_any_slopes_give_a_lower_bound(seed, intercept, regression):
     slopes = rng.uniform(-1, 1, size=(2, 30)) if regression else -y * rng.random((2, 30))
     slopes[:, ::7] = np.nan
     coef, b = rng.normal(size=(2, 3)), rng.normal(size=2) * intercept
-    found = certify(loss, lam, coef, b, [(DenseRows(V), y, weight, slopes)], free_intercept=intercept)
+    sums = CertificateSums.zeros(*coef.shape)
+    sums.add(loss, (coef, b), DenseRows(V), y, weight, slopes)
+    found = sums.certificate(lam, coef, free_intercept=intercept)
     for k in range(2):
         mine = objective(loss, lam[k], coef[k], b[k], V, y[k], weight)
         assert found.objective[k] == pytest.approx(mine)

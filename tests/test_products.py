@@ -149,7 +149,7 @@ def test_many_rows_are_decided_by_threads_as_by_one(threads, kind, monkeypatch):
     monkeypatch.setattr(base, "side_by_side", lambda f, n: (used.append(granted()), real(f, n))[1])
     model.set_params(n_jobs=threads)
     np.testing.assert_array_equal(model.decision_function(X), alone)
-    np.testing.assert_array_equal(model.decision_function(X[:300]), alone[:300])
+    np.testing.assert_array_equal(model.decision_function(X[:100]), alone[:100])
     assert used == [threads], "a few blocks are not worth a team"
 
 

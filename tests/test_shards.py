@@ -63,7 +63,7 @@ def planned(X, y, phi, metric, recipe, n_shards, rounds):
     """A plan made from all rows."""
     sample = training_rows(X, y, phi, metric, recipe)
     steps = len(y) * EPOCHS // n_shards
-    sizes = find_step_sizes(BACKEND, recipe, sample, steps, None, decaying=True)
+    sizes = find_step_sizes(BACKEND, recipe, sample, steps, decaying=True)
     mapped = phi if metric is None else phi.in_metric(metric)
     plan = Plan(recipe, mapped, metric, sizes, EPOCHS, rounds, n_shards)
     return plan

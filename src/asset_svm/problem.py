@@ -16,7 +16,6 @@ With K models, arrays carry a leading model axis.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -87,7 +86,11 @@ class CertificateSums:
         weight: Array,
         slope: Array,
     ) -> None:
-        """Add rows: targets (K, B), weights (B,), average slopes (K, B) or NaN."""
+        """Add rows: targets (K, B), weights (B,), average slopes (K, B).
+
+        A slope of NaN (the row was never visited) is replaced by the slope at the given model, whose
+        coef is in float64.
+        """
         f = rows.exact_margins(model[0]) + model[1][:, None]
         self.weight += float(weight.sum())
         self.loss += loss.value(y, f) @ weight
@@ -109,7 +112,10 @@ class CertificateSums:
     def certificate(
         self, lam: Array, coef: Array, *, free_intercept: bool, metric: Metric | None = None
     ) -> Certificate:
-        """Objective and gap of the model that the sums are of."""
+        """Objective and gap of the model that the sums are of.
+
+        With a ``metric`` the rows are those of V T, and ``coef`` is coef' = T^(-1) coef.
+        """
         coef, parts, total = coef.astype(np.float64), self.parts, self.weight
         if metric is not None:
             coef, parts = metric.apply(coef), np.stack([metric.invert(part) for part in parts])
@@ -127,45 +133,6 @@ class CertificateSums:
             ]
         )
         return Certificate(primal, np.maximum(primal - dual, 0.0))
-
-
-def certificate_sums(
-    loss: Loss,
-    model: tuple[Array, Array],
-    blocks: Iterable[tuple[RowProducts, Array, Array, Array]],
-) -> CertificateSums:
-    """The sums over blocks of rows, as ``certify`` takes them."""
-    coef = model[0].astype(np.float64)
-    sums = CertificateSums.zeros(*coef.shape)
-    for rows, y, weight, slope in blocks:
-        sums.add(loss, (coef, model[1]), rows, y, weight, slope)
-    return sums
-
-
-def certify(
-    loss: Loss,
-    lam: Array,
-    coef: Array,
-    intercept: Array,
-    blocks: Iterable[tuple[RowProducts, Array, Array, Array]],
-    *,
-    free_intercept: bool,
-    metric: Metric | None = None,
-) -> Certificate:
-    """Objective and gap of K models from one pass over the rows.
-
-    Parameters
-    ----------
-    lam, intercept : arrays of shape (K,)
-    coef : array of shape (K, d)
-    blocks : iterable of (rows, y, weight, slope)
-        Products with B mapped rows, targets (K, B), weights (B,), average slopes (K, B); a slope of
-        NaN (the row was never visited) is replaced by the slope at the given model.
-    metric : Metric, optional
-        The rows are those of V T and ``coef`` is coef' = T^(-1) coef.
-    """
-    sums = certificate_sums(loss, (coef, intercept), blocks)
-    return sums.certificate(lam, coef, free_intercept=free_intercept, metric=metric)
 
 
 def best_dual(lam: float, parts: Array, linear: Array, sums: Array, free_intercept: bool) -> float:

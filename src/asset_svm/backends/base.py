@@ -7,8 +7,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from asset_svm.arrays import Array, Matrix
 from asset_svm.data import Order, Targets
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
@@ -34,13 +32,10 @@ class Visits:
     shrink_interval: int | None = None
 
 
-def gather(mapped: MappedRows, rows: Array, size: int) -> Array:
-    """The features of these rows, mapped ``size`` at a time."""
-    parts = []
-    for start in range(0, len(rows), size):
-        V, positions = mapped.fetch(rows[start : start + size])
-        parts.append(V[positions, : mapped.dimension])
-    return np.concatenate(parts)
+def gather(mapped: MappedRows, rows: Array) -> Array:
+    """The features of these rows."""
+    V, positions = mapped.fetch(rows)
+    return V[positions, : mapped.dimension]
 
 
 class HeldRows(MappedRows, Protocol):

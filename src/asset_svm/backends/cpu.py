@@ -20,6 +20,7 @@ from asset_svm.backends.base import HeldRows, Visits, gather
 from asset_svm.backends.workers import Workers, working
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.memory import available_memory
+from asset_svm.numerics.fresh import new_matrix
 from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.products import exact_margins, exact_sums, scattered_margins
@@ -63,7 +64,7 @@ class CpuRows:
         self.basis, self.lift = phi.basis(self.dtype), phi.lift(self.dtype)
         m = X.shape[0]
         self.seen = np.zeros(m, dtype=bool)
-        self.kept = np.empty((m, self.dimension), dtype=self.dtype) if keep else None
+        self.kept = new_matrix((m, self.dimension), self.dtype) if keep else None
         self.reentrant = phi.reentrant
         self.workers: Workers | None = None
         self._coming = np.zeros(m, dtype=bool)
@@ -93,10 +94,15 @@ class CpuRows:
 
     def dismiss(self) -> None:
         """Go on without workers, when they have finished what was announced."""
-        workers, self.workers = self.workers, None
-        if workers is not None:
-            for done, _ in workers.finished():
+        self.is_shared()
+        self.workers = None
+
+    def is_shared(self) -> bool:
+        """Whether several threads may open blocks at a time; what was announced is finished first."""
+        if self.workers is not None:
+            for done, _ in self.workers.finished():
                 self._coming[done] = False
+        return self.reentrant
 
     def open(self, rows: Array) -> CpuBlock:
         """These rows, as they are kept or computed."""
@@ -139,11 +145,19 @@ class CpuRows:
         return block.matrix, block.positions
 
     def _compute(self, rows: Array, out: Array, where: Array) -> None:
-        """Map these rows, and put them where they belong."""
-        size = self.block_size
-        for start in range(0, len(rows), size):
-            part, place = rows[start : start + size], where[start : start + size]
-            out[place] = self.lift(self.basis(self.X[_even(part)]))[: len(part)]
+        """Map these rows, and put them where they belong, by threads where they are many."""
+
+        def map_some(start: int) -> None:
+            part = rows[start : start + self.block_size]
+            features = self.lift(self.basis(self.X[_even(part)]))
+            out[where[start : start + self.block_size]] = features[: len(part)]
+
+        starts = range(0, len(rows), self.block_size)
+        if len(starts) > 1 and self.reentrant:
+            side_by_side(map_some, starts)
+        else:
+            for start in starts:
+                map_some(start)
 
 
 @dataclass(eq=False)
@@ -294,7 +308,7 @@ class CpuBackend:
 
     def hold(self, mapped: BlockRows, rows: Array) -> HeldRows:
         """Some of the mapped rows, to be stepped through many times."""
-        return Subset(gather(mapped, rows, self.block_size))
+        return Subset(gather(mapped, rows))
 
     def find_metric(self, phi: FeatureMap, X: Matrix, weight: Array, seed: int) -> Metric:
         """The metric of the data from a random sample of rows."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from asset_svm.arrays import Array
 from asset_svm.threads.blas import few_threads
+from asset_svm.threads.granted import grant
 
 
 class Workers:
@@ -34,13 +35,18 @@ class Workers:
 
     def announce(self, rows: Array, job: Callable[[Array], Any]) -> None:
         """Have a thread do job(rows), after what was announced before."""
-        self._due.append((rows, self._ahead.submit(job, rows)))
+        self._due.append((rows, self._ahead.submit(_alone, job, rows)))
 
     def finished(self) -> Iterator[tuple[Array, Any]]:
         """The rows and results of the jobs, oldest first, each when it is done."""
         while self._due:
             rows, future = self._due.popleft()
             yield rows, future.result()
+
+
+def _alone(job: Callable[[Array], Any], rows: Array) -> Any:
+    with grant(1):  # all threads there are have rows to map
+        return job(rows)
 
 
 @contextmanager

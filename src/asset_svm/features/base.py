@@ -22,9 +22,9 @@ from asset_svm.arrays import Array, Matrix
 from asset_svm.features.metric import Metric, MetricFeatures
 from asset_svm.threads.team import side_by_side
 
-BLOCK_ROWS = 1024
+BLOCK_ROWS = 512
 """Rows mapped at a time where nothing else sets the number."""
-FEWEST_BLOCKS = 4
+FEWEST_BLOCKS = 2
 """Threads would take longer to start than they save where blocks are fewer."""
 
 
@@ -125,6 +125,11 @@ class CentredMap:
     def in_metric(self, metric: Metric) -> MetricFeatures:
         """The map x -> phi(x) T."""
         return MetricFeatures(self, metric)
+
+    def lift_in(self: Any, metric: Metric, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
+        """The function k -> lift(k) T for basis values of this type."""
+        lift = self.lift(dtype)
+        return lambda K: metric.apply(lift(K))
 
     def drift(self: Any, coef: Array) -> Array:
         """The product centre.decision_weights(coef) of each of K models."""

@@ -177,8 +177,7 @@ class MetricFeatures:
 
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
         """The function k -> lift(k) T."""
-        lift = self.phi.lift(dtype)
-        return lambda K: self.metric.apply(lift(K))
+        return cast(Callable[[Array], Array], self.phi.lift_in(self.metric, dtype))
 
 
 def _evened(mean_square: Array) -> Array:

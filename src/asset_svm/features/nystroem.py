@@ -248,8 +248,16 @@ class NystroemFeatures(CentredMap, KernelBasis):
 
     def lift(self, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
         """The function k -> k P for values of this type."""
-        projection, d = padded_columns(self.projection, dtype), self.dimension
-        return lambda K: (K @ projection)[:, :d]
+        return _product(self.projection, dtype)
+
+    def lift_in(self, metric: Metric, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
+        """The function k -> k P T for values of this type: one product, where T would be two more.
+
+        A diagonal T costs little, and leaves the features rounded as they are without it.
+        """
+        if metric.directions is None:
+            return super().lift_in(metric, dtype)
+        return _product(metric.apply(self.projection), dtype)
 
     def find_metric(self, V: Array, weight: Array | None, rng: np.random.Generator) -> Metric:
         """Along the columns in the eigenbasis of K_SS, else along the sample's top directions.
@@ -303,3 +311,9 @@ class NystroemFeatures(CentredMap, KernelBasis):
         chosen = np.sort(pivots[: self.dimension])
         weights: Array = la.solve(rows[chosen].T, np.asarray(coef, dtype=np.float64).T).T
         return chosen, weights
+
+
+def _product(matrix: Array, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
+    """The function K -> K matrix for values of this type."""
+    padded, d = padded_columns(matrix, dtype), matrix.shape[1]
+    return lambda K: (K @ padded)[:, :d]

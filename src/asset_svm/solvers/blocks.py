@@ -75,6 +75,9 @@ class BlockRows(MappedRows, Protocol):
     def looks_ahead(self) -> int:
         """How many blocks should be announced by ``expect`` before they are opened."""
 
+    def is_shared(self) -> bool:
+        """Whether several threads may open blocks at a time; what was announced is finished first."""
+
     def expect(self, rows: Array) -> None:
         """Tell that this block is opened soon, after those that were announced before it."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asset_svm.arrays import Array
+from asset_svm.numerics.compiling import njit
 
 
 @dataclass(eq=False)
@@ -23,9 +24,7 @@ class Slopes:
 
     def add(self, rows: Array, slopes: Array) -> None:
         """Add one visit of each of these rows."""
-        np.add.at(self.visits, rows, np.float32(1))
-        for model in range(len(self.total)):
-            np.add.at(self.total[model], rows, slopes[model].astype(np.float32))
+        _add_visits(rows, slopes, self.total, self.visits)
 
     def mean(self, rows: Array) -> Array:
         """Return the (K, len(rows)) averages; NaN where a row was never visited."""
@@ -69,3 +68,13 @@ class Progress:
             "active": float(self.active.mean()) / steps,
             "sign_errors": float(self.errors.mean()) / steps,
         }
+
+
+@njit(cache=True, nogil=True)
+def _add_visits(rows: Array, slopes: Array, total: Array, visits: Array) -> None:
+    """Add one visit of each row, some of which may be there twice, and its slopes."""
+    for i in range(rows.shape[0]):
+        visits[rows[i]] += np.float32(1)
+    for k in range(total.shape[0]):
+        for i in range(rows.shape[0]):
+            total[k, rows[i]] += np.float32(slopes[k, i])

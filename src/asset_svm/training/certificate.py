@@ -6,29 +6,31 @@ objective anyway; and the tight one of ``dual``, on request and where it is chea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from asset_svm.arrays import Array
 from asset_svm.dual import tight_bound
 from asset_svm.losses import best_intercept
-from asset_svm.problem import (
-    Certificate,
-    CertificateSums,
-    RowProducts,
-    certificate_sums,
-    certify,
-)
+from asset_svm.problem import Certificate, CertificateSums
 from asset_svm.solvers.tallies import Slopes
+from asset_svm.threads.granted import granted
+from asset_svm.threads.team import side_by_side
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows, plain_coef
+
+Result = TypeVar("Result")
 
 SETTLING = 1 << 22
 """Intercepts are settled by at most so many margins, of all models together."""
 LOOKED_AT, FEWEST_LOOKED_AT = 1 << 16, 1 << 12
 """Between stages an objective is estimated from so many margins, of all models together, or rows."""
+BLOCKS_A_THREAD = 4
+"""Blocks whose results wait to be added up, for each thread."""
 FINISHES = 4
 """A model is exchanged for a better one at most so many times, less one."""
 UNFINISHED = 0.01
@@ -66,8 +68,8 @@ def settle_intercept(
         return model
     coef, intercept = model[0].astype(np.float64), model[1].copy()
     some = rows.draw(max(SETTLING // len(coef), 1), recipe.seed)
-    parts = [rows.mapped.open(part).margins(coef) for part in rows.blocks(some)]
-    margins = np.concatenate(parts, axis=1)
+    parts = _by_blocks(rows, some, lambda index: rows.mapped.open(index).margins(coef))
+    margins = np.concatenate(list(parts), axis=1)
     some = np.arange(rows.order.n_rows) if some is None else some
     targets, weight = rows.targets.block(some), rows.weight[some]
     for k in range(len(coef)):
@@ -79,29 +81,52 @@ def sampled_objective(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Ar
     """The objective of all models together by these rows, or a sample where they are many."""
     coef, intercept = model[0].astype(np.float64), model[1]
     some = rows.draw(max(LOOKED_AT // len(coef), FEWEST_LOOKED_AT), recipe.seed)
-    plain, total = plain_coef(coef, rows.metric), 0.0
-    for index in rows.blocks(some):
+    plain = plain_coef(coef, rows.metric)
+
+    def losses(index: Array) -> float:
         f = rows.mapped.open(index).margins(coef) + intercept[:, None]
-        total += float((recipe.loss.value(rows.targets.block(index), f) @ rows.weight[index]).sum())
+        return float((recipe.loss.value(rows.targets.block(index), f) @ rows.weight[index]).sum())
+
+    total = sum(_by_blocks(rows, some, losses))
     weight = rows.weight.sum() if some is None else rows.weight[some].sum()
     return total / float(weight) + 0.5 * float(np.array(recipe.lam) @ (plain**2).sum(axis=1))
 
 
 def row_sums(
-    rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], slopes: Slopes | None
+    rows: TrainingRows,
+    recipe: Recipe,
+    model: tuple[Array, Array],
+    slopes: Slopes | None,
+    among: Array | None = None,
 ) -> CertificateSums:
-    """What these rows add to the certificate of a model."""
-    return certificate_sums(recipe.loss, model, _blocks(rows, slopes))
+    """What these rows, or those ``among`` them, add to the certificate of a model."""
+    model = model[0].astype(np.float64), model[1]
 
-
-def _blocks(
-    rows: TrainingRows, slopes: Slopes | None, among: Array | None = None
-) -> Iterator[tuple[RowProducts, Array, Array, Array]]:
-    """Mapped rows, targets, weights and mean slopes, a block at a time."""
-    for index in rows.blocks(among):
-        y = rows.targets.block(index)
+    def sums(index: Array) -> CertificateSums:
+        y, found = rows.targets.block(index), CertificateSums.zeros(*model[0].shape)
         mean = np.full(y.shape, np.nan) if slopes is None else slopes.mean(index)
-        yield rows.mapped.open(index), y, rows.weight[index], mean
+        found.add(recipe.loss, model, rows.mapped.open(index), y, rows.weight[index], mean)
+        return found
+
+    return sum(_by_blocks(rows, among, sums), CertificateSums.zeros(*model[0].shape))
+
+
+def _by_blocks(
+    rows: TrainingRows, among: Array | None, function: Callable[[Array], Result]
+) -> Iterator[Result]:
+    """function(numbers) of all rows, or of those among them, a block at a time, by threads.
+
+    It is that of some blocks at a time, since a result may be large; they come in order.
+    """
+    blocks = list(rows.blocks(among))
+    threads = granted() if rows.mapped.is_shared() else 1
+    for start in range(0, len(blocks), BLOCKS_A_THREAD * threads):
+        lot = blocks[start : start + BLOCKS_A_THREAD * threads]
+        yield from side_by_side(partial(_of, function, lot), range(len(lot)), threads)
+
+
+def _of(function: Callable[[Array], Result], blocks: list[Array], number: int) -> Result:
+    return function(blocks[number])
 
 
 def certify_rows(
@@ -119,16 +144,9 @@ def certify_rows(
     Where the bound is tight ``smoothed`` gains the solution of each model's smoothed problem. With
     ``among`` it is that of the rows of these numbers, and the bound is not the tight one.
     """
-    coef, intercept = model
     lam = np.array(recipe.lam)
-    found = certify(
-        recipe.loss,
-        lam,
-        coef,
-        intercept,
-        _blocks(rows, slopes, among),
-        free_intercept=recipe.free_intercept,
-        metric=rows.metric,
+    found = row_sums(rows, recipe, model, slopes, among).certificate(
+        lam, model[0], free_intercept=recipe.free_intercept, metric=rows.metric
     )
     if not np.isfinite(found.objective).all():
         return found

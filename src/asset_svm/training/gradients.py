@@ -13,9 +13,6 @@ from asset_svm.solvers import BlockRows
 from asset_svm.steps import gradient_bound
 from asset_svm.training.recipe import Recipe
 
-BLOCK = 1024
-"""So many of the sampled rows are mapped at a time."""
-
 
 @dataclass(frozen=True, eq=False)
 class GradientSample:
@@ -41,7 +38,7 @@ class GradientSample:
         rng = np.random.default_rng([recipe.seed, 1])
         count = min(recipe.gradient_sample, n_rows)
         chosen = rng.choice(n_rows, size=count, replace=p is not None, p=p)
-        V = gather(mapped, chosen, BLOCK)
+        V = gather(mapped, chosen)
         plain = V if metric is None else metric.invert(V)
         kappa = float(np.sqrt(np.max(np.einsum("ij,ij->i", plain, plain, dtype=np.float64))))
         return cls(chosen, V.astype(np.float64), kappa)

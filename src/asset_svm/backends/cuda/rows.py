@@ -71,6 +71,10 @@ class CardRows:
         self.keep = keep
         self.kept: Tensor | None = None
 
+    def is_shared(self) -> bool:
+        """False: chunks go to the card one after the other."""
+        return False
+
     def close(self) -> None:
         """Free the card's memory and the threads."""
         self.kept = None
