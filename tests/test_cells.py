@@ -28,6 +28,7 @@ from asset_svm.losses import EpsilonInsensitive, Hinge, best_intercept
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.solvers.exact_form import solve_cell
 from asset_svm.solvers.pair_form import solve_pairs
+from asset_svm.threads.granted import grant
 
 KERNEL = Kernel("rbf", 2.0)
 
@@ -626,7 +627,7 @@ def test_definite_kernels_are_not_taken_for_others(kernel, C):
 def test_the_kernel_matrix_of_a_large_cell_has_every_pair_once_and_both_ways(
     count, threads, kind, monkeypatch
 ):
-    monkeypatch.setattr("asset_svm.solvers.kernel_matrix.BLOCK", 8)
+    monkeypatch.setattr("asset_svm.solvers.kernel_matrix.BLOCK_ROWS", 8)
     monkeypatch.setattr("asset_svm.solvers.kernel_matrix.GROUP", 16)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 6)) * (rng.uniform(size=(80, 6)) < 0.5)
@@ -640,13 +641,14 @@ def test_the_kernel_matrix_of_a_large_cell_has_every_pair_once_and_both_ways(
         1.0,
         True,
     )
-    K = problem.kernel_matrix(chosen, threads)
+    with grant(threads):
+        K = problem.kernel_matrix(chosen)
     np.testing.assert_allclose(K, rbf_kernel(X[chosen], gamma=0.3), atol=1e-12)
     np.testing.assert_allclose(K, K.T, atol=1e-15)
 
 
 def test_a_kernel_of_the_users_own_is_asked_for_every_pair(monkeypatch):
-    monkeypatch.setattr("asset_svm.solvers.kernel_matrix.BLOCK", 8)
+    monkeypatch.setattr("asset_svm.solvers.kernel_matrix.BLOCK_ROWS", 8)
     monkeypatch.setattr("asset_svm.solvers.kernel_matrix.GROUP", 16)
     X = np.arange(40.0)[:, None]
     lopsided = Kernel(lambda A, B: A - 2.0 * B.T)

@@ -18,6 +18,7 @@ from asset_svm.arrays import Array, Matrix
 from asset_svm.kernels.formula import Argument, BlockFunction, DistanceFormula
 from asset_svm.kernels.landmarks import Transposed
 from asset_svm.kernels.scale import squared_norms
+from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import minus_distances
 from asset_svm.numerics.rows import moved_columns, moved_rows
 
@@ -61,11 +62,10 @@ class SquaredDistanceValues:
             centred = (Z.astype(np.float64) * self.factor).astype(dtype)
         else:
             # A shift that rows of this type can hold: X and Z must move by the same.
-            self.shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
-            Z = np.asarray(Z, dtype=np.float64)
-            self.shift[_stays(Z, formula.gamma)] = 0.0
-            self.shift = np.where((Z[0] == Z).all(axis=0), Z[0], self.shift)
-            centred = ((Z - self.shift) * self.factor).astype(dtype)
+            Z = np.ascontiguousarray(Z)
+            self.shift = np.empty(Z.shape[1])
+            find_shift(Z, formula.gamma, self.shift)
+            centred = ((np.asarray(Z, dtype=np.float64) - self.shift) * self.factor).astype(dtype)
         # Round first, then take norms of what was rounded: |z' - z'| is then 0 to rounding.
         self.norms = squared_norms(centred)
         self.transposed = Transposed(centred, dtype, FEW_COLUMNS)
@@ -100,10 +100,28 @@ class SquaredDistanceValues:
         return self.transposed.chosen_dots(moved), norms
 
 
-def _stays(Z: Array, gamma: float) -> Array:
-    """The columns that are not moved: with few nonzeros, or with some zeros and of small squares."""
-    share = np.count_nonzero(Z, axis=0) / len(Z)
-    with np.errstate(over="ignore"):
-        small = gamma * np.einsum("ij,ij->j", Z, Z) <= SMALL * len(Z)
-    stays: Array = (share <= 0.25) | ((share <= 0.75) & small)
-    return stays
+@njit(cache=True, nogil=True)
+def find_shift(Z: Array, gamma: float, shift: Array) -> None:
+    """Where the columns of dense landmarks are moved to 0 from.
+
+    That is their mean, in the type of Z, or what all landmarks have; 0 where they stay: with few
+    nonzeros, or with some zeros and of small squares.
+    """
+    s, n = Z.shape
+    total, squares, filled = np.zeros(n), np.zeros(n), np.zeros(n)
+    alike = np.ones(n, np.bool_)
+    for i in range(s):
+        for q in range(n):
+            z = np.float64(Z[i, q])
+            total[q] += z
+            squares[q] += z * z
+            filled[q] += z != 0.0
+            alike[q] &= Z[i, q] == Z[0, q]
+    for q in range(n):
+        small = gamma * squares[q] <= SMALL * s
+        if alike[q]:
+            shift[q] = Z[0, q]
+        elif filled[q] <= 0.25 * s or (filled[q] <= 0.75 * s and small):
+            shift[q] = 0.0
+        else:
+            shift[q] = Z.dtype.type(total[q] / s)

@@ -17,7 +17,7 @@ from asset_svm.arrays import Array
 from asset_svm.kernels.distances import SquaredDistanceFormula
 from asset_svm.kernels.formula import SpectralDensity, Values
 from asset_svm.numerics.compiling import njit
-from asset_svm.numerics.elementwise import FAST, SMALLEST, F, exp_nonpositive
+from asset_svm.numerics.elementwise import FAST, decay
 
 FREEDOM = 3
 """Twice the smoothness."""
@@ -26,16 +26,15 @@ FARTHEST = -1e5
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _values(dots: Array, left: Array, right: Array) -> None:
-    """``SquaredDistanceFormula.finished`` for float32, in one pass."""
+def matern_loop(dots: Array, left: Array, right: Array) -> None:
+    """``SquaredDistanceFormula.finished`` in one pass, in place; all of one type."""
+    real = dots.dtype.type
     for i in range(dots.shape[0]):
         row, norm = dots[i, : right.shape[0]], left[i]
         for j in range(row.shape[0]):
-            t = min(row[j] + row[j] - norm - right[j], F(0.0))
-            r = -np.sqrt(F(-6.0) * t)
-            # not-a-number compares false: such a row stays what it is, and is found later
-            decay = F(0.0) if r < SMALLEST else exp_nonpositive(max(r, SMALLEST)) + (t - t)
-            row[j] = (F(1.0) - max(r, SMALLEST)) * decay
+            t = min(row[j] + row[j] - norm - right[j], real(0.0))
+            r = -np.sqrt(real(-6.0) * t)
+            row[j] = (real(1.0) - max(r, real(-1000.0))) * decay(r)
 
 
 @dataclass(frozen=True)
@@ -101,5 +100,5 @@ class Matern32(SquaredDistanceFormula):
         """Return the values, by one loop where there is one for the type."""
         if dots.dtype != np.float32:
             return super().finished(dots, left, right)
-        _values(dots, left.astype(np.float32), right.astype(np.float32))
+        matern_loop(dots, left.astype(np.float32), right.astype(np.float32))
         return dots[:, : len(right)]

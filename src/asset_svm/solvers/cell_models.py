@@ -14,6 +14,8 @@ from asset_svm.kernels import Kernel
 
 CellModel = tuple[Array, float, float, float, int]
 """(beta, b, P, D, sweeps) of one model of a cell."""
+Swept = tuple[Array, int, float, float]
+"""(beta, sweeps, P, D) where the sweeps of one model of a cell have ended."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,8 @@ class CellSolution:
     converged: bool
     definite: bool
     """Whether the kernel matrix can be positive semi-definite."""
+    support: Any = None
+    """X[rows], where somebody has gathered them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,15 @@ from asset_svm.kernels import Kernel
 from asset_svm.losses import Loss, best_intercept, dual_ridge
 from asset_svm.memory import planned_memory, require_memory
 from asset_svm.numerics.definite import is_semidefinite
-from asset_svm.solvers.cell_models import CellModel, CellSolution, constant, same_targets
+from asset_svm.solvers.cell_models import (
+    CellModel,
+    CellSolution,
+    Swept,
+    constant,
+    same_targets,
+)
 from asset_svm.solvers.exact_form import solve_cell
+from asset_svm.solvers.gather import gathered
 from asset_svm.solvers.interior_form import solve_interior
 from asset_svm.solvers.kernel_matrix import kernel_matrix
 from asset_svm.solvers.pair_form import solve_pairs
@@ -101,8 +108,11 @@ class CellProblem:
             "raise n_cells, or set memory_limit, above which a cell is approximated",
         )
 
-    def solve(self, rows: Array, seed: int) -> CellSolution:
-        """Solve the models of the cell with these rows."""
+    def solve(self, rows: Array, seed: int, ended: Sequence[Swept] | None = None) -> CellSolution:
+        """Solve the models of the cell with these rows.
+
+        ``ended`` is where the sweeps of each model have ended, if that has been found already.
+        """
         K = self.kernel_matrix(rows)
         y, cost, late = self.targets.block(rows), self.cost[rows], self.is_late
         trivial, like, paired = self.is_trivial(y), same_targets(y), self.is_paired(K)
@@ -110,7 +120,8 @@ class CellProblem:
         def model(k: int) -> CellModel:
             if trivial[k]:
                 return constant(y[k])
-            return self.model(K, y[k], cost, seed + k, paired=paired, late=late)
+            swept = None if ended is None else ended[k]
+            return self.model(K, y[k], cost, seed + k, paired=paired, late=late, swept=swept)
 
         different = np.unique(like)
         found = dict(zip(different, side_by_side(model, different.tolist()), strict=True))
@@ -154,36 +165,68 @@ class CellProblem:
 
     def solution(self, rows: Array, parts: Sequence[CellModel]) -> CellSolution:
         """What the models of the cell with these rows come to."""
-        betas = np.array([part[0] for part in parts])
-        if not np.isfinite([part[1:4] for part in parts]).all() or not np.isfinite(betas).all():
+        beta = np.array([part[0] for part in parts])
+        b, primal, dual, sweeps = (np.array([[part[i] for part in parts]]) for i in (1, 2, 3, 4))
+        return self.solutions(rows, np.array([0, len(rows)]), beta, b, primal, dual, sweeps.max(axis=1))[0]
+
+    def solutions(
+        self,
+        rows: Array,
+        first: Array,
+        beta: Array,
+        b: Array,
+        primal: Array,
+        dual: Array,
+        sweeps: Array,
+        threads: int | None = None,
+    ) -> list[CellSolution]:
+        """What the models of many cells come to.
+
+        Parameters
+        ----------
+        rows : array
+            Those of all cells; those of cell c from first[c] to first[c + 1].
+        beta : array of shape (K, rows)
+        b, primal, dual : arrays of shape (cells, K)
+        sweeps : array of shape (cells,)
+        threads : int, optional
+            So many gather the support vectors; else nobody does.
+        """
+        if not all(np.isfinite(numbers).all() for numbers in (beta, b, primal, dual)):
             raise NonFiniteError(
                 "The model of a cell is not finite; scale the columns of X (StandardScaler) or lower C."
             )
-        used = np.flatnonzero(betas.any(axis=0))
-        primal, dual = (np.array([part[i] for part in parts]) for i in (2, 3))
-        definite = self._is_definite(rows, primal, dual)
-        return CellSolution(
-            rows[used],
-            betas[:, used],
-            np.array([part[1] for part in parts]),
-            self.lam * primal,
-            self.lam * (primal - dual) if definite else np.full(len(primal), np.nan),
-            max(part[4] for part in parts),
-            bool((primal - dual <= 2 * self.tol * primal + 1e-12).all()),
-            definite,
-        )
+        used = np.flatnonzero(beta.any(axis=0))
+        cuts, found, weights = np.searchsorted(used, first), rows[used], beta[:, used]
+        support = None if threads is None else gathered(self.X, found, threads)
+        definite = self._are_definite(rows, first, primal, dual)
+        objective = self.lam * primal
+        gap = np.where(definite[:, None], self.lam * (primal - dual), np.nan)
+        converged = (primal - dual <= 2 * self.tol * primal + 1e-12).all(axis=1)
+        return [
+            CellSolution(
+                found[start:stop], weights[:, start:stop], b[c], objective[c], gap[c], int(sweeps[c]),
+                bool(converged[c]), bool(definite[c]), None if support is None else support[start:stop],
+            )
+            for c, (start, stop) in enumerate(zip(cuts[:-1], cuts[1:], strict=True))
+        ]  # fmt: skip
 
-    def _is_definite(self, rows: Array, primal: Array, dual: Array) -> bool:
-        """False is certain: D is below every P, that of beta = 0 too, unless beta^T K beta < 0.
+    def _are_definite(self, rows: Array, first: Array, primal: Array, dual: Array) -> Array:
+        """Whether the kernel matrix of each cell can be positive semi-definite.
 
-        Of a kernel that need not be definite, some rows are looked at besides.
+        False is certain: D is below every P, that of beta = 0 too, unless beta^T K beta < 0. Of a
+        kernel that need not be definite, some rows are looked at besides.
         """
-        at_zero = self.loss.value(self.targets.block(rows), np.zeros(len(rows))) @ self.cost[rows]
-        if (np.minimum(primal, dual) > (1.0 + self.tol) * at_zero + 1e-12).any():
-            return False
-        return self.kernel.positive_definite or self.kernel.definite_on(
-            self.X[rows[:: -(-len(rows) // DEFINITE_ROWS)]], centred=self.intercept
-        )
+        if len(primal) == 0:
+            return np.ones(0, dtype=bool)
+        at_zero = self.loss.value(self.targets.block(rows), np.zeros(len(rows))) * self.cost[rows]
+        bound = (1.0 + self.tol) * np.add.reduceat(at_zero, first[:-1], axis=1).T + 1e-12
+        definite: Array = (np.minimum(primal, dual) <= bound).all(axis=1)
+        if not self.kernel.positive_definite:
+            for c in np.flatnonzero(definite):
+                few = rows[first[c] : first[c + 1] : -(-(first[c + 1] - first[c]) // DEFINITE_ROWS)]
+                definite[c] = self.kernel.definite_on(self.X[few], centred=self.intercept)
+        return definite
 
     def kernel_matrix(self, rows: Array) -> Array:
         """Return k of every pair of these rows."""
@@ -199,6 +242,7 @@ class CellProblem:
         paired: bool,
         late: bool = False,
         start: Array | None = None,
+        swept: Swept | None = None,
     ) -> CellModel:
         """One model.
 
@@ -208,6 +252,8 @@ class CellProblem:
             ``is_paired`` of K.
         start : array of shape (m,), optional
             The beta of a model with smaller costs, to go on from.
+        swept : (beta, sweeps, P, D), optional
+            Where sweeps have ended already.
         """
         m = len(y)
         if self.loss.curvature > 0.0:
@@ -217,15 +263,9 @@ class CellProblem:
             if found[2] - found[3] <= self.tol * found[2] or not self.goes_inside(m, late=late):
                 return (*found, steps)
         else:
-            beta, F = np.zeros(m), np.zeros(m, dtype=K.dtype)
-            if start is not None and not self.intercept:
-                beta[:] = start
-                F[:] = K @ start.astype(K.dtype)
-            steps, primal, dual = solve_cell(
-                K, y, cost, self.loss, self.tol,
-                self.most_sweeps(late=late), self.budget(late=late) * m**2, seed, beta, F,
-                self.deadline,
-            )  # fmt: skip
+            if swept is None:
+                swept = self._swept(K, y, cost, seed, late=late, start=start)
+            beta, steps, primal, dual = swept
             if self.is_solved(primal, dual):
                 return beta, 0.0, primal, dual, steps
         exact, inside = K.astype(np.float64), None
@@ -240,6 +280,20 @@ class CellProblem:
                 deadline=self.deadline,
             )
         return self.settled(exact.__matmul__, y, cost, beta, steps, inside)
+
+    def _swept(
+        self, K: Array, y: Array, cost: Array, seed: int, *, late: bool, start: Array | None
+    ) -> Swept:
+        """Where sweeps end."""
+        beta, F = np.zeros(len(y)), np.zeros(len(y), dtype=K.dtype)
+        if start is not None and not self.intercept:
+            beta[:] = start
+            F[:] = K @ start.astype(K.dtype)
+        ends = solve_cell(
+            K, y, cost, self.loss, self.tol, self.most_sweeps(late=late),
+            self.budget(late=late) * len(y) ** 2, seed, beta, F, self.deadline,
+        )  # fmt: skip
+        return beta, *ends
 
     def _paired(
         self, K: Array, y: Array, cost: Array, *, late: bool, start: Array | None

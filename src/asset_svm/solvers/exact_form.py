@@ -92,7 +92,7 @@ def solve_cell(
     between = max(LOOK // max(len(y), 1) ** 2, 1)
     while True:
         limit = min(sweeps + between, most)
-        sweeps, moves, seed, primal, dual = _sweep(
+        sweeps, moves, seed, primal, dual = sweep(
             K, y, cost, low, high, *loop_arguments(loss), loss.tube, ridge, tol, limit, budget, seed,
             order, beta, F, sweeps, moves, diagonal,
         )  # fmt: skip
@@ -102,7 +102,7 @@ def solve_cell(
 
 
 @njit(cache=True, nogil=True)
-def _sweep(
+def sweep(
     K: Array,
     y: Array,
     cost: Array,

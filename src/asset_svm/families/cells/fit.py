@@ -128,12 +128,13 @@ def _fit_partition(
     threads = granted()
     if not problem.kernel.is_reentrant:
         threads = 1
-    # Several cells at a time, as memory allows, or, where there are few, several threads in each.
     memory, largest = (card or host).memory(), problem.largest(settings.memory_limit)
     if card is None:
         problem.check_memory(map(len, groups), largest, available_memory())
     matrix = problem.entry_bytes * min(max(map(len, groups)), largest) ** 2
-    outer = max(min(threads, memory // max(matrix, 1)), 1) if len(groups) >= 2 * threads else 1
+    fitting = max(min(threads, memory // max(matrix, 1)), 1)
+    # Several cells at a time, as memory allows, or, where there are few, several threads in each.
+    outer = fitting if len(groups) >= 2 * threads else 1
     train = CellTrainer(
         settings,
         task,
@@ -143,18 +144,31 @@ def _fit_partition(
         partition_seed(seed, number),
         largest,
     )
+    progress.partition_begin(number, len(groups))
     if card is not None:
         solved = _solved_by(card, problem, groups, train.seed, largest)
-        train, outer = replace(train, solved=solved, device="cuda"), 1
-    progress.partition_begin(number, len(groups))
+        fitted = _fit_lot(replace(train, solved=solved, device="cuda"), range(len(groups)), 1, progress)
+    else:
+        fitted = []
+        for lot in progress.lots(len(groups), threads):
+            begun = (train.hurried() if progress.stopped else train).begun(lot, fitting)
+            fitted += _fit_lot(begun, lot, outer, progress)
+    decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())
+    return CellModels(partition, decisions, shares(rows.weight, groups), mean, m), fitted
+
+
+def _fit_lot(
+    train: CellTrainer, lot: Sequence[int], threads: int, progress: CellProgress
+) -> list[FittedCell]:
+    """Train some cells: in turn those that are solved already, the others side by side."""
 
     def one(cell: int) -> FittedCell:
         with progress.cell(cell):
             return (train.hurried() if progress.stopped else train)(cell)
 
-    fitted = side_by_side(one, range(len(groups)), outer)
-    decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())
-    return CellModels(partition, decisions, shares(rows.weight, groups), mean, m), fitted
+    hard = [cell for cell in lot if cell not in train.solved]
+    found = dict(zip(hard, side_by_side(one, hard, threads), strict=True))
+    return [found[cell] if cell in found else one(cell) for cell in lot]
 
 
 def _warn_of_unused(settings: Settings, n_cells: int) -> None:

@@ -19,7 +19,8 @@ from asset_svm.families.one_map.fit import excess, is_apart
 from asset_svm.families.rows import Rows
 from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.settings import Settings
-from asset_svm.solvers.cell_models import CellSolution
+from asset_svm.solvers.cell_loops import largest_swept, sweep_cells
+from asset_svm.solvers.cell_models import CellSolution, Swept
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.tasks import Task
 
@@ -55,7 +56,9 @@ class CellTrainer:
     largest : int
         Rows of a cell up to which it is solved whole; a larger one gets an approximation.
     solved : mapping from cells to CellSolution
-        Those that a card has solved.
+        Those that a card, or compiled threads, have solved.
+    ended : mapping from cells to the models of each
+        Where sweeps have ended that solved not all of them.
     device : {"cpu", "cuda"}
         Where an approximation learns.
     """
@@ -68,6 +71,7 @@ class CellTrainer:
     seed: int
     largest: int
     solved: Mapping[int, CellSolution] = field(default_factory=dict)
+    ended: Mapping[int, list[Swept]] = field(default_factory=dict)
     device: str = "cpu"
 
     def __call__(self, number: int) -> FittedCell:
@@ -79,6 +83,21 @@ class CellTrainer:
             return self._constant(index)
         return self._approximate(number, index)
 
+    def begun(self, numbers: Sequence[int], threads: int) -> CellTrainer:
+        """One for which so many compiled threads have swept those of these cells that they can."""
+        largest = min(largest_swept(self.problem), self.largest)
+        small = [number for number in numbers if 0 < len(self.groups[number]) <= largest]
+        cells, seeds = [self.groups[c] for c in small], [self.seed + c for c in small]
+        found = zip(small, sweep_cells(self.problem, cells, seeds, threads), strict=True)
+        solved: dict[int, CellSolution] = {}
+        ended: dict[int, list[Swept]] = {}
+        for number, one in found:
+            if isinstance(one, CellSolution):
+                solved[number] = one
+            else:
+                ended[number] = one
+        return replace(self, solved=solved, ended=ended)
+
     def hurried(self) -> CellTrainer:
         """One whose time is up: it makes the least of a cell that predicts."""
         return replace(self, problem=replace(self.problem, deadline=-np.inf))
@@ -86,7 +105,7 @@ class CellTrainer:
     def _exact(self, number: int, index: np.ndarray) -> FittedCell:
         found = self.solved.get(number)
         if found is None:
-            found = self.problem.solve(index, self.seed + number)
+            found = self.problem.solve(index, self.seed + number, self.ended.get(number))
         return FittedCell(
             self._decision(found, index),
             float(found.objective.sum()),
@@ -102,7 +121,9 @@ class CellTrainer:
         intercept = found.intercept + self.task.offset
         if len(found.rows) == 0:
             return Constant(intercept, *self._few(index))
-        support = on_host(self.rows.X[found.rows])
+        support = found.support
+        if support is None:
+            support = on_host(self.rows.X[found.rows])
         return Decision(KernelBasis(self.problem.kernel, support), found.weights, intercept)
 
     def _constant(self, index: np.ndarray) -> FittedCell:

@@ -1,0 +1,244 @@
+"""The sweeps of many cells, by compiled threads that take the next cell by themselves.
+
+    a thread:  rows of a cell gathered, its kernel matrix, sweeps for each of its models
+
+Python runs once for all of them, before and after, and nobody waits for the interpreter in between.
+What sweeps have not solved within their budget goes on in ``CellProblem.solve``, from where they ended.
+A cell is a function of its rows and of its seed: who solves it, and beside which others, is of no
+consequence. Larger cells are begun first, so that no thread is left with one at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from asset_svm.arrays import Array
+from asset_svm.kernels.loops import fill_matrix, loop_code
+from asset_svm.losses import dual_ridge, loop_arguments, scalar_excess
+from asset_svm.numerics.compiling import njit
+from asset_svm.numerics.padding import padded_width
+from asset_svm.solvers.cell_models import CellSolution, Swept, same_targets
+from asset_svm.solvers.cells import CellProblem
+from asset_svm.solvers.exact_form import LOOK, sweep
+from asset_svm.solvers.kernel_matrix import GROUP, has_loops
+from asset_svm.threads.counter import ENOUGH, take
+from asset_svm.threads.team import together
+
+MOST_NUMBERS = 1 << 23
+"""Numbers beta of cells that are solved together: what there is besides them has as many, a few times."""
+
+
+def largest_swept(problem: CellProblem) -> int:
+    """Rows of a cell up to which compiled threads sweep it; 0 where they cannot.
+
+    Pairs solve cells with an intercept; rows that are not dense, in order and in memory are others'
+    work, and so are larger cells, in which several threads have something to do.
+    """
+    X = problem.X
+    dense = isinstance(X, np.ndarray) and X.flags.c_contiguous and X.dtype.kind == "f"
+    able = dense and has_loops(problem.kernel, X) and problem.kernel.positive_definite
+    return GROUP if able and not problem.intercept else 0
+
+
+def sweep_cells(
+    problem: CellProblem, cells: Sequence[Array], seeds: Sequence[int], threads: int
+) -> list[CellSolution | list[Swept]]:
+    """The solutions of cells; where one has none, where the sweeps of its models have ended.
+
+    Parameters
+    ----------
+    cells : sequence of arrays
+        The rows of each, up to ``largest_swept`` of them.
+    """
+    found: list[CellSolution | list[Swept]] = []
+    most = max(MOST_NUMBERS // problem.targets.n_models, 1)
+    ends = np.cumsum([len(cell) for cell in cells])
+    start = 0
+    while start < len(cells):
+        before = ends[start - 1] if start else 0
+        stop = max(int(np.searchsorted(ends, before + most, side="right")), start + 1)
+        found += _Sweeps(problem, cells[start:stop], seeds[start:stop]).by(threads)
+        start = stop
+    return found
+
+
+class _Sweeps:
+    """The sweeps of some cells, whose rows stand one after the other."""
+
+    def __init__(self, problem: CellProblem, cells: Sequence[Array], seeds: Sequence[int]):
+        self.problem = problem
+        self.rows = np.concatenate(cells)
+        self.first = np.concatenate([[0], np.cumsum([len(cell) for cell in cells])])
+        self.seeds = np.array(seeds, dtype=np.int64)
+        self.y, self.cost = problem.targets.block(self.rows), problem.cost[self.rows]
+        K, count = len(self.y), len(cells)
+        self.trivial, self.like = np.zeros((count, K), dtype=bool), np.tile(np.arange(K), (count, 1))
+        if K > 1:
+            for c in range(count):
+                y = self.y[:, self.first[c] : self.first[c + 1]]
+                self.trivial[c], self.like[c] = problem.is_trivial(y), same_targets(y)
+
+    def by(self, threads: int) -> list[CellSolution | list[Swept]]:
+        """``sweep_cells`` of these, by so many threads."""
+        late = self.problem.is_late
+        beta, found = self._swept(threads, late=late)
+        # Not a number, where the kernel matrix is not finite, is not solved.
+        solved = self.problem.is_solved(found[..., 1], found[..., 2]) | late & np.isfinite(found[..., 1])
+        whole = (solved | self.trivial).all(axis=1)
+        solutions = iter(self._solutions(beta, found, whole, threads))
+        return [next(solutions) if whole[c] else self._models(c, beta, found) for c in range(len(whole))]
+
+    def _swept(self, threads: int, *, late: bool) -> tuple[Array, Array]:
+        """The beta of all rows, (K, rows), and the (sweeps, P, D) of each cell and model."""
+        problem, K = self.problem, len(self.y)
+        low, high = (np.broadcast_to(end, self.y.shape) for end in problem.loss.box(self.y, self.cost))
+        low, high = np.ascontiguousarray(low), np.ascontiguousarray(high)
+        ridge = dual_ridge(problem.loss, self.cost)
+        beta, found = np.zeros(self.y.shape), np.zeros((*self.trivial.shape, 3))
+        sizes = np.diff(self.first)
+        order = np.argsort(-sizes, kind="stable")
+        todo = (self.like == np.arange(K)) & ~self.trivial
+        together(
+            lambda counter: _solve(
+                counter, order, problem.X, self.rows, self.first, self.y, self.cost, low, high, ridge,
+                todo, self.seeds, loop_code(problem.kernel.formula), problem.kernel.gamma,
+                *loop_arguments(problem.loss), problem.loss.tube, problem.tol,
+                problem.most_sweeps(late=late), problem.budget(late=late), late,
+                padded_width(int(sizes.max())), beta, found,
+            ),
+            min(threads, len(order)),
+        )  # fmt: skip
+        for c, k in np.argwhere(self.like != np.arange(K)):
+            part = slice(self.first[c], self.first[c + 1])
+            beta[k, part], found[c, k] = beta[self.like[c, k], part], found[c, self.like[c, k]]
+        return beta, found
+
+    def _solutions(
+        self, beta: Array, found: Array, whole: Array, threads: int
+    ) -> list[CellSolution]:
+        """The cells that are solved; their rows are gathered by all threads."""
+        kept = np.repeat(whole, np.diff(self.first))
+        rows, sizes = self.rows, np.diff(self.first)[whole]
+        if not whole.all():
+            rows, beta = rows[kept], beta[:, kept]
+        first = np.concatenate([[0], np.cumsum(sizes)])
+        starts = self.first[:-1][whole]
+        b = np.where(self.trivial[whole], self.y[:, starts].T, 0.0)
+        numbers = found[whole]
+        return self.problem.solutions(
+            rows, first, beta, b, numbers[..., 1], numbers[..., 2], numbers[..., 0].max(axis=1), threads
+        )
+
+    def _models(self, c: int, beta: Array, found: Array) -> list[Swept]:
+        part = slice(self.first[c], self.first[c + 1])
+        return [
+            (beta[k, part], int(count), float(primal), float(dual))
+            for k, (count, primal, dual) in enumerate(found[c])
+        ]
+
+
+@njit(cache=True, nogil=True)
+def _solve(
+    counter: Array,
+    order: Array,
+    X: Array,
+    rows: Array,
+    first: Array,
+    y: Array,
+    cost: Array,
+    low: Array,
+    high: Array,
+    ridge: Array,
+    todo: Array,
+    seeds: Array,
+    kernel: int,
+    gamma: float,
+    code: int,
+    parameter: float,
+    tube: float,
+    tol: float,
+    most: int,
+    budget: float,
+    settle: bool,
+    widest: int,
+    beta: Array,
+    found: Array,
+) -> None:
+    """Sweep cells until there are none, or an interrupt says that it is enough.
+
+    ``settle``: what sweeps have not solved is given the P and D of its beta, in float64.
+    """
+    n = X.shape[1]
+    gathered, moved = np.empty(widest * n, X.dtype), np.empty(widest * n, X.dtype)
+    transposed, room = np.empty(widest * n, X.dtype), np.empty(widest * widest, X.dtype)
+    while True:
+        number = take(counter)
+        if number >= len(order):
+            return
+        c = order[number]
+        a, b = first[c], first[c + 1]
+        m = b - a
+        width = -(-m // 16) * 16
+        own, K = gathered[: m * n].reshape(m, n), room[: m * width].reshape(m, width)
+        for i in range(m):
+            own[i] = X[rows[a + i]]
+        if not fill_matrix(own, kernel, gamma, moved, transposed, K):
+            found[c] = np.nan
+            continue
+        for i in range(m):
+            K[i, i] += ridge[a + i]
+        for k in range(len(y)):
+            if todo[c, k]:
+                found[c, k] = _ended(
+                    counter, K, y[k, a:b], cost[a:b], low[k, a:b], high[k, a:b], ridge[a:b],
+                    seeds[c] + k, code, parameter, tube, tol, most, budget * m * m, settle,
+                    beta[k, a:b],
+                )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _ended(
+    counter: Array,
+    K: Array,
+    y: Array,
+    cost: Array,
+    low: Array,
+    high: Array,
+    ridge: Array,
+    seed: int,
+    code: int,
+    parameter: float,
+    tube: float,
+    tol: float,
+    most: int,
+    budget: float,
+    settle: bool,
+    beta: Array,
+) -> tuple[float, float, float]:
+    """``exact_form.solve_cell`` of one model: the sweeps, P and D where they end."""
+    m = len(y)
+    F, diagonal, order = np.zeros(m, K.dtype), np.empty(m), np.arange(m)
+    for i in range(m):
+        diagonal[i] = max(np.float64(K[i, i]), 1e-12)
+    sweeps, moves, between = 0, 0, max(LOOK // (m * m), 1)
+    while True:
+        limit = min(sweeps + between, most)
+        sweeps, moves, seed, primal, dual = sweep(
+            K, y, cost, low, high, code, parameter, tube, ridge, tol, limit, budget, seed,
+            order, beta, F, sweeps, moves, diagonal,
+        )  # fmt: skip
+        if sweeps < limit or limit == most or counter[0] >= ENOUGH:
+            break
+    if settle and primal - dual > tol * primal:
+        primal, dual = 0.0, 0.0
+        for i in range(m):
+            f = 0.0
+            for j in range(m):
+                f += np.float64(K[i, j]) * beta[j]
+            primal += 0.5 * beta[i] * (f - ridge[i] * beta[i])
+            f -= ridge[i] * beta[i]
+            primal += cost[i] * max(scalar_excess(code, parameter, y[i], f), 0.0)
+            dual += y[i] * beta[i] - tube * abs(beta[i]) - 0.5 * beta[i] * (f + ridge[i] * beta[i])
+    return float(sweeps), primal, dual
