@@ -164,6 +164,8 @@ class ConstantStep:
 class Features:
     """Mapped rows that lie in memory."""
 
+    in_memory = True
+
     def __init__(self, V: np.ndarray):
         self.V, self.dimension, self.dtype = V, V.shape[1], V.dtype
 

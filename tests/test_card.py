@@ -65,6 +65,8 @@ def card_estimators(request, monkeypatch):
 class Plain:
     """Mapped rows that are simply there."""
 
+    in_memory = True
+
     def __init__(self, V):
         self.V, self.dimension, self.dtype = V, V.shape[1], V.dtype
 

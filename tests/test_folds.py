@@ -26,6 +26,8 @@ class Rows:
 
     look_size = 16
 
+    in_memory = True
+
     def __init__(self, V):
         self.V, self.dimension, self.dtype = V, V.shape[1], V.dtype
 

@@ -24,6 +24,8 @@ M, D = 40, 7
 class Rows:
     """Mapped rows that are simply there."""
 
+    in_memory = True
+
     def __init__(self, V):
         self.V, self.dimension, self.dtype = V, V.shape[1], V.dtype
 

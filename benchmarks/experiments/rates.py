@@ -43,6 +43,8 @@ class Known:
     optimum: float
     gap: float
 
+    in_memory = True
+
     @property
     def dimension(self) -> int:
         """d."""

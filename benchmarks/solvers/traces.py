@@ -102,6 +102,8 @@ def trace(
 class _Passing:
     """The rows of a stream, a block at a time; features of the block at hand only."""
 
+    in_memory = False
+
     def __init__(self, phi: FourierFeatures, blocks: Iterator[tuple[np.ndarray, np.ndarray]]):
         self.phi, self.blocks = phi, blocks
         self.dimension, self.dtype = phi.dimension, np.dtype(np.float32)

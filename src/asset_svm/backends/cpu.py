@@ -75,6 +75,13 @@ class CpuRows:
         return 0 if self.kept is None else self.kept.nbytes
 
     @property
+    def in_memory(self) -> bool:
+        """Whether all rows are mapped and kept."""
+        if self.kept is None or not self.seen.all():
+            return False
+        return self.workers is None or not self._coming.any()
+
+    @property
     def looks_ahead(self) -> int:
         """How many blocks should be announced before they are opened."""
         if self.workers is None or not self.reentrant or (self.kept is not None and self.seen.all()):
@@ -222,6 +229,7 @@ class Subset:
     """Some of the mapped rows, in memory."""
 
     V: Array
+    in_memory = True
 
     @property
     def dimension(self) -> int:

@@ -44,7 +44,9 @@ class OneVsRestTargets:
         codes = self.codes[rows]
         if self.n_classes == 2:
             return np.where(codes == 1, 1.0, -1.0)[None, :]
-        return np.where(codes[None, :] == np.arange(self.n_classes)[:, None], 1.0, -1.0)
+        signs = np.full((self.n_classes, len(codes)), -1.0)
+        signs[codes, np.arange(len(codes))] = 1.0
+        return signs
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ import scipy.linalg as la
 
 from asset_svm.arrays import Array
 from asset_svm.numerics.padding import padded_columns
+from asset_svm.numerics.shrinking import DIAGONAL, LOW_RANK, LoopMetric, shrink
 from asset_svm.threads.blas import few_threads
 
 FEWEST_ROWS = 100
@@ -132,18 +133,31 @@ class Metric:
 
         ``amount`` has shape (K,).
         """
-        amount = amount[:, None].astype(coef.dtype)
-        along = np.exp(-amount * (self.scale**2).astype(coef.dtype))
-        return self._multiply(coef, along, np.exp(-amount * coef.dtype.type(self.rest**2)))
+        shrunk = np.array(coef, order="C")
+        shrink(shrunk, np.asarray(amount, dtype=np.float64), self.for_loops(coef.dtype))
+        return shrunk
+
+    def for_loops(self, dtype: np.dtype[Any]) -> LoopMetric:
+        """The metric as compiled loops have it, for coefficients of this type."""
+        rates, rest = (self.scale**2).astype(dtype), float(self.rest**2)
+        if self.directions is None:
+            nothing = np.empty((0, 0), dtype)
+            return LoopMetric(DIAGONAL, rates, rest, nothing, nothing)
+        return LoopMetric(LOW_RANK, rates, rest, *self._directions(dtype))
+
+    def _directions(self, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+        """The directions and their transpose in this type, padded."""
+        if dtype not in self._cast:
+            U = self.directions
+            assert U is not None
+            self._cast[dtype] = (padded_columns(U, dtype), padded_columns(U.T, dtype))
+        return self._cast[dtype]
 
     def _multiply(self, A: Array, scale: Array, rest: Any) -> Array:
         dtype = A.dtype
         if self.directions is None:
             return np.asarray(A * np.asarray(scale, dtype=dtype))
-        if dtype not in self._cast:
-            U = self.directions
-            self._cast[dtype] = (padded_columns(U, dtype), padded_columns(U.T, dtype))
-        padded, transposed = self._cast[dtype]
+        padded, transposed = self._directions(dtype)
         along = (A @ padded)[:, : len(transposed)] * np.asarray(scale - rest, dtype=dtype)
         along = (along @ transposed)[:, : A.shape[1]]
         return np.asarray(A * np.asarray(rest, dtype=dtype) + along)

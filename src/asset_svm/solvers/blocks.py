@@ -53,6 +53,10 @@ class MappedRows(Protocol):
     def dtype(self) -> np.dtype[Any]:
         """The type of the rows of V."""
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether all of them lie there, so that ``fetch`` has nothing to do."""
+
     def fetch(self, rows: Array) -> tuple[Array, Array]:
         """A matrix V and positions in it, such that V[positions, :d] are phi of these rows."""
 

@@ -85,10 +85,14 @@ class _Sweeps:
         late = self.problem.is_late
         beta, found = self._swept(threads, late=late)
         # Not a number, where the kernel matrix is not finite, is not solved.
-        solved = self.problem.is_solved(found[..., 1], found[..., 2]) | late & np.isfinite(found[..., 1])
+        solved = self.problem.is_solved(found[..., 1], found[..., 2]) | late & np.isfinite(
+            found[..., 1]
+        )
         whole = (solved | self.trivial).all(axis=1)
         solutions = iter(self._solutions(beta, found, whole, threads))
-        return [next(solutions) if whole[c] else self._models(c, beta, found) for c in range(len(whole))]
+        return [
+            next(solutions) if whole[c] else self._models(c, beta, found) for c in range(len(whole))
+        ]
 
     def _swept(self, threads: int, *, late: bool) -> tuple[Array, Array]:
         """The beta of all rows, (K, rows), and the (sweeps, P, D) of each cell and model."""
@@ -115,9 +119,7 @@ class _Sweeps:
             beta[k, part], found[c, k] = beta[self.like[c, k], part], found[c, self.like[c, k]]
         return beta, found
 
-    def _solutions(
-        self, beta: Array, found: Array, whole: Array, threads: int
-    ) -> list[CellSolution]:
+    def _solutions(self, beta: Array, found: Array, whole: Array, threads: int) -> list[CellSolution]:
         """The cells that are solved; their rows are gathered by all threads."""
         kept = np.repeat(whole, np.diff(self.first))
         rows, sizes = self.rows, np.diff(self.first)[whole]

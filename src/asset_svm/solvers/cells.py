@@ -167,7 +167,9 @@ class CellProblem:
         """What the models of the cell with these rows come to."""
         beta = np.array([part[0] for part in parts])
         b, primal, dual, sweeps = (np.array([[part[i] for part in parts]]) for i in (1, 2, 3, 4))
-        return self.solutions(rows, np.array([0, len(rows)]), beta, b, primal, dual, sweeps.max(axis=1))[0]
+        return self.solutions(
+            rows, np.array([0, len(rows)]), beta, b, primal, dual, sweeps.max(axis=1)
+        )[0]
 
     def solutions(
         self,

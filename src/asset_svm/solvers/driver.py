@@ -2,10 +2,14 @@
 
     advance(n):                         n more steps of every model
       while steps are left:
-        block   = steps [first, end)    by ``Cut``, so that rounding never depends on who asks when
+        block   = steps [first, end)    by ``Cut``, so that rounding never depends on who asks when;
+                                        several, where all rows lie in memory
         rows    = order(block)          mapped once, by ``MappedRows``
         run the row form or the blocked form up to the next of
-          the block's end, the end asked for, a boundary of the average, a shrink that is due
+          the end of what was drawn, the end asked for, a boundary of the average
+
+What is due at the end of each block, or in a metric more often, compiled loops do on their way: threads
+that have other models do not wait for each other there.
 
 Between two ``advance`` calls anybody may read ``model()``, the averaged model so far; the iterates
 do not notice.
@@ -15,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal, cast
 
 import numpy as np
@@ -24,26 +27,30 @@ from asset_svm import clock
 from asset_svm.arrays import Array
 from asset_svm.data import Order, Targets
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.losses import loop_arguments
+from asset_svm.solvers import row_form
 from asset_svm.solvers.average import NEVER, Average
-from asset_svm.solvers.blocked_form import Sight, block_rows, group_size, step_through
+from asset_svm.solvers.blocked_form import Blocks, Sight, block_rows, group_size, work_on_blocks
 from asset_svm.solvers.blocks import BlockRows, Cut, MappedRows
-from asset_svm.solvers.row_form import step_rows, tally
+from asset_svm.solvers.row_form import Steps, work_on_rows
 from asset_svm.solvers.state import ModelAxis, SolverState
-from asset_svm.solvers.tallies import Progress, Slopes
+from asset_svm.solvers.tallies import Notes, Progress, Slopes
+from asset_svm.threads.counter import new_counter
 from asset_svm.threads.granted import granted
-from asset_svm.threads.team import check_interrupt, side_by_side
+from asset_svm.threads.team import check_interrupt, together
 
 Form = Literal["row", "blocked"]
 WORTH_A_THREAD = 1 << 20
 """Products of a weight and a feature that take longer than a thread's waking up, about."""
+DRAWN = 8192
+"""Steps that are drawn at a time, about, where all rows lie in memory and nobody looks at the clock."""
 
 
 @dataclass(eq=False)
 class StepBlock:
-    """The rows of the steps from ``first`` on: features V[positions]."""
+    """The rows of the steps from ``first`` to ``stop``: features V[positions]."""
 
     first: int
+    stop: int
     rows: Array
     y: Array
     weight: Array
@@ -97,7 +104,6 @@ class Driver:
         self.length = NEVER if length is None else length
         self.shrink_interval = shrink_interval or axis.shrink_interval(cut.longest)
         self.position = 0
-        self._models = np.arange(len(axis.lam))
         self.slopes: Slopes | None = None
         self.progress = Progress.zeros(len(axis.lam))
         self._block: StepBlock | None = None
@@ -114,26 +120,21 @@ class Driver:
             if room <= 0:
                 self.average.close_segment(self.state)
                 continue
-            first, last = self.cut.around(self.position)
-            turn = self.position - self.position % self.shrink_interval + self.shrink_interval
-            stop = min(last, end, self.position + room, turn)
-            block = self._fetch(first)
-            part = slice(self.position - first, stop - first)
-            y, weight = block.y[:, part], block.weight[part]
-            margins, slopes = np.empty(y.shape), np.zeros(y.shape)
-            average_from = 0 if self.average.averages else NEVER
-            seen = block.V, block.positions[part], y, weight, self.axis, self.state, average_from
+            block = self._fetch(end if deadline == np.inf else self.position)
+            stop = min(block.stop, end, self.position + room)
+            taken = self._steps(block, stop)
+            notes = Notes.of(self.progress, self.slopes)
             if self.form == "blocked":
-                self._step_blocked(block, part, np.full(len(y), average_from), margins, slopes)
+                self._step_blocked(taken, notes)
             else:
-                self._step_rows(partial(step_rows, *seen, margins=margins, slopes=slopes), y.shape[1])
+                self._step_rows(taken, notes)
             self.average.step += stop - self.position
-            self._add_up(block.rows[part], y, weight, margins, slopes)
+            self.progress.steps += stop - self.position
+            if self.slopes is not None:
+                self.slopes.count(taken.rows)
+            self._check_finite(bool(notes.finite.all()))
             self.position = stop
-            if stop == turn:
-                self.settle()
-            if stop == last:
-                self.state.fold()
+            if taken.folds[-1]:
                 check_interrupt()
                 if clock.now() > deadline:
                     break
@@ -149,12 +150,8 @@ class Driver:
 
     def settle(self) -> None:
         """Shrink by what is due, where a metric leaves that to the driver."""
-        metric, state = self.axis.metric, self.state
-        if metric is None or not state.shrink_due.any():
-            return
-        state.unscale()
-        state.direction[:] = metric.shrink(state.direction, self.axis.lam * state.shrink_due)
-        state.shrink_due[:] = 0.0
+        axis, metric = self.axis.for_loops(self.rows.dtype)
+        row_form.settle(axis, metric, self.state.for_loops(), 0, len(axis.lam))
 
     def model(self) -> tuple[Array, Array]:
         """The averaged (K, d) coef and (K,) intercept so far."""
@@ -165,16 +162,44 @@ class Driver:
         taken, self.progress = self.progress, Progress.zeros(len(self.axis.lam))
         return taken
 
-    def _fetch(self, first: int) -> StepBlock:
-        """The block that begins at step ``first``."""
-        if self._block is None or self._block.first != first:
-            rows = self.order.rows(first, min(self.cut.around(first)[1], self.length))
-            y = self.targets.block(rows)
+    def _fetch(self, end: int) -> StepBlock:
+        """The block of the next step, and those after it up to ``end`` that are drawn with it."""
+        block = self._block
+        if block is None or not block.first <= self.position < block.stop:
+            first, stop = self.cut.around(self.position)
+            while stop < end and stop - first < DRAWN and self.rows.in_memory:
+                stop = self.cut.around(stop)[1]
+            stop = min(stop, self.length)
+            rows = self.order.rows(first, stop)
+            y = np.ascontiguousarray(self.targets.block(rows), dtype=np.float64)
             weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
-            self._block = StepBlock(first, rows, y, weight, *self.rows.fetch(rows))
+            block = self._block = StepBlock(first, stop, rows, y, weight, *self.rows.fetch(rows))
             if self.ahead:
                 self._look_ahead(first)
-        return self._block
+        return block
+
+    def _steps(self, block: StepBlock, stop: int) -> Steps:
+        """The steps from here to ``stop``, with the pauses in between."""
+        first, ends, shrinks, folds = self.position, [], [], []
+        while first < stop:
+            last = self.cut.around(first)[1]
+            turn = first - first % self.shrink_interval + self.shrink_interval
+            first = min(last, turn, stop)
+            ends.append(first - self.position)
+            shrinks.append(first == turn)
+            folds.append(first == last)
+        part = slice(self.position - block.first, stop - block.first)
+        return Steps(
+            block.V,
+            block.positions[part],
+            block.rows[part],
+            np.ascontiguousarray(block.y[:, part]),
+            block.weight[part],
+            0 if self.average.averages else NEVER,
+            np.array(ends),
+            np.array(shrinks),
+            np.array(folds),
+        )
 
     def _look_ahead(self, first: int) -> None:
         """Announce the blocks after this one."""
@@ -188,18 +213,6 @@ class Driver:
                 rows.expect(self.order.rows(first, min(end, self.length)))
                 self._announced = end
 
-    def _add_up(self, rows: Array, y: Array, weight: Array, margins: Array, slopes: Array) -> None:
-        """Add up what the loop saw of these rows."""
-        if self.slopes is not None:
-            self.slopes.add(rows, slopes)
-        progress = self.progress
-        progress.steps += y.shape[1]
-        finite = tally(
-            *loop_arguments(self.axis.loss), y, margins, slopes, weight,
-            progress.loss, progress.errors, progress.active,
-        )  # fmt: skip
-        self._check_finite(finite)
-
     def _check_finite(self, finite: bool) -> None:
         """Raise where margins were not, or the iterates are not."""
         if not (finite and self.state.is_finite()):
@@ -208,44 +221,60 @@ class Driver:
                 "scale the columns of X (StandardScaler), lower gamma, or raise lam (lower C)."
             )
 
-    def _step_rows(self, go: Callable[[Array], None], steps: int) -> None:
-        """Have each model go through its steps, by threads where there is enough to do."""
-        lots = self._lots(steps)
-        if len(lots) == 1:
-            go(lots[0])
-        else:
-            side_by_side(lambda number: go(lots[number]), range(len(lots)))
+    def _step_rows(self, steps: Steps, notes: Notes) -> None:
+        """Take the steps by the row form: threads have models of their own."""
+        K, n = steps.target.shape
+        threads = min(self._threads(n), K)
+        # As many models for every thread, in two lots where they are many: some are faster.
+        lots = threads if threads == 1 or 4 * threads > K else 2 * threads
+        turn = n if K == 1 else row_form.TURN
+        arguments = (*self.axis.for_loops(self.rows.dtype), self.state.for_loops(), notes)
+        _by_threads(threads, lambda counter: work_on_rows(counter, lots, turn, steps, *arguments))
 
-    def _step_blocked(
-        self, block: StepBlock, part: slice, average_from: Array, margins: Array, slopes: Array
-    ) -> None:
+    def _step_blocked(self, steps: Steps, notes: Notes) -> None:
         """Take the steps by the blocked form: groups of models go through a few rows at a time."""
-        state, K = self.state, len(average_from)
-        length, size = block_rows(K), group_size(K)
-        state.unscale()
-        first = part.start
-        while first < part.stop:
-            stop = min(first - first % length + length, part.stop)
-            V = block.V[block.positions[first:stop], : self.rows.dimension]
-            G = V @ V.T
-            sight = Sight.of_all(block.y[:, first:stop], block.weight[first:stop])
-            place = slice(first - part.start, stop - part.start)
+        K, n = steps.target.shape
+        self.state.unscale()
+        every = np.arange(K)
+        average_from = np.full(K, steps.average_from)
+        sight = Sight(steps.rows, steps.target, every, steps.weight[None, :], 0 * every, average_from)
+        blocks = Blocks.empty(
+            *self._block_ends(steps, block_rows(K)), self.rows.dimension, self.rows.dtype
+        )
+        none = Blocks.none(self.rows.dimension, self.rows.dtype)
+        arguments = (sight, *self.axis.for_loops(self.rows.dtype), self.state.for_loops(), notes)
+        for now, following in ((none, blocks), (blocks, none)):
 
-            def run(
-                model: int,
-                V: Array = V,
-                G: Array = G,
-                sight: Sight = sight,
-                seen: tuple[Array, Array] = (margins[:, place], slopes[:, place]),
-            ) -> None:
-                models = slice(model, min(model + size, K))
-                step_through(V, G, sight, self.axis, state, average_from, models, *seen)
+            def work(counter: Array, now: Blocks = now, following: Blocks = following) -> None:
+                work_on_blocks(
+                    counter, group_size(K), now, *arguments, steps.V, steps.positions, following
+                )
 
-            side_by_side(run, range(0, K, size))
-            first = stop
+            _by_threads(self._threads(n), work)
 
-    def _lots(self, steps: int) -> list[Array]:
-        """Numbers of models: each thread has some of its own, in about two lots, where that pays."""
-        K = len(self._models)
-        worth = K * steps * self.rows.dimension // WORTH_A_THREAD
-        return np.array_split(self._models, min(2 * granted(), K) if worth > 1 and granted() > 1 else 1)
+    def _block_ends(self, steps: Steps, length: int) -> tuple[Array, Array]:
+        """Where blocks of ``length`` steps begin, and whether coefficients shrink after each.
+
+        They are counted from the first step of a block of ``Cut`` on, and end at every pause.
+        """
+        begin, shrinks = [0], []
+        for end, shrink in zip(steps.ends, steps.shrinks, strict=True):
+            while begin[-1] < end:
+                inside = self.position + begin[-1]
+                inside -= self.cut.around(inside)[0]
+                begin.append(min(begin[-1] + length - inside % length, int(end)))
+                shrinks.append(bool(shrink) and begin[-1] == end)
+        return np.array(begin), np.array(shrinks)
+
+    def _threads(self, steps: int) -> int:
+        """How many threads are worth it for so many steps."""
+        work = len(self.axis.lam) * steps * self.rows.dimension
+        return granted() if work > 2 * WORTH_A_THREAD else 1
+
+
+def _by_threads(threads: int, work: Callable[[Array], None]) -> None:
+    """work(counter) in so many threads; in this one, where there is one."""
+    if threads == 1:
+        work(new_counter())
+    else:
+        together(work, threads)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,8 @@ import numpy.typing as npt
 from asset_svm.arrays import Array
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
-from asset_svm.losses import Loss
+from asset_svm.losses import Loss, loop_arguments
+from asset_svm.numerics.shrinking import LoopMetric, no_metric
 from asset_svm.steps import StepRule
 
 BY_MODEL = ("lam", "radius", "bound", "eta", "horizon")
@@ -24,7 +25,41 @@ BY_MODEL = ("lam", "radius", "bound", "eta", "horizon")
 LEADING = 64
 """Directions of a metric, those of the longest rows, that say how often coefficients shrink."""
 SHRINK_STEPS = 64
-"""The number of steps between two shrinks that the driver does, at least."""
+"""The number of steps between two shrinks in a metric, at least."""
+
+
+class LoopAxis(NamedTuple):
+    """The numbers of a ``ModelAxis`` as compiled loops have them.
+
+    ``lam`` is what a loop shrinks by at every step: 0 in a metric, where ``rate`` says how much the
+    coefficients shrink every now and then.
+    """
+
+    code: int
+    parameter: float
+    lam: Array
+    rate: Array
+    radius: Array
+    bound: Array
+    eta: Array
+    power: float
+    horizon: Array
+    reach: float
+
+
+class LoopState(NamedTuple):
+    """The arrays of a ``SolverState``, which compiled loops change in place."""
+
+    direction: Array
+    scale: Array
+    intercept: Array
+    steps: Array
+    total: Array
+    weight: Array
+    intercept_total: Array
+    pending: Array
+    pending_weight: Array
+    shrink_due: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +67,7 @@ class ModelAxis:
     """The numbers of K models that compiled code needs; arrays of shape (K,).
 
     ``bound`` is 0 where there is no intercept: b starts at 0 and is clipped to [0, 0]. With a
-    ``metric`` the rows are those of V T, and the loop leaves the shrink to the driver.
+    ``metric`` the rows are those of V T, and coefficients shrink after some steps, not at each.
     """
 
     loss: Loss
@@ -85,11 +120,26 @@ class ModelAxis:
 
     @property
     def loop_lam(self) -> Array:
-        """The lam that the compiled loop sees: 0 where the driver shrinks."""
+        """The lam that the compiled loop sees at every step: 0 in a metric."""
         return self.lam if self.metric is None else np.zeros(len(self.lam))
 
+    def for_loops(self, dtype: np.dtype[Any]) -> tuple[LoopAxis, LoopMetric]:
+        """What compiled loops are told, for coefficients of this type."""
+        axis = LoopAxis(
+            *loop_arguments(self.loss),
+            self.loop_lam,
+            self.lam,
+            self.radius,
+            self.bound,
+            self.eta,
+            float(self.power),
+            self.horizon,
+            float(self.reach),
+        )
+        return axis, no_metric(dtype) if self.metric is None else self.metric.for_loops(dtype)
+
     def shrink_interval(self, block_size: int) -> int:
-        """After how many steps the driver shrinks: those of a block, or fewer.
+        """After how many steps coefficients shrink in a metric: those of a block, or fewer.
 
         Done once for n steps instead of n times, the shrink of a coordinate by exp(-a) has an error
         of a^2 / 12 in the average: n is halved until a <= 1/2 along the ``LEADING`` directions,
@@ -123,7 +173,7 @@ class SolverState:
     pending_weight : array of shape (K,)
         Abel's summation: the open segment also holds pending_weight * direction - pending.
     shrink_due : array of shape (K,)
-        The sum of eta since the last shrink, where the driver does it.
+        The sum of eta since the last shrink, in a metric.
     """
 
     direction: Array
@@ -153,6 +203,10 @@ class SolverState:
             pending_weight=np.zeros(n_models),
             shrink_due=np.zeros(n_models),
         )
+
+    def for_loops(self) -> LoopState:
+        """The arrays, for compiled loops."""
+        return LoopState(*(getattr(self, name) for name in LoopState._fields))
 
     @property
     def coef(self) -> Array:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from asset_svm.arrays import Array
+from asset_svm.losses import scalar_excess
 from asset_svm.numerics.compiling import njit
 
 
@@ -22,9 +24,9 @@ class Slopes:
         """The slopes of rows of which none was visited yet."""
         return cls(np.zeros((n_models, n_rows), dtype=np.float32), np.zeros(n_rows, dtype=np.float32))
 
-    def add(self, rows: Array, slopes: Array) -> None:
-        """Add one visit of each of these rows."""
-        _add_visits(rows, slopes, self.total, self.visits)
+    def count(self, rows: Array) -> None:
+        """Count one visit of each of these rows."""
+        _count(rows, self.visits)
 
     def mean(self, rows: Array) -> Array:
         """Return the (K, len(rows)) averages; NaN where a row was never visited."""
@@ -70,11 +72,40 @@ class Progress:
         }
 
 
+<<<<<<< HEAD
 @njit(cache=True, nogil=True)
-def _add_visits(rows: Array, slopes: Array, total: Array, visits: Array) -> None:
-    """Add one visit of each row, some of which may be there twice, and its slopes."""
+def _count(rows: Array, visits: Array) -> None:
+    """Add 1 to the visits of each row, some of which may be there twice."""
     for i in range(rows.shape[0]):
         visits[rows[i]] += np.float32(1)
-    for k in range(total.shape[0]):
-        for i in range(rows.shape[0]):
-            total[k, rows[i]] += np.float32(slopes[k, i])
+
+
+@njit(cache=True, nogil=True)
+def note(
+    code: int,
+    parameter: float,
+    rows: Array,
+    target: Array,
+    weight: Array,
+    margins: Array,
+    slopes: Array,
+    notes: Notes,
+    k: int,
+) -> None:
+    """Add up what model k saw of some rows."""
+    keeps, finite = notes.slopes.shape[1] > 0, True
+    loss, errors, active = notes.loss[k], notes.errors[k], notes.active[k]
+    for i in range(rows.shape[0]):
+        if keeps:
+            notes.slopes[k, rows[i]] += np.float32(slopes[i])
+        if weight[i] < 0.0:
+            continue
+        y, f = target[i], margins[i]
+        finite = finite and np.isfinite(f)
+        loss += max(scalar_excess(code, parameter, y, f), 0.0)
+        errors += 1.0 if y * f <= 0.0 else 0.0
+        active += 1.0 if slopes[i] != 0.0 else 0.0
+    notes.loss[k], notes.errors[k], notes.active[k] = loss, errors, active
+    if not finite:
+        notes.finite[k] = False
+>>>>>>> beab10a135ab0731927d2ca78d5c90ac441e6141

@@ -188,7 +188,7 @@ class ManyModels:
         return ManyDriver(
             self.mapped,
             self.order,
-            lambda rows: self.splits.target[:, rows],
+            lambda rows: np.take(self.splits.target, rows, axis=1),
             sort,
             self.splits.slope_weight,
             split,

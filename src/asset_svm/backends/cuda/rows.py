@@ -55,6 +55,7 @@ class CardRows:
 
     look_size = CHUNK
     looks_ahead = 0
+    in_memory = False
 
     def __init__(
         self, phi: Any, X: Any, dtype: Any, device: torch.device, precision: Precision, *, keep: bool
