@@ -72,12 +72,39 @@ class Progress:
         }
 
 
-<<<<<<< HEAD
-@njit(cache=True, nogil=True)
-def _count(rows: Array, visits: Array) -> None:
-    """Add 1 to the visits of each row, some of which may be there twice."""
-    for i in range(rows.shape[0]):
-        visits[rows[i]] += np.float32(1)
+class Notes(NamedTuple):
+    """What compiled loops add up as they go, in place.
+
+    Parameters
+    ----------
+    slopes : float32 array of shape (K, m)
+        ``Slopes.total``; without columns where nobody wants it.
+    loss, errors, active : arrays of shape (K,)
+        Those of ``Progress``; empty where nothing is to be noted.
+    finite : bool array of shape (K,)
+        Whether every margin was.
+    """
+
+    slopes: Array
+    loss: Array
+    errors: Array
+    active: Array
+    finite: Array
+
+    @classmethod
+    def of(cls, progress: Progress, slopes: Slopes | None) -> Notes:
+        """Notes that go into these sums."""
+        K = len(progress.loss)
+        total = np.empty((K, 0), dtype=np.float32) if slopes is None else slopes.total
+        finite = np.ones(K, dtype=np.bool_)
+        return cls(total, progress.loss, progress.errors, progress.active, finite)
+
+    @classmethod
+    def none(cls) -> Notes:
+        """Nothing is noted."""
+        nothing = np.empty(0)
+        empty = np.empty((0, 0), dtype=np.float32)
+        return cls(empty, nothing, nothing, nothing, np.empty(0, dtype=np.bool_))
 
 
 @njit(cache=True, nogil=True)
@@ -108,4 +135,10 @@ def note(
     notes.loss[k], notes.errors[k], notes.active[k] = loss, errors, active
     if not finite:
         notes.finite[k] = False
->>>>>>> beab10a135ab0731927d2ca78d5c90ac441e6141
+
+
+@njit(cache=True, nogil=True)
+def _count(rows: Array, visits: Array) -> None:
+    """Add 1 to the visits of each row, some of which may be there twice."""
+    for i in range(rows.shape[0]):
+        visits[rows[i]] += np.float32(1)
