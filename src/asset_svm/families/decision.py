@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
@@ -18,6 +19,7 @@ from asset_svm.backends.cpu import CpuBackend
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features import FeatureMap
 from asset_svm.features.base import map_in_blocks
+from asset_svm.kernels.sums import KernelSums
 from asset_svm.numerics.rows import weighted_sums
 
 
@@ -56,6 +58,15 @@ class Decision:
             basis = self._prepared[dtype] = self.source.basis(dtype)
         return basis
 
+    def _sums(self, dtype: np.dtype) -> KernelSums | None:
+        """The decisions of dense rows of this type by compiled code, prepared once, where it can."""
+        key = ("sums", dtype)
+        if key not in self._prepared:
+            basis = self.basis(dtype)
+            self._prepared[key] = KernelSums.of(basis, self.weights, self.intercept)
+        found: KernelSums | None = self._prepared[key]
+        return found
+
     def unchecked(self, dtype: np.dtype) -> Callable[[Any], np.ndarray]:
         """A function from rows of this type to (rows, K) decisions in float64, without any check."""
         basis, weights, intercept = self.basis(dtype), self.weights.T.copy(), self.intercept
@@ -75,6 +86,9 @@ class Decision:
 
     def __call__(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions in float64, whatever the type of X."""
+        sums = None if sp.issparse(X) else self._sums(X.dtype)
+        if sums is not None:
+            return finite(sums(X))
         basis, K = self.basis(X.dtype), len(self.weights)
 
         def decide(rows: Any) -> np.ndarray:
