@@ -21,13 +21,11 @@ import scipy.sparse as sp
 from asset_svm.arrays import Array
 from asset_svm.families.cells.constant import Constant
 from asset_svm.families.decision import Decision
-from asset_svm.features.cells import Node, Partition
-from asset_svm.features.clusters import LARGE
-from asset_svm.kernels import squared_norms
+from asset_svm.features.cells import Partition
+from asset_svm.features.descent import CONTRACT, FlatTree, set_products
 from asset_svm.kernels.distances import SquaredDistanceFormula, SquaredDistanceValues
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import FAST
-from asset_svm.numerics.padding import padded_width
 
 LOT = 1 << 18
 """Kernel values that a thread computes at a time: as many as a cache holds."""
@@ -35,64 +33,6 @@ BLOCK = 256
 """Rows of a cell that are multiplied with its landmarks at a time, at most."""
 MANY = 8
 """Rows of a cell that BLAS multiplies sooner than a loop, from here on."""
-CONTRACT = {"contract"}
-"""A product and a sum may be one instruction; sums keep their order."""
-
-
-@dataclass(frozen=True, eq=False)
-class FlatTree:
-    """The nodes of a partition, the root first.
-
-    Parameters
-    ----------
-    centres : array of shape (sum n width)
-        Those of each node, transposed, with ``width[node]`` columns.
-    half : array
-        |c|^2 / 2 of all centres, infinite where a node is padded.
-    first : array of shape (nodes,)
-        Where the centres of a node begin in ``half``, and in ``children``.
-    width : array of shape (nodes,)
-    children : array
-        Below each centre a node, or -1 less a cell.
-    """
-
-    centres: Array
-    half: Array
-    first: Array
-    width: Array
-    children: Array
-
-    @classmethod
-    def of(cls, partition: Partition, n: int, dtype: np.dtype[Any]) -> FlatTree:
-        """The nodes in the order in which they are found from the root on."""
-        nodes: list[Node] = []
-
-        def number(below: Any) -> int:
-            if not isinstance(below, Node):
-                return -1 - int(below)
-            nodes.append(below)
-            return len(nodes) - 1
-
-        number(partition.root)
-        if any(len(node.centres) and np.abs(node.centres).max() > LARGE for node in nodes):
-            dtype = np.dtype(np.float64)  # squares would overflow
-        parts, halves, children = [], [], []
-        for node in nodes:  # grows on the way
-            count, width = len(node.centres), padded_width(len(node.centres))
-            centres = np.zeros((n, width), dtype=dtype)
-            centres[:, :count] = node.centres.T
-            half = np.full(width, np.inf, dtype=dtype)
-            half[:count] = 0.5 * squared_norms(np.ascontiguousarray(centres[:, :count].T))
-            parts.append(centres.ravel())
-            halves.append(half)
-            children.append(np.full(width, -1))
-            children[-1][:count] = [number(child) for child in node.children]
-        widths = np.array([len(half) for half in halves], dtype=np.intp)
-        if not nodes:
-            return cls(np.empty(0, dtype), np.empty(0, dtype), widths, widths, widths)
-        first = np.concatenate([[0], np.cumsum(widths)[:-1]])
-        joined, half = np.concatenate(parts), np.concatenate(halves)
-        return cls(joined, half, first, widths, np.concatenate(children))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,11 +72,7 @@ class FlatCells:
 
     def cells(self, X: Array) -> Array:
         """The cell of every row."""
-        out = np.zeros(len(X), dtype=np.intp)
-        tree = self.tree
-        if len(tree.width):
-            descend(X, tree.centres, tree.half, tree.first, tree.width, tree.children, out)
-        return out
+        return self.tree.cells(X)
 
     def lots(self, cells: Array) -> list[tuple[Array, Array]]:
         """Rows cell by cell, in lots of about ``LOT`` kernel values, and where those of each begin."""
@@ -205,50 +141,8 @@ def flatten(
         norms[begin : begin + s], shift[cell] = basis.norms, basis.shift
         weights[:, begin : begin + s], intercept[cell] = decision.weights, decision.intercept
     landmarks = FlatLandmarks(matrix, norms, shift, first, width, count, weights, intercept)
-    tree = FlatTree.of(partition, n, dtype)
+    tree = FlatTree.of(partition.root, n, dtype)
     return FlatCells(known[0].formula, known[0].factor, tree, landmarks)
-
-
-@njit(cache=True, nogil=True, fastmath=CONTRACT)
-def _set_products(x: Array, matrix: Array, out: Array) -> None:
-    """out = x^T matrix, for the rows of a matrix one after the other in one array; q after q."""
-    n, width = x.shape[0], out.shape[0]
-    for j in range(width):
-        out[j] = 0
-    last = n - n % 4
-    for q in range(0, last, 4):
-        a, b, c, d = x[q], x[q + 1], x[q + 2], x[q + 3]
-        four = matrix[q * width : (q + 4) * width]
-        za, zb = four[:width], four[width : 2 * width]
-        zc, zd = four[2 * width : 3 * width], four[3 * width :]
-        for j in range(width):
-            out[j] = out[j] + a * za[j] + b * zb[j] + c * zc[j] + d * zd[j]
-    for q in range(last, n):
-        a, za = x[q], matrix[q * width : (q + 1) * width]
-        for j in range(width):
-            out[j] = out[j] + a * za[j]
-
-
-@njit(cache=True, nogil=True, fastmath=CONTRACT)
-def descend(
-    X: Array, centres: Array, half: Array, first: Array, width: Array, children: Array, cells: Array
-) -> None:
-    """The cell of every row: from the root on to the nearest centre, the first of equally near ones."""
-    n = X.shape[1]
-    near, x = np.empty(width.max(), centres.dtype), np.empty(n, centres.dtype)
-    for i in range(X.shape[0]):
-        for q in range(n):
-            x[q] = X[i, q]
-        node = 0
-        while node >= 0:
-            w, at = width[node], first[node]
-            _set_products(x, centres[n * at : n * (at + w)], near[:w])
-            best = 0
-            for j in range(1, w):
-                if near[j] - half[at + j] > near[best] - half[at + best]:
-                    best = j
-            node = children[at + best]
-        cells[i] = -1 - node
 
 
 @njit(cache=True, nogil=True, fastmath=CONTRACT)
@@ -290,7 +184,7 @@ def minus_distances(
         for i in range(end - begin):
             row = values[i]
             if end - begin < many:
-                _set_products(moved[i], own, row)
+                set_products(moved[i], own, row)
             for j in range(w):
                 t = row[j] + row[j] - left[i] - right[j]
                 row[j] = zero if t > zero else t  # not-a-number stays
