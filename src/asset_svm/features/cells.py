@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,12 +28,15 @@ import scipy.sparse as sp
 from asset_svm.arrays import Array, Matrix
 from asset_svm.features.clusters import lloyd, nearest_centres
 from asset_svm.features.descent import FlatTree, kmeans, nearest
-from asset_svm.numerics.compiling import njit
+from asset_svm.numerics.compiling import lent, njit
 from asset_svm.threads.granted import granted
+from asset_svm.threads.team import side_by_side
 
 BRANCHES = 32
 SAMPLE = 64
 """Rows a centre that k-means looks at."""
+DESCENT = 16_384
+"""CSR rows that go down the tree at a time."""
 
 
 class Clusters(Protocol):
@@ -77,7 +81,7 @@ class SparseClusters:
 
 def clusters_of(X: Matrix) -> Clusters:
     """Who multiplies these rows, of the host, with centres."""
-    return SparseClusters(X) if sp.issparse(X) else DenseClusters(np.ascontiguousarray(X))
+    return SparseClusters(X) if sp.issparse(X) else DenseClusters(lent(X))
 
 
 @dataclass(eq=False)
@@ -145,7 +149,13 @@ class Partition:
     def assign(self, X: Matrix) -> Array:
         """The cell of every row."""
         if not sp.issparse(X):
-            return FlatTree.of(self.root, X.shape[1], X.dtype).cells(X, granted())
+            tree = FlatTree.of(self.root, X.shape[1], X.dtype)
+            return tree.cells(lent(X), granted())
+        starts = range(0, max(X.shape[0], 1), DESCENT)
+        return np.concatenate(side_by_side(lambda at: self._assigned(X[at : at + DESCENT]), starts))
+
+    def _assigned(self, X: Matrix) -> Array:
+        """The cells of CSR rows, which go down the tree together."""
         out = np.zeros(X.shape[0], dtype=np.intp)
         below = [(self.root, np.arange(X.shape[0]))]
         while below:
@@ -190,14 +200,19 @@ def _next_level(
 
 def grouped(index: Array, of: Array, count: int) -> list[Array]:
     """The entries of ``index`` by their group, 0 <= of < count, each in its old order."""
+    out, ends = group(index, of, count)
+    return [out[a:b] for a, b in pairwise(ends)]
+
+
+def group(index: Array, of: Array, count: int) -> tuple[Array, Array]:
+    """The entries of ``index``, group by group, and where each group begins and the last one ends."""
     out, ends = np.empty_like(index), np.zeros(count + 1, dtype=np.intp)
-    _group(np.ascontiguousarray(index), np.ascontiguousarray(of, dtype=np.intp), out, ends)
-    return [out[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    _sort_by_counting(np.ascontiguousarray(index), np.ascontiguousarray(of, dtype=np.intp), out, ends)
+    return out, ends
 
 
 @njit(cache=True, nogil=True)
-def _group(index: Array, of: Array, out: Array, ends: Array) -> None:
-    """Sort by counting; group k ends where ends[k + 1] says."""
+def _sort_by_counting(index: Array, of: Array, out: Array, ends: Array) -> None:
     for i in range(len(of)):
         ends[of[i] + 1] += 1
     for k in range(1, len(ends)):

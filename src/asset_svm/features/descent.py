@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ class FlatTree:
         return cls(FlatCentres.of([node.centres for node in nodes], n, dtype), np.concatenate(parts))
 
     def cells(self, X: Array, threads: int | None = None) -> Array:
-        """The cell of every row, found by so many threads; by the caller itself where there is no number."""
+        """The cell of every row, found by so many threads, or, without a number, by the caller."""
         out = np.zeros(len(X), dtype=np.intp)
         tree, below = self.centres, self.children
 
@@ -141,7 +142,7 @@ def kmeans(X: Array, samples: Sequence[Array], starts: Sequence[Array]) -> list[
         together(run, min(granted(), len(samples)))
         if not _are_large(centres):
             break  # else squares may have overflowed
-    return [centres[a:b].astype(X.dtype) for a, b in zip(first[:-1], first[1:], strict=True)]
+    return [centres[a:b].astype(X.dtype) for a, b in pairwise(first)]
 
 
 def nearest(X: Array, parts: Sequence[Array], centres: Sequence[Array]) -> list[Array]:
