@@ -14,7 +14,7 @@ from asset_svm import AssetClassifier, AssetRegressor, load, save
 from asset_svm.backends import device as devices
 from asset_svm.data import OneVsRestTargets
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.features.cells import HostClusters, Partition
+from asset_svm.features.cells import Partition
 from asset_svm.kernels import NAMES, Kernel
 from asset_svm.losses import EpsilonInsensitive, Hinge
 from asset_svm.settings import solving
@@ -206,7 +206,7 @@ def test_the_tree_is_grown_and_descended_as_on_the_host(device, n_cells):
     partition, cells = Partition.grow(X, n_cells, np.random.default_rng(3), CardClusters(feeder))
     _, same = Partition.grow(X, n_cells, np.random.default_rng(3))
     assert (cells == same).mean() > 0.99, "k-means on the card found other centres"
-    assert (partition.assign(X, HostClusters(X)) == cells).mean() > 0.999
+    assert (partition.assign(X) == cells).mean() > 0.999
     found = CardTree(partition, torch.float32, there)(torch.from_numpy(X).to(there))
     assert (found.cpu().numpy() == cells).mean() > 0.999
 

@@ -6,7 +6,7 @@
 
 A centre that loses all its rows stays where it is. Passes end when few rows change their centre; the
 first ones do most of the work, and there are at most ``MOST_PASSES``. Cells and landmarks are made of
-the centres.
+the centres. Those of many small samples at a time are found by compiled threads: ``descent``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,13 @@ LARGE = 1e15
 
 def cluster_centres(rows: Matrix, count: int, rng: np.random.Generator) -> Array:
     """``count`` centres of dense or sparse rows, as a dense matrix."""
-    m, n = rows.shape
-    first = rows[np.sort(rng.choice(m, size=count, replace=False))]
+    return lloyd(rows, np.sort(rng.choice(rows.shape[0], size=count, replace=False)))
+
+
+def lloyd(rows: Matrix, start: Array) -> Array:
+    """Centres of dense or sparse rows, from those of ``start`` on."""
+    (m, n), count = rows.shape, len(start)
+    first = rows[start]
     centres = np.asarray(first.toarray() if sp.issparse(first) else first)
     labels = np.full(m, -1)
     for _ in range(MOST_PASSES):

@@ -18,7 +18,7 @@ from asset_svm.arrays import Array, Matrix
 from asset_svm.kernels.formula import Argument, BlockFunction, DistanceFormula
 from asset_svm.kernels.landmarks import Transposed
 from asset_svm.kernels.scale import squared_norms
-from asset_svm.numerics.compiling import njit
+from asset_svm.numerics.compiling import lent, njit
 from asset_svm.numerics.elementwise import minus_distances
 from asset_svm.numerics.rows import moved_columns, moved_rows
 
@@ -62,7 +62,7 @@ class SquaredDistanceValues:
             centred = (Z.astype(np.float64) * self.factor).astype(dtype)
         else:
             # A shift that rows of this type can hold: X and Z must move by the same.
-            Z = np.ascontiguousarray(Z)
+            Z = lent(Z)
             self.shift = np.empty(Z.shape[1])
             find_shift(Z, formula.gamma, self.shift)
             centred = ((np.asarray(Z, dtype=np.float64) - self.shift) * self.factor).astype(dtype)

@@ -22,7 +22,7 @@ from asset_svm.kernels.landmarks import FEWEST_LANDMARKS
 from asset_svm.kernels.matern import Matern32, matern_loop
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import gaussian_loop
-from asset_svm.numerics.products import FEW_NONZEROS, add_nonzeros
+from asset_svm.numerics.products import FEW_NONZEROS, set_by_nonzeros
 from asset_svm.numerics.rows import moved_rows
 from asset_svm.threads.counter import take
 
@@ -107,7 +107,7 @@ def fill_blocks(
         stop = min(start + BLOCK, m)
         block = K[start:stop]
         if skips:
-            add_nonzeros(own[start:stop], by, block)
+            set_by_nonzeros(own[start:stop], by, block)
         elif len(by):
             np.dot(own[start:stop], by, block)
         else:

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
+
+from asset_svm.arrays import Array
 
 logger = logging.getLogger("asset_svm")
 _told = False
@@ -30,6 +33,25 @@ def njit(**options: Any) -> Callable[[Any], Any]:
             return numba.njit(**{**options, "cache": False})(function)
 
     return compiled
+
+
+class _Lent:
+    """The memory of an array, as if it could be written to."""
+
+    def __init__(self, array: Array):
+        self.array = array  # lives as long
+        found = array.__array_interface__
+        self.__array_interface__ = {**found, "data": (found["data"][0], False)}
+
+
+def lent(X: Array) -> Array:
+    """A dense matrix in order, for compiled code that only reads it.
+
+    numba takes an array that cannot be written to, or that is of a class of its own, such as a memory
+    map, for another type, and would compile for seconds to no avail.
+    """
+    X = np.ascontiguousarray(X)
+    return X if X.flags.writeable else np.asarray(_Lent(X))
 
 
 def _tell() -> None:

@@ -60,7 +60,7 @@ def _wide_exp_nonpositive(x: float) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
-def _narrow_decay(t: float) -> float:
+def _narrow_decay(t: float) -> Any:
     # not-a-number compares false: such a row stays what it is, and is found later
     return F(0.0) if t < SMALLEST else exp_nonpositive(max(t, SMALLEST)) + (t - t)
 
@@ -75,7 +75,7 @@ def decay(t: float) -> float:
     raise NotImplementedError
 
 
-@overload(decay, inline="always")  # type: ignore[untyped-decorator]
+@overload(decay, inline="always")
 def _decay_of(t: Any) -> Callable[[Any], float]:
     def narrow(t: Any) -> float:
         return _narrow_decay(t)
@@ -88,7 +88,7 @@ def _decay_of(t: Any) -> Callable[[Any], float]:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def gaussian_loop(dots: Array, left: Array, right: Array) -> None:
-    """exp(min(2 dots - left - right, 0)), in place, in the first len(right) columns; all of one type."""
+    """exp(min(2 dots - left - right, 0)), in place, in the first len(right) columns, in their type."""
     zero = dots.dtype.type(0)
     for i in range(dots.shape[0]):
         row, norm = dots[i, : right.shape[0]], left[i]

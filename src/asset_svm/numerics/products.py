@@ -67,7 +67,8 @@ def _csr_columns_times(
 
 
 @njit(cache=True, nogil=True)
-def add_nonzeros(X: Array, Z: Array, out: Array) -> None:
+def set_by_nonzeros(X: Array, Z: Array, out: Array) -> None:
+    """out = X Z for a dense X, its zeros skipped."""
     n = X.shape[1]
     indices, data = np.empty(n + 1, np.int32), np.empty(n + 1, X.dtype)
     for i in range(X.shape[0]):
@@ -92,5 +93,5 @@ def csr_times(X: Any, Z: Array, place: Array | None = None) -> Array:
 def nonzeros_times(X: Array, Z: Array) -> Array:
     """X Z for a dense X of the type of Z, its zeros skipped."""
     out = np.empty((len(X), Z.shape[1]), dtype=Z.dtype)
-    add_nonzeros(np.ascontiguousarray(X), Z, out)
+    set_by_nonzeros(np.ascontiguousarray(X), Z, out)
     return out

@@ -17,7 +17,7 @@ import numpy as np
 from asset_svm.arrays import Array
 from asset_svm.kernels.loops import fill_matrix, loop_code
 from asset_svm.losses import dual_ridge, loop_arguments, scalar_excess
-from asset_svm.numerics.compiling import njit
+from asset_svm.numerics.compiling import lent, njit
 from asset_svm.numerics.padding import padded_width
 from asset_svm.solvers.cell_models import CellSolution, Swept, same_targets
 from asset_svm.solvers.cells import CellProblem
@@ -27,7 +27,9 @@ from asset_svm.threads.counter import ENOUGH, take
 from asset_svm.threads.team import together
 
 MOST_NUMBERS = 1 << 23
-"""Numbers beta of cells that are solved together: what there is besides them has as many, a few times."""
+"""Numbers beta of cells that are solved together: what they need besides is a few times as much."""
+FEWEST_MODELS = 4
+"""Models that make up for one more kernel matrix."""
 
 
 def largest_swept(problem: CellProblem) -> int:
@@ -68,7 +70,7 @@ class _Sweeps:
     """The sweeps of some cells, whose rows stand one after the other."""
 
     def __init__(self, problem: CellProblem, cells: Sequence[Array], seeds: Sequence[int]):
-        self.problem = problem
+        self.problem, self.X = problem, lent(problem.X)
         self.rows = np.concatenate(cells)
         self.first = np.concatenate([[0], np.cumsum([len(cell) for cell in cells])])
         self.seeds = np.array(seeds, dtype=np.int64)
@@ -103,16 +105,18 @@ class _Sweeps:
         beta, found = np.zeros(self.y.shape), np.zeros((*self.trivial.shape, 3))
         sizes = np.diff(self.first)
         order = np.argsort(-sizes, kind="stable")
+        # Where cells are few, threads share the models of one, each with a kernel matrix of its own.
+        groups = min(max(K // FEWEST_MODELS, 1), -(-4 * threads // len(order)))
         todo = (self.like == np.arange(K)) & ~self.trivial
         together(
             lambda counter: _solve(
-                counter, order, problem.X, self.rows, self.first, self.y, self.cost, low, high, ridge,
-                todo, self.seeds, loop_code(problem.kernel.formula), problem.kernel.gamma,
+                counter, order, groups, self.X, self.rows, self.first, self.y, self.cost, low, high,
+                ridge, todo, self.seeds, loop_code(problem.kernel.formula), problem.kernel.gamma,
                 *loop_arguments(problem.loss), problem.loss.tube, problem.tol,
                 problem.most_sweeps(late=late), problem.budget(late=late), late,
                 padded_width(int(sizes.max())), beta, found,
             ),
-            min(threads, len(order)),
+            min(threads, groups * len(order)),
         )  # fmt: skip
         for c, k in np.argwhere(self.like != np.arange(K)):
             part = slice(self.first[c], self.first[c + 1])
@@ -145,6 +149,7 @@ class _Sweeps:
 def _solve(
     counter: Array,
     order: Array,
+    groups: int,
     X: Array,
     rows: Array,
     first: Array,
@@ -177,9 +182,9 @@ def _solve(
     transposed, room = np.empty(widest * n, X.dtype), np.empty(widest * widest, X.dtype)
     while True:
         number = take(counter)
-        if number >= len(order):
+        if number >= groups * len(order):
             return
-        c = order[number]
+        c = order[number // groups]
         a, b = first[c], first[c + 1]
         m = b - a
         width = -(-m // 16) * 16
@@ -191,7 +196,7 @@ def _solve(
             continue
         for i in range(m):
             K[i, i] += ridge[a + i]
-        for k in range(len(y)):
+        for k in range(number % groups, len(y), groups):
             if todo[c, k]:
                 found[c, k] = _ended(
                     counter, K, y[k, a:b], cost[a:b], low[k, a:b], high[k, a:b], ridge[a:b],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -204,13 +205,13 @@ class CellProblem:
         definite = self._are_definite(rows, first, primal, dual)
         objective = self.lam * primal
         gap = np.where(definite[:, None], self.lam * (primal - dual), np.nan)
-        converged = (primal - dual <= 2 * self.tol * primal + 1e-12).all(axis=1)
+        converged = np.all(primal - dual <= 2 * self.tol * primal + 1e-12, axis=1)
         return [
             CellSolution(
                 found[start:stop], weights[:, start:stop], b[c], objective[c], gap[c], int(sweeps[c]),
                 bool(converged[c]), bool(definite[c]), None if support is None else support[start:stop],
             )
-            for c, (start, stop) in enumerate(zip(cuts[:-1], cuts[1:], strict=True))
+            for c, (start, stop) in enumerate(pairwise(cuts))
         ]  # fmt: skip
 
     def _are_definite(self, rows: Array, first: Array, primal: Array, dual: Array) -> Array:
@@ -223,7 +224,7 @@ class CellProblem:
             return np.ones(0, dtype=bool)
         at_zero = self.loss.value(self.targets.block(rows), np.zeros(len(rows))) * self.cost[rows]
         bound = (1.0 + self.tol) * np.add.reduceat(at_zero, first[:-1], axis=1).T + 1e-12
-        definite: Array = (np.minimum(primal, dual) <= bound).all(axis=1)
+        definite = np.asarray(np.all(np.minimum(primal, dual) <= bound, axis=1))
         if not self.kernel.positive_definite:
             for c in np.flatnonzero(definite):
                 few = rows[first[c] : first[c + 1] : -(-(first[c + 1] - first[c]) // DEFINITE_ROWS)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from asset_svm.arrays import Array
-from asset_svm.numerics.compiling import njit
+from asset_svm.numerics.compiling import lent, njit
 from asset_svm.threads.counter import take
 from asset_svm.threads.team import together
 
@@ -18,6 +18,7 @@ ROWS = 1024
 
 def gathered(X: Array, rows: Array, threads: int) -> Array:
     """X[rows], of a dense X in order."""
+    X = lent(X)
     out = np.empty((len(rows), X.shape[1]), dtype=X.dtype)
     together(lambda counter: _gather(counter, X, rows, out), min(threads, -(-len(rows) // ROWS) or 1))
     return out

@@ -12,6 +12,7 @@ from asset_svm.arrays import Array, Matrix
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.kernels import BlockFunction, Kernel
 from asset_svm.kernels.loops import BLOCK, fill_blocks, loop_code, prepare
+from asset_svm.numerics.compiling import lent
 from asset_svm.numerics.padding import padded_width
 from asset_svm.numerics.rows import transpose_into
 from asset_svm.threads.granted import granted
@@ -45,7 +46,7 @@ def _by_loops(kernel: Kernel, X: Array) -> Array:
     """The matrix as threads that solve many cells have it."""
     code, (m, n), width = loop_code(kernel.formula), X.shape, padded_width(X.shape[0])
     room = (np.empty(n * width, dtype=X.dtype) for _ in range(2))
-    prepared = prepare(np.ascontiguousarray(X), kernel.gamma, *room, width)
+    prepared = prepare(lent(X), kernel.gamma, *room, width)
     K = np.empty((m, width), dtype=X.dtype)
     together(lambda counter: fill_blocks(counter, code, *prepared, K), min(granted(), -(-m // BLOCK)))
     return np.ascontiguousarray(K[:, :m])

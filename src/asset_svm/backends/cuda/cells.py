@@ -89,8 +89,11 @@ class CardCells:
         return self._memory
 
     def grow(self, X: Matrix, n_cells: int, rng: np.random.Generator) -> tuple[Partition, Array]:
-        """A partition of X, as ``Partition.grow``; CSR rows are clustered on the host."""
-        clusters = None if self.is_sparse else CardClusters(self.feeder)
+        """A partition of X, as ``Partition.grow``: on the host, unless the rows are on the card.
+
+        Its samples are many and small, and a card would be waited for after every pass.
+        """
+        clusters = CardClusters(self.feeder) if isinstance(X, torch.Tensor) else None
         return Partition.grow(X, n_cells, rng, clusters)
 
     def solve(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,16 @@ class CardClusters:
         width = feeder.X.shape[1] * feeder.dtype.itemsize
         self.size = max(CHUNK_BYTES // width, FEWEST_ROWS)
 
-    def centres(self, rows: Array, count: int, rng: np.random.Generator) -> Array:
-        """k-means centres of these rows, on the host."""
-        return np.asarray(cluster_centres(self.feeder.take(rows), count, rng).cpu().numpy())
+    def centres(self, samples: Sequence[Array], starts: Sequence[Array]) -> list[Array]:
+        """k-means centres of each sample of rows, on the host."""
+        pairs = zip(samples, starts, strict=True)
+        return [lloyd(self.feeder.take(some), start).cpu().numpy() for some, start in pairs]
 
-    def nearest(self, rows: Array, centres: Array) -> Array:
-        """The nearest centre of each of these rows, on the host."""
+    def nearest(self, parts: Sequence[Array], centres: Sequence[Array]) -> list[Array]:
+        """The nearest of its centres for each row of every part, on the host."""
+        return [self._nearest(part, own) for part, own in zip(parts, centres, strict=True)]
+
+    def _nearest(self, rows: Array, centres: Array) -> Array:
         there = to_card(centres, self.device)
         labels = torch.empty(len(rows), dtype=torch.int64, device=self.device)
 
@@ -46,9 +51,13 @@ class CardClusters:
 
 def cluster_centres(X: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     """``count`` centres of these rows, by Lloyd's algorithm."""
-    m, n = X.shape
-    first = np.sort(rng.choice(m, size=count, replace=False))
-    centres = X[torch.from_numpy(first).to(X.device)]
+    return lloyd(X, np.sort(rng.choice(len(X), size=count, replace=False)))
+
+
+def lloyd(X: Tensor, start: Array) -> Tensor:
+    """Centres of these rows, from those of ``start`` on."""
+    (m, n), count = X.shape, len(start)
+    centres = X[torch.from_numpy(start).to(X.device)]
     labels = torch.full((m,), -1, device=X.device)
     for _ in range(MOST_PASSES):
         before, labels = labels, nearest(X, centres)

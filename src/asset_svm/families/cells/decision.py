@@ -1,9 +1,9 @@
 """The decision function of a model of cells: that of the cell in which a row lies.
 
-Dense rows and exact cells whose kernel is a function of the distance are decided by compiled loops over
-whole batches (``flat``). Others go down the tree ``DESCENT`` at a time, and then those of a cell are
-decided ``BLOCK_ROWS`` at a time, in products of one BLAS thread each: their shapes, and so the last
-bits of what they give, depend on the rows alone, not on how many threads there are or who else asks.
+Dense rows and exact cells whose kernel is a function of the distance are decided by compiled threads
+(``flat``). Others go down the tree, and then those of a cell are decided ``BLOCK_ROWS`` at a time, in
+products of one BLAS thread each: their shapes, and so the last bits of what they give, depend on the
+rows alone, not on how many threads there are or who else asks.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from asset_svm.families.decision import Decision, finite
 from asset_svm.features.base import BLOCK_ROWS
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
+from asset_svm.numerics.compiling import lent
 from asset_svm.solvers.cell_models import CellFunctions
-from asset_svm.threads.granted import granted
+from asset_svm.threads.granted import grant, granted
 from asset_svm.threads.team import check_interrupt, side_by_side
 
-FEW_ROWS = 256
-"""Fewer are decided by one thread."""
-DESCENT = 16_384
-"""Rows that go down the tree at a time."""
+FEW_ROWS = 512
+"""Fewer are decided by one thread, and no thread is woken for fewer."""
 LOTS = 4
 """Lots of work for each thread: one that is held up keeps the others waiting less."""
 
@@ -115,7 +114,7 @@ class CellDecision:
         if key not in self._prepared:
             parts = []
             for part in self.parts:
-                found = flatten(part.partition, part.decisions, n, self.n_models, dtype)
+                found = flatten(part.partition, part.decisions, n, self.n_models, dtype, granted())
                 if found is None:
                     break
                 parts.append(found)
@@ -124,27 +123,12 @@ class CellDecision:
         return found_parts
 
     def _by_loops(self, parts: list[FlatCells], X: np.ndarray) -> np.ndarray:
-        out = np.zeros((X.shape[0], self.n_models))
-        few = X.shape[0] < FEW_ROWS
-        threads = 1 if few else granted()
+        X, out = lent(X), np.zeros((X.shape[0], self.n_models))
         for part in parts:
-            cells = part.cells(X) if few else _cells(part.cells, X, threads)
-            lots = part.lots(cells)
-
-            def add(
-                number: int,
-                part: FlatCells = part,
-                cells: np.ndarray = cells,
-                lots: list[tuple[np.ndarray, np.ndarray]] = lots,
-            ) -> None:
-                check_interrupt()
-                part.add(X, cells, *lots[number], out, by_blas=not few)
-
-            if few:
-                for number in range(len(lots)):
-                    add(number)
+            if len(X) < FEW_ROWS:
+                part.add_few(X, out)
             else:
-                side_by_side(add, range(len(lots)), threads)
+                part.add(X, out, min(granted(), len(X) // FEW_ROWS))
         out /= len(parts)
         return out
 
@@ -152,7 +136,8 @@ class CellDecision:
         out = np.zeros((X.shape[0], self.n_models))
         threads = 1 if X.shape[0] < FEW_ROWS or self.alone else granted()
         for part in self.parts:
-            pieces = _pieces(_cells(part.partition.assign, X, threads))
+            with grant(threads):
+                pieces = _pieces(part.partition.assign(X))
             lots = np.array_split(np.arange(len(pieces)), min(LOTS * threads, len(pieces)))
 
             def add(
@@ -168,15 +153,6 @@ class CellDecision:
 
             side_by_side(add, range(len(lots)), threads)
         return out / len(self.parts)
-
-
-def _cells(assign: Callable[[Any], np.ndarray], X: Any, threads: int) -> np.ndarray:
-    """The cell of every row."""
-    starts = range(0, X.shape[0], DESCENT)
-    found = side_by_side(
-        lambda start: assign(X[start : start + DESCENT]), starts, min(threads, len(starts))
-    )
-    return np.concatenate(found)
 
 
 def _pieces(cells: np.ndarray) -> list[tuple[int, np.ndarray]]:

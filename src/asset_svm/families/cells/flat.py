@@ -1,12 +1,12 @@
-"""The cells of a partition as a few arrays, for compiled loops that take whole batches of rows.
+"""The cells of a partition as a few arrays, for compiled threads that take whole batches of rows.
 
-    descend           the cell of every row
-    minus_distances   -gamma |x - z|^2 of each row and each landmark of its cell, one after the other
-    profile           the kernel's own function of them, in one call for all
-    add_sums          sums over landmarks, in float64
+    descend      the cell of every row                                     pieces of rows
+    _decide      kernel values of rows with the landmarks of their cell,
+                 and their sums with the weights, in float64               rows of one cell
 
-The bits of what they give depend on the rows alone, not on how many threads there are. No interpreter
-lock is held but for the calls themselves, of which there are three for some hundred thousand values.
+Few rows are decided one after the other by the caller itself, in one call. The bits of what is found
+depend on the rows alone, not on how many threads there are. Nobody holds the interpreter lock but for
+those calls, of which there are two a partition.
 """
 
 from __future__ import annotations
@@ -21,78 +21,27 @@ import scipy.sparse as sp
 from asset_svm.arrays import Array
 from asset_svm.families.cells.constant import Constant
 from asset_svm.families.decision import Decision
-from asset_svm.features.cells import Node, Partition
-from asset_svm.features.clusters import LARGE
-from asset_svm.kernels import squared_norms
-from asset_svm.kernels.distances import SquaredDistanceFormula, SquaredDistanceValues
-from asset_svm.numerics.compiling import njit
+from asset_svm.features.cells import Partition, group
+from asset_svm.features.descent import CONTRACT, FlatTree, descend, set_products
+from asset_svm.kernels import Kernel
+from asset_svm.kernels.distances import FEW_COLUMNS, find_shift
+from asset_svm.kernels.landmarks import FEWEST_LANDMARKS
+from asset_svm.kernels.loops import finish, loop_code
+from asset_svm.numerics.compiling import lent, njit
 from asset_svm.numerics.elementwise import FAST
 from asset_svm.numerics.padding import padded_width
+from asset_svm.numerics.products import FEW_NONZEROS
+from asset_svm.threads.counter import take
+from asset_svm.threads.team import side_by_side, together
 
-LOT = 1 << 18
+VALUES = 1 << 17
 """Kernel values that a thread computes at a time: as many as a cache holds."""
 BLOCK = 256
 """Rows of a cell that are multiplied with its landmarks at a time, at most."""
 MANY = 8
 """Rows of a cell that BLAS multiplies sooner than a loop, from here on."""
-CONTRACT = {"contract"}
-"""A product and a sum may be one instruction; sums keep their order."""
-
-
-@dataclass(frozen=True, eq=False)
-class FlatTree:
-    """The nodes of a partition, the root first.
-
-    Parameters
-    ----------
-    centres : array of shape (sum n width)
-        Those of each node, transposed, with ``width[node]`` columns.
-    half : array
-        |c|^2 / 2 of all centres, infinite where a node is padded.
-    first : array of shape (nodes,)
-        Where the centres of a node begin in ``half``, and in ``children``.
-    width : array of shape (nodes,)
-    children : array
-        Below each centre a node, or -1 less a cell.
-    """
-
-    centres: Array
-    half: Array
-    first: Array
-    width: Array
-    children: Array
-
-    @classmethod
-    def of(cls, partition: Partition, n: int, dtype: np.dtype[Any]) -> FlatTree:
-        """The nodes in the order in which they are found from the root on."""
-        nodes: list[Node] = []
-
-        def number(below: Any) -> int:
-            if not isinstance(below, Node):
-                return -1 - int(below)
-            nodes.append(below)
-            return len(nodes) - 1
-
-        number(partition.root)
-        if any(len(node.centres) and np.abs(node.centres).max() > LARGE for node in nodes):
-            dtype = np.dtype(np.float64)  # squares would overflow
-        parts, halves, children = [], [], []
-        for node in nodes:  # grows on the way
-            count, width = len(node.centres), padded_width(len(node.centres))
-            centres = np.zeros((n, width), dtype=dtype)
-            centres[:, :count] = node.centres.T
-            half = np.full(width, np.inf, dtype=dtype)
-            half[:count] = 0.5 * squared_norms(np.ascontiguousarray(centres[:, :count].T))
-            parts.append(centres.ravel())
-            halves.append(half)
-            children.append(np.full(width, -1))
-            children[-1][:count] = [number(child) for child in node.children]
-        widths = np.array([len(half) for half in halves], dtype=np.intp)
-        if not nodes:
-            return cls(np.empty(0, dtype), np.empty(0, dtype), widths, widths, widths)
-        first = np.concatenate([[0], np.cumsum(widths)[:-1]])
-        joined, half = np.concatenate(parts), np.concatenate(halves)
-        return cls(joined, half, first, widths, np.concatenate(children))
+PREPARED = 16
+"""Cells whose landmarks a thread prepares at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,202 +69,230 @@ class FlatLandmarks:
     weights: Array
     intercept: Array
 
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """All of them, for compiled code."""
+        return (
+            self.matrix, self.norms, self.shift, self.first, self.width, self.count, self.weights,
+            self.intercept,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False)
 class FlatCells:
     """One partition, and the decision functions of its cells."""
 
-    formula: SquaredDistanceFormula
+    code: int
     factor: float
     tree: FlatTree
     landmarks: FlatLandmarks
 
-    def cells(self, X: Array) -> Array:
-        """The cell of every row."""
-        out = np.zeros(len(X), dtype=np.intp)
-        tree = self.tree
-        if len(tree.width):
-            descend(X, tree.centres, tree.half, tree.first, tree.width, tree.children, out)
-        return out
-
-    def lots(self, cells: Array) -> list[tuple[Array, Array]]:
-        """Rows cell by cell, in lots of about ``LOT`` kernel values, and where those of each begin."""
-        order = np.argsort(cells, kind="stable")
-        ends = np.cumsum(self.landmarks.width[cells[order]])
-        cuts = np.searchsorted(ends, np.arange(LOT, int(ends[-1]), LOT), side="right")
-        found = []
-        for rows, upto in zip(np.split(order, cuts), np.split(ends, cuts), strict=True):
-            if len(rows):
-                begin = upto[0] - self.landmarks.width[cells[rows[0]]]
-                found.append((rows, np.concatenate([[0], upto - begin])))
-        return found
-
-    def add(
-        self, X: Array, cells: Array, rows: Array, starts: Array, out: Array, *, by_blas: bool
-    ) -> None:
-        """Add the decisions of these rows to ``out``; ``by_blas`` where it has one thread."""
-        L = self.landmarks
-        values = np.empty(starts[-1], dtype=L.matrix.dtype)
-        many = MANY if by_blas else len(rows) + 1
-        minus_distances(
-            X, rows, cells, starts, L.matrix, L.norms, L.shift, self.factor, L.first, L.width, many,
-            values,
+    def add_few(self, X: Array, out: Array) -> None:
+        """Add the decisions of few rows to ``out``, in one call."""
+        tree, L = self.tree.centres, self.landmarks
+        _decide_few(
+            X, tree.matrix, tree.half, tree.first, tree.width, self.tree.children,
+            self.code, self.factor, *L.arrays, out,
         )  # fmt: skip
-        with np.errstate(under="ignore"):
-            values = np.asarray(self.formula.profile(values))
-        add_sums(values, rows, cells, starts, L.weights, L.intercept, L.first, L.count, out)
+
+    def add(self, X: Array, out: Array, threads: int) -> None:
+        """Add the decisions of rows to ``out``, by so many threads."""
+        cells = self.tree.cells(X, threads)
+        rows, ends = group(np.arange(len(X)), cells, len(self.landmarks.width))
+        starts, stops, of = self._pieces(ends)
+
+        def run(counter: Array) -> None:
+            _decide(
+                counter, X, rows, starts, stops, of, self.code, self.factor, *self.landmarks.arrays, out
+            )
+
+        together(run, min(threads, len(of)))
+
+    def _pieces(self, ends: Array) -> tuple[Array, Array, Array]:
+        """Rows that are decided at a time: where they begin and end, and their cell."""
+        size = np.clip(VALUES // np.maximum(self.landmarks.width, 1), MANY, BLOCK)
+        count = -(-np.diff(ends) // size)
+        of = np.repeat(np.arange(len(count)), count)
+        place = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
+        starts = ends[of] + place * size[of]
+        return starts, np.minimum(starts + size[of], ends[of + 1]), of
 
 
 def flatten(
-    partition: Partition, decisions: Sequence[Any], n: int, n_models: int, dtype: np.dtype[Any]
+    partition: Partition,
+    decisions: Sequence[Any],
+    n: int,
+    n_models: int,
+    dtype: np.dtype[Any],
+    threads: int,
 ) -> FlatCells | None:
     """These cells as arrays, for dense rows of this type; None where one of them is of another kind.
 
     All exact cells have the same kernel. Landmarks with many zeros are left to products that skip them.
     """
-    prepared: list[SquaredDistanceValues | None] = []
-    for decision in decisions:
-        basis = decision.source.basis(dtype) if isinstance(decision, Decision) else None
-        is_flat = isinstance(decision, Constant) or (
-            isinstance(basis, SquaredDistanceValues)
-            and basis.dtype == dtype
-            and not sp.issparse(basis.transposed.matrix)
-            and not basis.transposed.skips
-        )
-        if not is_flat:
-            return None
-        prepared.append(basis)
-    known = [basis for basis in prepared if basis is not None]
-    if not known:
+    kernel = next((d.source.kernel for d in decisions if isinstance(d, Decision)), None)
+    code = None if kernel is None else loop_code(kernel.formula)
+    if code is None or not all(_is_flat(decision, dtype) for decision in decisions):
         return None
-    width = np.array([0 if b is None else b.transposed.matrix.shape[1] for b in prepared])
-    count = np.array([0 if b is None else len(b.norms) for b in prepared])
-    first = np.concatenate([[0], np.cumsum(width)[:-1]])
-    matrix, norms = np.zeros(n * int(width.sum()), dtype), np.zeros(int(width.sum()), dtype)
-    shift, weights = np.zeros((len(prepared), n)), np.zeros((n_models, int(width.sum())))
-    intercept = np.zeros((len(prepared), n_models))
-    for cell, (basis, decision) in enumerate(zip(prepared, decisions, strict=True)):
-        if basis is None:
-            intercept[cell] = decision.values
-            continue
-        begin, w, s = first[cell], width[cell], count[cell]
-        there = matrix[n * begin : n * (begin + w)].reshape(n, w)
-        columns = basis.transposed.columns
-        there[slice(None) if columns is None else columns] = basis.transposed.matrix
-        norms[begin : begin + s], shift[cell] = basis.norms, basis.shift
-        weights[:, begin : begin + s], intercept[cell] = decision.weights, decision.intercept
-    landmarks = FlatLandmarks(matrix, norms, shift, first, width, count, weights, intercept)
-    tree = FlatTree.of(partition, n, dtype)
-    return FlatCells(known[0].formula, known[0].factor, tree, landmarks)
+    assert isinstance(kernel, Kernel)
+    exact = [isinstance(decision, Decision) for decision in decisions]
+    pairs = list(zip(exact, decisions, strict=True))
+    count = np.array([d.source.components.shape[0] if is_exact else 0 for is_exact, d in pairs])
+    width = np.array([padded_width(s) for s in count])
+    first, total = np.cumsum(width) - width, int(width.sum())
+    intercept = np.array([d.intercept if is_exact else d.values for is_exact, d in pairs])
+    landmarks = FlatLandmarks(
+        np.zeros(n * total, dtype), np.zeros(total, dtype), np.zeros((len(pairs), n)), first, width,
+        count, np.zeros((n_models, total)), intercept.astype(np.float64).reshape(len(pairs), n_models),
+    )  # fmt: skip
+
+    def fill(start: int) -> bool:
+        """Prepare some cells; whether none of them is left to others."""
+        for cell in range(start, min(start + PREPARED, len(pairs))):
+            begin, w, s = first[cell], width[cell], count[cell]
+            if s:
+                Z = lent(decisions[cell].source.components)
+                there = landmarks.matrix[n * begin : n * (begin + w)]
+                norms = landmarks.norms[begin : begin + w]
+                nonzeros, columns = _fill(Z, kernel.gamma, there, norms, landmarks.shift[cell])
+                if _skips(nonzeros, columns, s, n):
+                    return False
+                landmarks.weights[:, begin : begin + s] = decisions[cell].weights
+        return True
+
+    if not all(side_by_side(fill, range(0, len(pairs), PREPARED), threads)):
+        return None
+    tree = FlatTree.of(partition.root, n, dtype)
+    return FlatCells(code, float(np.sqrt(kernel.gamma)), tree, landmarks)
 
 
-@njit(cache=True, nogil=True, fastmath=CONTRACT)
-def _set_products(x: Array, matrix: Array, out: Array) -> None:
-    """out = x^T matrix, for the rows of a matrix one after the other in one array; q after q."""
-    n, width = x.shape[0], out.shape[0]
-    for j in range(width):
-        out[j] = 0
-    last = n - n % 4
-    for q in range(0, last, 4):
-        a, b, c, d = x[q], x[q + 1], x[q + 2], x[q + 3]
-        four = matrix[q * width : (q + 4) * width]
-        za, zb = four[:width], four[width : 2 * width]
-        zc, zd = four[2 * width : 3 * width], four[3 * width :]
-        for j in range(width):
-            out[j] = out[j] + a * za[j] + b * zb[j] + c * zc[j] + d * zd[j]
-    for q in range(last, n):
-        a, za = x[q], matrix[q * width : (q + 1) * width]
-        for j in range(width):
-            out[j] = out[j] + a * za[j]
+def _is_flat(decision: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a cell is a constant, or dense landmarks whose kernel values are of this type."""
+    if isinstance(decision, Constant):
+        return True
+    if not isinstance(decision, Decision) or sp.issparse(decision.source.components):
+        return False
+    return not decision.source.wide or dtype == np.float64
 
 
-@njit(cache=True, nogil=True, fastmath=CONTRACT)
-def descend(
-    X: Array, centres: Array, half: Array, first: Array, width: Array, children: Array, cells: Array
-) -> None:
-    """The cell of every row: from the root on to the nearest centre, the first of equally near ones."""
-    n = X.shape[1]
-    near, x = np.empty(width.max(), centres.dtype), np.empty(n, centres.dtype)
-    for i in range(X.shape[0]):
+def _skips(nonzeros: int, columns: int, s: int, n: int) -> bool:
+    """Whether products with these landmarks would skip zeros (``landmarks.Transposed``)."""
+    columns = n if columns > FEW_COLUMNS * n else columns
+    return s >= FEWEST_LANDMARKS and nonzeros <= FEW_NONZEROS * s * columns
+
+
+@njit(cache=True, nogil=True)
+def _fill(Z: Array, gamma: float, matrix: Array, norms: Array, shift: Array) -> tuple[int, int]:
+    """Landmarks moved, scaled and transposed, and their norms; the nonzeros, and columns with some."""
+    (s, n), width, factor = Z.shape, len(norms), np.sqrt(gamma)
+    find_shift(Z, gamma, shift)
+    filled = np.zeros(n, np.int64)
+    for i in range(s):
+        square = 0.0
         for q in range(n):
-            x[q] = X[i, q]
-        node = 0
-        while node >= 0:
-            w, at = width[node], first[node]
-            _set_products(x, centres[n * at : n * (at + w)], near[:w])
-            best = 0
-            for j in range(1, w):
-                if near[j] - half[at + j] > near[best] - half[at + best]:
-                    best = j
-            node = children[at + best]
-        cells[i] = -1 - node
+            z = matrix.dtype.type((Z[i, q] - shift[q]) * factor)
+            matrix[q * width + i] = z
+            square += np.float64(z) * np.float64(z)
+            filled[q] += z != 0
+        norms[i] = square
+    return int(filled.sum()), int(np.count_nonzero(filled))
 
 
 @njit(cache=True, nogil=True, fastmath=CONTRACT)
-def minus_distances(
-    X: Array,
-    rows: Array,
-    cells: Array,
-    starts: Array,
-    matrix: Array,
-    norms: Array,
-    shift: Array,
-    factor: float,
-    first: Array,
-    width: Array,
-    many: int,
-    out: Array,
-) -> None:
-    """min(2 x'.z' - |x'|^2 - |z'|^2, 0) of rows and the landmarks of their cells, from starts[i] on.
-
-    Rows come cell by cell. ``many`` of one cell, or more, are multiplied by BLAS.
-    """  # fmt: skip
-    n, zero = X.shape[1], matrix.dtype.type(0)
-    moved, left = np.empty((BLOCK, n), matrix.dtype), np.empty(BLOCK, matrix.dtype)
-    begin = 0
-    while begin < len(rows):
-        cell, end = cells[rows[begin]], begin
-        at, w = first[cell], width[cell]
-        while end < len(rows) and end < begin + BLOCK and cells[rows[end]] == cell:
-            x, norm = moved[end - begin], 0.0
-            for q in range(n):
-                x[q] = (X[rows[end], q] - shift[cell, q]) * factor
-                norm += np.float64(x[q]) * np.float64(x[q])
-            left[end - begin] = norm
-            end += 1
-        own, right = matrix[n * at : n * (at + w)], norms[at : at + w]
-        values = out[starts[begin] : starts[end]].reshape(end - begin, w)
-        if end - begin >= many:
-            np.dot(moved[: end - begin], own.reshape(n, w), values)
-        for i in range(end - begin):
-            row = values[i]
-            if end - begin < many:
-                _set_products(moved[i], own, row)
-            for j in range(w):
-                t = row[j] + row[j] - left[i] - right[j]
-                row[j] = zero if t > zero else t  # not-a-number stays
-        begin = end
+def _set_moved(x: Array, shift: Array, factor: float, moved: Array) -> float:
+    """moved = (x - shift) factor; its squared norm."""
+    square = 0.0
+    for q in range(len(x)):
+        moved[q] = (x[q] - shift[q]) * factor
+        square += np.float64(moved[q]) * np.float64(moved[q])
+    return square
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def add_sums(
-    values: Array,
+def _add_sums(values: Array, weights: Array, intercept: Array, out: Array) -> None:
+    """out += sum_j values_j weights_j + intercept, of one row and all models."""
+    for k in range(len(out)):
+        total, by = 0.0, weights[k]
+        for j in range(len(values)):
+            total += np.float64(values[j]) * by[j]
+        out[k] += total + intercept[k]
+
+
+@njit(cache=True, nogil=True)
+def _decide(
+    counter: Array,
+    X: Array,
     rows: Array,
-    cells: Array,
     starts: Array,
+    stops: Array,
+    of: Array,
+    code: int,
+    factor: float,
+    matrix: Array,
+    norms: Array,
+    shift: Array,
+    first: Array,
+    width: Array,
+    count: Array,
     weights: Array,
     intercept: Array,
-    first: Array,
-    count: Array,
     out: Array,
 ) -> None:
-    """out[row] += sum_j values_j weights_j + intercept, for the values of each row."""
-    for i in range(len(rows)):
-        cell, start = cells[rows[i]], starts[i]
-        at = first[cell]
-        own = values[start : start + count[cell]]
-        for k in range(out.shape[1]):
-            total, by = 0.0, weights[k, at : at + count[cell]]
-            for j in range(own.shape[0]):
-                total += np.float64(own[j]) * by[j]
-            out[rows[i], k] += total + intercept[cell, k]
+    """Add the decisions of pieces, whose numbers are taken from the counter: rows of one cell each."""
+    n, widest = X.shape[1], max(VALUES, MANY * width.max())
+    moved, left = np.empty((BLOCK, n), matrix.dtype), np.empty(BLOCK, matrix.dtype)
+    room = np.empty(widest, matrix.dtype)
+    while True:
+        number = take(counter)
+        if number >= len(of):
+            return
+        cell, start = of[number], starts[number]
+        m, at, w = stops[number] - start, first[cell], width[cell]
+        for i in range(m):
+            left[i] = _set_moved(X[rows[start + i]], shift[cell], factor, moved[i])
+        values, own = room[: m * w].reshape(m, w), matrix[n * at : n * (at + w)]
+        if m >= MANY and w > 0:
+            np.dot(moved[:m], own.reshape(n, w), values)
+        else:
+            for i in range(m):
+                set_products(moved[i], own, values[i])
+        finish(code, values, left[:m], norms[at : at + w])
+        s = count[cell]
+        for i in range(m):
+            _add_sums(values[i, :s], weights[:, at : at + s], intercept[cell], out[rows[start + i]])
+
+
+@njit(cache=True, nogil=True)
+def _decide_few(
+    X: Array,
+    centres: Array,
+    half: Array,
+    first_centre: Array,
+    centre_width: Array,
+    children: Array,
+    code: int,
+    factor: float,
+    matrix: Array,
+    norms: Array,
+    shift: Array,
+    first: Array,
+    width: Array,
+    count: Array,
+    weights: Array,
+    intercept: Array,
+    out: Array,
+) -> None:
+    """Add the decisions of rows, one after the other, without BLAS, whose threads are not ours here."""
+    n, cells = X.shape[1], np.zeros(len(X), np.intp)
+    if len(centre_width):
+        counter = np.zeros(1, np.int64)
+        descend(counter, X, centres, half, first_centre, centre_width, children, cells)
+    room, moved = np.empty(width.max(), matrix.dtype), np.empty(n, matrix.dtype)
+    left = np.empty(1, matrix.dtype)
+    for i in range(len(X)):
+        cell = cells[i]
+        at, w, s = first[cell], width[cell], count[cell]
+        left[0] = _set_moved(X[i], shift[cell], factor, moved)
+        set_products(moved, matrix[n * at : n * (at + w)], room[:w])
+        finish(code, room[:w].reshape(1, w), left, norms[at : at + w])
+        _add_sums(room[:s], weights[:, at : at + s], intercept[cell], out[i])
