@@ -6,11 +6,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import pairwise
-from threadpoolctl import threadpool_limits
 
 from asset_svm import AssetClassifier
 from asset_svm.features import base
-from asset_svm.kernels import Kernel, landmarks
+from asset_svm.kernels import Kernel, landmarks, sums
 from asset_svm.kernels.landmarks import FEWEST_LANDMARKS
 from asset_svm.numerics.products import csr_times, nonzeros_times
 from asset_svm.threads.granted import grant, granted
@@ -134,23 +133,49 @@ def test_gaussians_of_rows_with_many_zeros_are_as_exact_as_others(dtype):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("kind", ["dense", "csr"])
-def test_many_rows_are_decided_by_threads_as_by_one(threads, kind, monkeypatch):
+@pytest.mark.parametrize("kind", ["dense", "csr", "laplacian"])
+@pytest.mark.parametrize("classes", [2, 3, 7])
+def test_many_rows_are_decided_by_threads_as_by_one(threads, kind, classes, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 7)).astype(np.float32) * (rng.uniform(size=(2000, 7)) < 0.5)
     X = sp.csr_matrix(X) if kind == "csr" else X
-    y = rng.integers(0, 3, size=2000)
-    model = AssetClassifier(n_components=150, max_iter=1, random_state=0).fit(X, y)
+    y = rng.integers(0, classes, size=2000)
+    kernel = "laplacian" if kind == "laplacian" else "rbf"
+    model = AssetClassifier(kernel=kernel, n_components=150, max_iter=1, random_state=0).fit(X, y)
     monkeypatch.setattr(base, "BLOCK_ROWS", 128)
-    with threadpool_limits(1, user_api="blas"):
-        alone = model.decision_function(X)
+    alone = model.set_params(n_jobs=1).decision_function(X)
     used = []
-    real = base.side_by_side
-    monkeypatch.setattr(base, "side_by_side", lambda f, n: (used.append(granted()), real(f, n))[1])
+    watch_teams(monkeypatch, base if kind != "dense" else sums, used)
     model.set_params(n_jobs=threads)
     np.testing.assert_array_equal(model.decision_function(X), alone)
+    np.testing.assert_array_equal(model.decision_function(X[300:1300]), alone[300:1300])
+    assert used == [threads, threads]
     np.testing.assert_array_equal(model.decision_function(X[:100]), alone[:100])
-    assert used == [threads], "a few blocks are not worth a team"
+    assert used == [threads, threads], "a few rows are not worth a team"
+
+
+def watch_teams(monkeypatch, module, used):
+    """Have ``used`` told how many threads each team of a module has."""
+    name = "side_by_side" if module is base else "together"
+    real = getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *given: (used.append(granted()), real(*given))[1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("share", [1.0, 0.1])
+@pytest.mark.parametrize("kernel", ["rbf", "matern32"])
+def test_compiled_sums_are_those_of_kernel_values(dtype, share, kernel):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(700, 9)) * (rng.uniform(size=(700, 9)) < share)).astype(dtype)
+    X[:, 4] = 3.0
+    values = Kernel(kernel, 0.2).against(X[:200], dtype)
+    for K in (1, 4, 5, 20):
+        weights, intercept = rng.normal(size=(K, 200)), rng.normal(size=K)
+        found = sums.KernelSums.of(values, weights, intercept)
+        expected = values(X).astype(np.float64) @ weights.T + intercept
+        np.testing.assert_allclose(found(X), expected, atol=1e-12 if dtype == np.float64 else 2e-5)
+        np.testing.assert_array_equal(found(X[5:6])[0], found(X)[5])
+        assert found(X[:0]).shape == (0, K)
 
 
 def test_a_users_kernel_is_called_by_one_thread(monkeypatch):

@@ -19,8 +19,8 @@ from asset_svm.kernels.distances import SquaredDistanceValues
 from asset_svm.kernels.loops import BLOCK, finish, loop_code
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.padding import padded_columns
-from asset_svm.numerics.products import add_nonzeros
-from asset_svm.numerics.rows import FEW_MODELS, add_weighted, moved_columns, moved_rows
+from asset_svm.numerics.products import set_by_nonzeros
+from asset_svm.numerics.rows import FEW_MODELS, moved_columns, moved_rows, set_weighted
 from asset_svm.threads.counter import new_counter, take
 from asset_svm.threads.team import together
 
@@ -123,7 +123,7 @@ def _decide(
         for i in range(m):
             left[i] = squares[i]
         if skips:
-            add_nonzeros(moved[:m], matrix, dots)
+            set_by_nonzeros(moved[:m], matrix, dots)
         else:
             np.dot(moved[:even], matrix, dots[:even])
         finish(code, dots[:m], left[:m], norms)
@@ -131,7 +131,7 @@ def _decide(
         if len(weights) > FEW_MODELS:
             found[:] = np.dot(dots[:even, :s].astype(np.float64), transposed)[:m, : len(weights)]
         else:
-            add_weighted(dots[:m], weights, found)
+            set_weighted(dots[:m], weights, found)
         for i in range(m):
             for k in range(len(intercept)):
                 found[i, k] += intercept[k]

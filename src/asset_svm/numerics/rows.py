@@ -55,7 +55,7 @@ def transpose_into(A: Array, out: Array) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def add_weighted(rows: Array, weights: Array, out: Array) -> None:
+def set_weighted(rows: Array, weights: Array, out: Array) -> None:
     """out = rows weights^T, by as many columns of rows as there are weights, with sums in float64."""
     for i in range(rows.shape[0]):
         for k in range(weights.shape[0]):
@@ -70,5 +70,5 @@ def weighted_sums(rows: Array, weights: Array) -> Array:
     if len(weights) > FEW_MODELS or rows.dtype == np.float64:
         return np.asarray(rows @ weights.T)
     out = np.empty((len(rows), len(weights)))
-    add_weighted(rows, weights, out)
+    set_weighted(rows, weights, out)
     return out
