@@ -39,6 +39,10 @@ LONG_BLOCKS = 4
 BLOCK_SIZE = 512
 """So many rows are mapped and stepped through at a time: enough for a matrix product, and few enough
 for the block of V to stay in a cache."""
+MANY_ROWS, FEW_ROWS = 1 << 14, 128
+"""Up to so many rows are mapped fewer at a time, so that there is some work for every thread."""
+WIDE = 256
+"""Features from which on a few rows are enough for a matrix product."""
 METRIC_SAMPLE = 2048
 """The metric is estimated from so many rows."""
 LOOK = 4096
@@ -153,13 +157,16 @@ class CpuRows:
 
     def _compute(self, rows: Array, out: Array, where: Array) -> None:
         """Map these rows, and put them where they belong, by threads where they are many."""
+        size = self.block_size
+        if len(rows) <= MANY_ROWS and self.dimension >= WIDE and granted() > 1:
+            size = min(size, FEW_ROWS)  # which rounds them in the same way
 
         def map_some(start: int) -> None:
-            part = rows[start : start + self.block_size]
+            part = rows[start : start + size]
             features = self.lift(self.basis(self.X[_even(part)]))
-            out[where[start : start + self.block_size]] = features[: len(part)]
+            out[where[start : start + size]] = features[: len(part)]
 
-        starts = range(0, len(rows), self.block_size)
+        starts = range(0, len(rows), size)
         if len(starts) > 1 and self.reentrant:
             side_by_side(map_some, starts)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -39,11 +40,16 @@ class OneVsRestTargets:
         """The number K of models: one for two classes, else one a class."""
         return 1 if self.n_classes == 2 else self.n_classes
 
+    @cached_property
+    def _signs(self) -> Array:
+        """Those of the rows of two classes."""
+        return np.where(self.codes == 1, 1.0, -1.0)
+
     def block(self, rows: Array) -> Array:
         """The (K, len(rows)) signs of these rows."""
-        codes = self.codes[rows]
         if self.n_classes == 2:
-            return np.where(codes == 1, 1.0, -1.0)[None, :]
+            return self._signs[rows][None, :]
+        codes = self.codes[rows]
         signs = np.full((self.n_classes, len(codes)), -1.0)
         signs[codes, np.arange(len(codes))] = 1.0
         return signs

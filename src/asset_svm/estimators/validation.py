@@ -26,7 +26,7 @@ from asset_svm.threads.team import side_by_side
 
 FLOATS = [np.float64, np.float32]
 PRIVATE_RESULTS = ("_fitted",)
-LARGE = 1 << 26
+LARGE = 1 << 22
 """Bytes from which threads look for numbers that are not finite."""
 FROM_VALIDATION = ("n_features_in_", "feature_names_in_", "classes_")
 

@@ -182,7 +182,7 @@ class NystroemFeatures(CentredMap, KernelBasis):
             level = max(used * values[0], noise) if rule == "relative" else used
             d = int(np.count_nonzero((values >= level) & (values > 0.0)))
             d = max(1, min(d, rank or d))
-            projection = vectors[:, :d] / np.sqrt(values[:d])
+            projection = np.ascontiguousarray(vectors[:, :d] / np.sqrt(values[:d]))
             if centre is not None:  # its columns are orthogonal to 1, but for rounding that counts here
                 projection -= projection.mean(axis=0)
             features = cls(

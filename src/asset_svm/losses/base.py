@@ -106,7 +106,7 @@ def best_intercept(loss: Loss, y: Array, margins: Array, weight: Array) -> float
             falls = float(weight @ loss.slope(y, margins + middle)) < 0.0
             low, high = (middle, high) if falls else (low, middle)
         return 0.5 * (low + high)
-    order = np.argsort(corners, axis=None, kind="stable")
+    order = np.argsort(corners, axis=None)
     places, jumps = corners.ravel()[order], np.tile(weight, len(corners))[order]
     slopes, last = float(weight @ slope) + np.cumsum(jumps), len(order) - 1
     rounding = 1e-12 * float(jumps.sum())

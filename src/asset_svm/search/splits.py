@@ -115,7 +115,11 @@ def _rows(part: Any, m: int) -> Array:
         )
     if part.dtype == bool:
         return np.flatnonzero(part)
-    return np.unique(np.arange(m)[part]) if len(part) else np.empty(0, dtype=np.intp)
+    if len(part) == 0:
+        return np.empty(0, dtype=np.intp)
+    if part[0] >= 0 and part[-1] < m and (part[1:] > part[:-1]).all():  # as most splitters have them
+        return part.astype(np.intp)
+    return np.unique(np.arange(m)[part])
 
 
 def restricted(splits: list[Split], kept: Array, m: int) -> list[Split]:

@@ -14,6 +14,8 @@ from asset_svm.losses import Hinge
 from asset_svm.settings import checks as check
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 
+MANY_ROWS, FEW_ROWS = 1 << 14, 1 << 10
+
 FEWEST_OTHERS = 0.1
 """A part of the weight of training rows: where fewer are of other classes, one for all may be right."""
 FEW_ODD, LITTLE_GAIN = 0.05, 0.1
@@ -84,8 +86,9 @@ class Classification:
 
     def settled(self, y: Array, weight: Array) -> Classification:
         """The task with the classes of these rows, where they are not known yet."""
-        check_classification_targets(y)
-        classes = np.unique(y) if self.classes is None else np.asarray(self.classes)
+        classes = _checked_classes(y)
+        if self.classes is not None:
+            classes = np.asarray(self.classes)
         if len(classes) < 2:
             raise ValueError(
                 f"y has one class ({classes.tolist()[0]!r}); a classifier needs rows of at least "
@@ -95,15 +98,14 @@ class Classification:
 
     def encode(self, y: Array) -> Encoded:
         """One target a class, 1 for its rows and -1 for others; two classes have one target."""
-        check_classification_targets(y)
         classes = self.known
-        unseen = np.setdiff1d(y, classes)
-        if len(unseen):
+        codes, unseen = _codes(y, classes)
+        if unseen.any():
             raise ValueError(
-                f"y has the class {unseen.tolist()[0]!r}, which is not among the announced "
-                f"{classes.tolist()}; pass all classes to the first call of partial_fit."
+                f"y has the class {np.unique(y[unseen]).tolist()[0]!r}, which is not among the "
+                f"announced {classes.tolist()}; pass all classes to the first call of partial_fit."
             )
-        targets = OneVsRestTargets(np.searchsorted(classes, y), len(classes))
+        targets = OneVsRestTargets(codes, len(classes))
         return Encoded(targets, self.loss, 1.0, labels=tuple(classes.tolist()))
 
     def class_weights(self, y: Array, weight: Array) -> Array | None:
@@ -186,6 +188,28 @@ class Classification:
     def count_by_class(self, y: Array) -> Array:
         """Return the number of rows of each class."""
         return np.bincount(np.searchsorted(self.known, y), minlength=len(self.known))
+
+
+def _checked_classes(y: Array) -> Array:
+    """The classes of these rows; raises where y are none.
+
+    Many rows are not sorted: a few tell what classes there are, unless another comes up.
+    """
+    if len(y) <= MANY_ROWS:
+        check_classification_targets(y)
+        return np.unique(y)
+    classes = np.unique(y[:: len(y) // FEW_ROWS])
+    if _codes(y, classes)[1].any():
+        classes = np.unique(y)
+    # The same values, and rows enough for them.
+    check_classification_targets(np.tile(classes, 3) if 3 * len(classes) < len(y) else y)
+    return classes
+
+
+def _codes(y: Array, classes: Array) -> tuple[Array, Array]:
+    """The number of each row's class, and whether it is none of these."""
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    return codes, np.asarray(classes[codes] != y)
 
 
 def winner(decisions: Array) -> Array:

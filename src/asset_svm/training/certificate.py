@@ -66,15 +66,17 @@ def settle_intercept(
     """
     if recipe.step != "metric" or not recipe.free_intercept or recipe.intercept_bound is not None:
         return model
-    coef, intercept = model[0].astype(np.float64), model[1].copy()
+    coef = model[0].astype(np.float64)
     some = rows.draw(max(SETTLING // len(coef), 1), recipe.seed)
     parts = _by_blocks(rows, some, lambda index: rows.mapped.open(index).margins(coef))
     margins = np.concatenate(list(parts), axis=1)
     some = np.arange(rows.order.n_rows) if some is None else some
     targets, weight = rows.targets.block(some), rows.weight[some]
-    for k in range(len(coef)):
-        intercept[k] = best_intercept(recipe.loss, targets[k], margins[k], weight)
-    return model[0], intercept
+
+    def best(k: int) -> float:
+        return best_intercept(recipe.loss, targets[k], margins[k], weight)
+
+    return model[0], np.array(side_by_side(best, range(len(coef))))
 
 
 def sampled_objective(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array]) -> float:

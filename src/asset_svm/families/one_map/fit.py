@@ -27,7 +27,7 @@ from asset_svm.training.stopping import Stopping
 
 DEFAULT_EPOCHS = Epochs(least=25, steps=100_000)
 """Where nobody says: at most so many, and fewer where they would gain less than ``FLAT``."""
-FLAT = 0.02
+FLAT = 0.03
 """The part of the objective that may be left to gain at the end of a default run. By it, of nine sets
 those end after 3 epochs on which 25 have the same test error, and the others after 9 or 25."""
 BESIDE_EIGENVALUES = 3.0
