@@ -302,8 +302,8 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
 
     def _decide(self, X: Any) -> np.ndarray:
         decision = self._fitted.decision
-        check.check_jobs(self.n_jobs)
-        with grant(count_threads(self.n_jobs)):
+        n_jobs = self.n_jobs if check.is_jobs(self.n_jobs) else None  # what a fit would refuse
+        with grant(count_threads(n_jobs)):
             return self._decided(decision, self._checked(X))
 
     def _decided(self, decision: Any, X: Any) -> np.ndarray:

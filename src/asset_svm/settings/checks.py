@@ -102,9 +102,14 @@ def check_fraction(name: str, value: Any) -> None:
         _refuse(name, value, "is not between 0 and 1", f"set {name} to a fraction such as 0.1")
 
 
+def is_jobs(value: Any) -> bool:
+    """Whether it is None or an integer other than 0."""
+    return value is None or (is_integer(value) and value != 0)
+
+
 def check_jobs(value: Any) -> None:
-    """Raise unless it is None or an integer other than 0."""
-    if value is not None and (not is_integer(value) or value == 0):
+    """Raise unless it is a number of jobs."""
+    if not is_jobs(value):
         _refuse("n_jobs", value, "is not a number of threads", "set n_jobs to an integer or None")
 
 
