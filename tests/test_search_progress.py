@@ -4,6 +4,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 from asset_svm import AssetClassifierCV, AssetRegressorCV
+from asset_svm.families.cells import trainer
 from asset_svm.search import cells
 from asset_svm.search.cost import cell_seconds, map_seconds
 from asset_svm.solvers.cells import CellProblem
@@ -43,13 +44,18 @@ def test_a_guess_grows_with_what_is_to_be_done():
 
 
 def test_models_of_a_search_learn_from_some_rows_of_a_large_cell_and_that_is_told(monkeypatch, caplog):
-    sizes, whole = [], CellProblem.kernel_matrix
+    sizes, whole, sweep = [], CellProblem.kernel_matrix, trainer.sweep_cells
 
     def watched(self, rows, *args):
         sizes.append(len(rows))
         return whole(self, rows, *args)
 
+    def swept(problem, groups, *args):
+        sizes.extend(map(len, groups))
+        return sweep(problem, groups, *args)
+
     monkeypatch.setattr(CellProblem, "kernel_matrix", watched)
+    monkeypatch.setattr(trainer, "sweep_cells", swept)
     monkeypatch.setattr(cells, "MOST_SEARCHED", 200)
     search = AssetClassifierCV(Cs=[1.0], gammas=[0.5, 1.0], cv=2, n_cells=1, random_state=0).fit(X, Y)
     assert sizes == [200, 200, 300]  # the last is the best model's

@@ -70,7 +70,8 @@ class CellWork:
         task = self.whole.task
         train = CellTrainer(self.settings, task, rows, problem, groups, self.seed, self.largest)
         with few_threads(0):
-            return [(number, train(number)) for number in groups]
+            begun = train.begun(list(groups), 1)
+            return [(number, begun(number)) for number in groups]
 
 
 # On workers ---------------------------------------------------------------------------------------

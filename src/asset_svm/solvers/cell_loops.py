@@ -11,6 +11,7 @@ consequence. Larger cells are begun first, so that no thread is left with one at
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from asset_svm.numerics.padding import padded_width
 from asset_svm.solvers.cell_models import CellSolution, Swept, same_targets
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.solvers.exact_form import LOOK, sweep
+from asset_svm.solvers.gather import gathered
 from asset_svm.solvers.kernel_matrix import GROUP, has_loops
 from asset_svm.threads.counter import ENOUGH, take
 from asset_svm.threads.team import together
@@ -30,6 +32,7 @@ MOST_NUMBERS = 1 << 23
 """Numbers beta of cells that are solved together: what they need besides is a few times as much."""
 FEWEST_MODELS = 4
 """Models that make up for one more kernel matrix."""
+Found = CellSolution | list[Swept] | None
 
 
 def largest_swept(problem: CellProblem) -> int:
@@ -46,15 +49,17 @@ def largest_swept(problem: CellProblem) -> int:
 
 def sweep_cells(
     problem: CellProblem, cells: Sequence[Array], seeds: Sequence[int], threads: int
-) -> list[CellSolution | list[Swept]]:
+) -> list[Found]:
     """The solutions of cells; where one has none, where the sweeps of its models have ended.
+
+    None stands for a cell whose kernel matrix is not finite, as whoever solves it will tell.
 
     Parameters
     ----------
     cells : sequence of arrays
         The rows of each, up to ``largest_swept`` of them.
     """
-    found: list[CellSolution | list[Swept]] = []
+    found: list[Found] = []
     most = max(MOST_NUMBERS // problem.targets.n_models, 1)
     ends = np.cumsum([len(cell) for cell in cells])
     start = 0
@@ -82,7 +87,7 @@ class _Sweeps:
                 y = self.y[:, self.first[c] : self.first[c + 1]]
                 self.trivial[c], self.like[c] = problem.is_trivial(y), same_targets(y)
 
-    def by(self, threads: int) -> list[CellSolution | list[Swept]]:
+    def by(self, threads: int) -> list[Found]:
         """``sweep_cells`` of these, by so many threads."""
         late = self.problem.is_late
         beta, found = self._swept(threads, late=late)
@@ -134,10 +139,19 @@ class _Sweeps:
         b = np.where(self.trivial[whole], self.y[:, starts].T, 0.0)
         numbers = found[whole]
         return self.problem.solutions(
-            rows, first, beta, b, numbers[..., 1], numbers[..., 2], numbers[..., 0].max(axis=1), threads
+            rows,
+            first,
+            beta,
+            b,
+            numbers[..., 1],
+            numbers[..., 2],
+            numbers[..., 0].max(axis=1),
+            partial(gathered, self.X, threads=threads),
         )
 
-    def _models(self, c: int, beta: Array, found: Array) -> list[Swept]:
+    def _models(self, c: int, beta: Array, found: Array) -> list[Swept] | None:
+        if np.isnan(found[c]).any():
+            return None
         part = slice(self.first[c], self.first[c + 1])
         return [
             (beta[k, part], int(count), float(primal), float(dual))

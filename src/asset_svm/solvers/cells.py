@@ -29,7 +29,6 @@ from asset_svm.solvers.cell_models import (
     same_targets,
 )
 from asset_svm.solvers.exact_form import solve_cell
-from asset_svm.solvers.gather import gathered
 from asset_svm.solvers.interior_form import solve_interior
 from asset_svm.solvers.kernel_matrix import kernel_matrix
 from asset_svm.solvers.pair_form import solve_pairs
@@ -181,7 +180,7 @@ class CellProblem:
         primal: Array,
         dual: Array,
         sweeps: Array,
-        threads: int | None = None,
+        gather: Callable[[Array], Array] | None = None,
     ) -> list[CellSolution]:
         """What the models of many cells come to.
 
@@ -192,8 +191,8 @@ class CellProblem:
         beta : array of shape (K, rows)
         b, primal, dual : arrays of shape (cells, K)
         sweeps : array of shape (cells,)
-        threads : int, optional
-            So many gather the support vectors; else nobody does.
+        gather : callable, optional
+            From numbers of rows to these rows, on the host, for the support vectors of all cells.
         """
         if not all(np.isfinite(numbers).all() for numbers in (beta, b, primal, dual)):
             raise NonFiniteError(
@@ -201,7 +200,7 @@ class CellProblem:
             )
         used = np.flatnonzero(beta.any(axis=0))
         cuts, found, weights = np.searchsorted(used, first), rows[used], beta[:, used]
-        support = None if threads is None else gathered(self.X, found, threads)
+        support = None if gather is None else gather(found)
         definite = self._are_definite(rows, first, primal, dual)
         objective = self.lam * primal
         gap = np.where(definite[:, None], self.lam * (primal - dual), np.nan)

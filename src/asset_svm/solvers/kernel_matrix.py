@@ -15,6 +15,8 @@ from asset_svm.kernels.loops import BLOCK, fill_blocks, loop_code, prepare
 from asset_svm.numerics.compiling import lent
 from asset_svm.numerics.padding import padded_width
 from asset_svm.numerics.rows import transpose_into
+from asset_svm.threads.blas import few_threads
+from asset_svm.threads.counter import new_counter
 from asset_svm.threads.granted import granted
 from asset_svm.threads.team import side_by_side, together
 
@@ -48,7 +50,12 @@ def _by_loops(kernel: Kernel, X: Array) -> Array:
     room = (np.empty(n * width, dtype=X.dtype) for _ in range(2))
     prepared = prepare(lent(X), kernel.gamma, *room, width)
     K = np.empty((m, width), dtype=X.dtype)
-    together(lambda counter: fill_blocks(counter, code, *prepared, K), min(granted(), -(-m // BLOCK)))
+    threads = min(granted(), -(-m // BLOCK))
+    if threads > 1:
+        together(lambda counter: fill_blocks(counter, code, *prepared, K), threads)
+    else:
+        with few_threads(0):
+            fill_blocks(new_counter(), code, *prepared, K)
     return np.ascontiguousarray(K[:, :m])
 
 

@@ -101,6 +101,7 @@ class Classification:
         classes = self.known
         codes, unseen = _codes(y, classes)
         if unseen.any():
+            check_classification_targets(y)
             raise ValueError(
                 f"y has the class {np.unique(y[unseen]).tolist()[0]!r}, which is not among the "
                 f"announced {classes.tolist()}; pass all classes to the first call of partial_fit."
@@ -110,6 +111,8 @@ class Classification:
 
     def class_weights(self, y: Array, weight: Array) -> Array | None:
         """The factor of each row's weight that its class brings."""
+        if self.class_weight is None:
+            return None
         codes = np.searchsorted(self.known, y)
         totals = np.bincount(codes, weights=weight, minlength=len(self.known))
         factors = self.factors(totals)

@@ -11,7 +11,7 @@ The rows of a cell are padded, with some of them, up to the size of the batch; s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -27,12 +27,15 @@ from asset_svm.backends.cuda.maps import to_card, torch_type
 from asset_svm.backends.cuda.memory import free_memory, warn_of_smaller_blocks
 from asset_svm.backends.cuda.sweeps import CudaSweeps, SweepRule, Wave
 from asset_svm.backends.cuda.transfer import RowFeeder
+from asset_svm.backends.device import on_host
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
 from asset_svm.losses import dual_ridge
 from asset_svm.memory import in_gigabytes
-from asset_svm.solvers.cell_models import CellModel, CellSolution, constant, same_targets
+from asset_svm.solvers.cell_models import CellSolution, same_targets
 from asset_svm.solvers.cells import INSIDE, CellProblem
+from asset_svm.solvers.gather import gathered
+from asset_svm.threads.granted import granted
 
 ALIGNMENT = 16
 """The sizes of batches are multiples of it."""
@@ -201,22 +204,34 @@ class CardCells:
                 ends = self._inside(problem, K, chosen, sizes[c], y[k[:, None], columns], cost[columns])
                 inside |= zip(zip(c.tolist(), k.tolist(), strict=True), ends, strict=True)
 
-        def model(c: int, k: int) -> CellModel:
-            k = int(like[c, k])
-            part, (count, primal, dual) = parts[c], found[c, k]
-            if trivial[c, k]:
-                return constant(y[k, part])
-            if solved[c, k]:
-                return beta[k, part], 0.0, float(primal), float(dual), int(count)
-            place = c - np.searchsorted(of_batch, of_batch[c])
+        b = np.where(trivial, y[:, first].T, 0.0)
+        for c, k in np.argwhere(~solved):
+            part, place = parts[c], c - np.searchsorted(of_batch, of_batch[c])
             times = _Product(matrices[of_batch[c]][place, : sizes[c], : sizes[c]])
-            end = inside.get((c, k))
-            return problem.settled(times, y[k, part], cost[part], beta[k, part], int(count), end)
+            ended, end = (beta[k, part], int(found[c, k, 0])), inside.get((c, k))
+            model = problem.settled(times, y[k, part], cost[part], *ended, end)
+            beta[k, part], b[c, k], found[c, k] = model[0], model[1], (model[4], *model[2:4])
+        for c, k in np.argwhere(again & ~trivial):
+            same = like[c, k]
+            beta[k, parts[c]], b[c, k], found[c, k] = beta[same, parts[c]], b[c, same], found[c, same]
+        found[trivial] = 0.0
+        real = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+        return problem.solutions(
+            rows[real],
+            np.concatenate([[0], np.cumsum(sizes)]),
+            beta[:, real],
+            b,
+            found[..., 1],
+            found[..., 2],
+            found[..., 0].max(axis=1),
+            None if self.is_sparse else self._gathered(problem.X),
+        )
 
-        return [
-            problem.solution(cells[cell], [model(c, k) for k in range(len(y))])
-            for c, cell in enumerate(wave)
-        ]
+    def _gathered(self, X: Matrix) -> Callable[[Array], Array]:
+        """A function from numbers of rows to these rows, on the host."""
+        if isinstance(X, torch.Tensor):
+            return lambda rows: on_host(X[torch.from_numpy(rows).to(X.device)])
+        return lambda rows: gathered(X, rows, granted())
 
     def _inside(
         self, problem: CellProblem, K: Tensor, which: Array, sizes: Array, y: Array, cost: Array

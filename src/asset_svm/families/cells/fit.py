@@ -150,7 +150,7 @@ def _fit_partition(
         fitted = _fit_lot(replace(train, solved=solved, device="cuda"), range(len(groups)), 1, progress)
     else:
         fitted = []
-        for lot in progress.lots(len(groups), threads):
+        for lot in progress.lots(len(groups), threads if train.largest_begun else len(groups)):
             begun = (train.hurried() if progress.stopped else train).begun(lot, fitting)
             fitted += _fit_lot(begun, lot, outer, progress)
     decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())

@@ -209,10 +209,10 @@ def _set_moved(x: Array, shift: Array, factor: float, moved: Array) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _add_sums(values: Array, weights: Array, intercept: Array, out: Array) -> None:
-    """out += sum_j values_j weights_j + intercept, of one row and all models."""
+def _add_sums(values: Array, weights: Array, at: int, intercept: Array, out: Array) -> None:
+    """out += sum_j values_j weights_j + intercept, of one row; its weights begin at ``at``."""
     for k in range(len(out)):
-        total, by = 0.0, weights[k]
+        total, by = 0.0, weights[k, at : at + len(values)]
         for j in range(len(values)):
             total += np.float64(values[j]) * by[j]
         out[k] += total + intercept[k]
@@ -259,7 +259,7 @@ def _decide(
         finish(code, values, left[:m], norms[at : at + w])
         s = count[cell]
         for i in range(m):
-            _add_sums(values[i, :s], weights[:, at : at + s], intercept[cell], out[rows[start + i]])
+            _add_sums(values[i, :s], weights, at, intercept[cell], out[rows[start + i]])
 
 
 @njit(cache=True, nogil=True)
@@ -295,4 +295,4 @@ def _decide_few(
         left[0] = _set_moved(X[i], shift[cell], factor, moved)
         set_products(moved, matrix[n * at : n * (at + w)], room[:w])
         finish(code, room[:w].reshape(1, w), left, norms[at : at + w])
-        _add_sums(room[:s], weights[:, at : at + s], intercept[cell], out[i])
+        _add_sums(room[:s], weights, at, intercept[cell], out[i])

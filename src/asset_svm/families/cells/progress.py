@@ -48,13 +48,13 @@ class CellProgress:
         self.callbacks.partition_begin(n_cells)
         self._tell()
 
-    def lots(self, n_cells: int, threads: int) -> Iterator[range]:
+    def lots(self, n_cells: int, few: int) -> Iterator[range]:
         """Cells that are begun together: all, unless somebody looks on, or time may run out.
 
-        Then they are as many as threads, and twice as many whenever it took less than ``INTERVAL``.
+        Then they are ``few``, and twice as many whenever it took less than ``INTERVAL``.
         """
         looked_at = self.watch is not None or self.callbacks.registered
-        size = threads if looked_at or self.settings.time_limit is not None else n_cells
+        size = few if looked_at or self.settings.time_limit is not None else n_cells
         start = 0
         while start < n_cells:
             begun = clock.now()

@@ -83,9 +83,14 @@ class CellTrainer:
             return self._constant(index)
         return self._approximate(number, index)
 
+    @property
+    def largest_begun(self) -> int:
+        """Rows of a cell up to which ``begun`` has something to do for it; 0 where it never has."""
+        return min(largest_swept(self.problem), self.largest)
+
     def begun(self, numbers: Sequence[int], threads: int) -> CellTrainer:
         """One for which so many compiled threads have swept those of these cells that they can."""
-        largest = min(largest_swept(self.problem), self.largest)
+        largest = self.largest_begun
         small = [number for number in numbers if 0 < len(self.groups[number]) <= largest]
         cells, seeds = [self.groups[c] for c in small], [self.seed + c for c in small]
         found = zip(small, sweep_cells(self.problem, cells, seeds, threads), strict=True)
@@ -94,7 +99,7 @@ class CellTrainer:
         for number, one in found:
             if isinstance(one, CellSolution):
                 solved[number] = one
-            else:
+            elif one is not None:
                 ended[number] = one
         return replace(self, solved=solved, ended=ended)
 
