@@ -269,7 +269,7 @@ def test_threads_over_models_change_nothing(monkeypatch):
 @pytest.mark.parametrize("turn", [1, 7, 10_000])
 @pytest.mark.parametrize("radius", [None, 0.3])
 def test_models_that_take_turns_equal_models_by_themselves(turn, radius, monkeypatch):
-    monkeypatch.setattr("asset_svm.solvers.row_form.TURN", turn)
+    monkeypatch.setattr("asset_svm.solvers.row_steps.TURN", turn)
     V, y = problem("classification", 3)
     options = dict(task="classification", step="robust", C=10.0, bound=1.0, radius=radius, block=64)
     together, _ = build(V, y, window=FractionWindow(0.5, 500), **options)

@@ -17,7 +17,9 @@ from asset_svm.search.splits import Encoding, encode, restricted
 from asset_svm.settings import Settings
 from asset_svm.settings.mapping import DEFAULT_COMPONENTS
 from asset_svm.solvers import BlockRows
+from asset_svm.solvers.blocks import fetching_threads
 from asset_svm.tasks import Task
+from asset_svm.threads.team import side_by_side
 from asset_svm.training.folds import ManyModels
 from asset_svm.training.rows import plain_coef
 
@@ -116,12 +118,18 @@ class MapSearch(LineSearch):
         """The (Cs, splits) scores of all models on the rows held out from them."""
         n_Cs, F, outputs, _ = coef.shape
         out = np.empty((n_Cs, F))
-        for f, split in enumerate(self.splits):
-            decisions = np.empty((n_Cs * outputs, len(split.test)))
-            for start in range(0, len(split.test), features.look_size):
-                part = slice(start, start + features.look_size)
-                block = features.open(split.test[part])
-                decisions[:, part] = block.margins(coef[:, f].reshape(n_Cs * outputs, -1))
+        found = [np.empty((n_Cs * outputs, len(split.test))) for split in self.splits]
+        size = features.look_size
+        pieces = [(f, start) for f, rows in enumerate(found) for start in range(0, rows.shape[1], size)]
+
+        def decide(number: int) -> None:
+            f, start = pieces[number]
+            part = slice(start, start + size)
+            block = features.open(self.splits[f].test[part])
+            found[f][:, part] = block.margins(coef[:, f].reshape(n_Cs * outputs, -1))
+
+        side_by_side(decide, range(len(pieces)), fetching_threads(features))
+        for f, (split, decisions) in enumerate(zip(self.splits, found, strict=True)):
             decisions += (intercept[:, f].ravel() + encoding.offset[f])[:, None]
             shaped = np.moveaxis(decisions.reshape(n_Cs, outputs, -1), 1, 2)
             out[:, f] = self.score(task, split.test, shaped)

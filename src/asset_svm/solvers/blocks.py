@@ -61,6 +61,11 @@ class MappedRows(Protocol):
         """A matrix V and positions in it, such that V[positions, :d] are phi of these rows."""
 
 
+def fetching_threads(rows: MappedRows) -> int | None:
+    """How many threads may fetch rows side by side; None: as many as are granted."""
+    return None if rows.in_memory or getattr(rows, "reentrant", False) else 1
+
+
 class RowBlock(RowProducts, Protocol):
     """Some mapped rows."""
 

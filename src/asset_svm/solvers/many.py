@@ -28,8 +28,9 @@ from asset_svm import clock
 from asset_svm.arrays import Array
 from asset_svm.data import Order
 from asset_svm.exceptions import NonFiniteError
-from asset_svm.solvers.blocked_form import Blocks, Sight, group_size, work_on_blocks
-from asset_svm.solvers.blocks import MappedRows
+from asset_svm.solvers.block_steps import Blocks, Sight, work_on_blocks
+from asset_svm.solvers.blocked_form import group_size
+from asset_svm.solvers.blocks import MappedRows, fetching_threads
 from asset_svm.solvers.state import ModelAxis, SolverState
 from asset_svm.solvers.tallies import Notes
 from asset_svm.threads.granted import granted
@@ -153,7 +154,7 @@ class ManyDriver:
 
     def _fetch(self, visited: Array) -> tuple[Array, Array]:
         """V and the positions of these rows in it; threads map them where they are not kept."""
-        if self.rows.in_memory or not getattr(self.rows, "reentrant", False):
+        if self.rows.in_memory:
             return self.rows.fetch(visited)
         V = np.empty((len(visited), self.rows.dimension), self.rows.dtype)
 
@@ -162,7 +163,7 @@ class ManyDriver:
             features, positions = self.rows.fetch(visited[part])
             V[part] = features[positions, : V.shape[1]]
 
-        side_by_side(bring, range(0, len(visited), MAPPED))
+        side_by_side(bring, range(0, len(visited), MAPPED), fetching_threads(self.rows))
         return V, np.arange(len(visited))
 
     def _run(

@@ -26,51 +26,14 @@ arrays, scalars and integer codes only.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from asset_svm.arrays import Array
 from asset_svm.losses import scalar_excess, scalar_slope
 from asset_svm.numerics.compiling import njit
-from asset_svm.numerics.shrinking import NONE, LoopMetric, shrink
-from asset_svm.solvers.state import LoopAxis, LoopState
-from asset_svm.solvers.tallies import Notes, note
-from asset_svm.threads.counter import take
 
 FAST = {"reassoc", "contract"}
 """Fused and reordered sums, but NaN and infinity stay what they are."""
-TURN = 512
-"""Rows after which it is the next model's turn. A fit of letter's 26 classes (d = 1018) takes 2.7 s so,
-and 3.9 s where every model goes through 2048 at a time."""
-
-
-class Steps(NamedTuple):
-    """Steps that K models take, n of them, on the rows V[positions].
-
-    Parameters
-    ----------
-    rows : array of shape (n,)
-        The numbers of the rows.
-    target : array of shape (K, n)
-    weight : array of shape (n,)
-    average_from : int
-        The first step that is averaged, in the count of ``SolverState.steps``.
-    ends : int array
-        Steps after which loops pause, the last being n.
-    shrinks, folds : bool arrays
-        Whether coefficients in a metric shrink there, and whether what is pending is folded.
-    """
-
-    V: Array
-    positions: Array
-    rows: Array
-    target: Array
-    weight: Array
-    average_from: int
-    ends: Array
-    shrinks: Array
-    folds: Array
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -163,9 +126,11 @@ def run_rows(
     A: float,
     eta_sum: float,
     b_sum: float,
+    travelled: float,
+    norm: float,
     margins: Array,
     slopes: Array,
-) -> tuple[float, float, int, float, float, float, float]:
+) -> tuple[float, float, int, float, float, float, float, float]:
     """Run the rows V[index] through one model; u, p, total, margins, slopes change in place.
 
     Returns
@@ -173,11 +138,11 @@ def run_rows(
     c, b, j, A, eta_sum, b_sum
         The scalars of the state after the last row.
     travelled
-        The sum of eta over these rows.
+        The sum of eta, with that of these rows.
+    norm
+        |u|^2.
     """
-    travelled = 0.0
     free = 1.0 if bound > 0.0 else 0.0
-    norm = float(dot_row(u, u))
     for i in range(index.shape[0]):
         w = weight[i]
         if w < 0.0:
@@ -213,132 +178,4 @@ def run_rows(
             A += eta * c
             eta_sum += eta
             b_sum += eta * b
-    return c, b, j, A, eta_sum, b_sum, travelled
-
-
-@njit(cache=True, nogil=True)
-def _fold_pending(u: Array, p: Array, total: Array, A: float) -> None:
-    """total += A u - p; p = 0."""
-    for q in range(u.shape[0]):
-        total[q] += A * u[q] - p[q]
-        p[q] = 0
-
-
-@njit(cache=True, nogil=True)
-def fold(state: LoopState, k: int) -> None:
-    """``SolverState.fold`` of one model."""
-    A, p = state.pending_weight[k], state.pending[k]
-    if A != 0.0 or p.any():
-        _fold_pending(state.direction[k], p, state.total[k], A)
-        state.pending_weight[k] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def settle(axis: LoopAxis, metric: LoopMetric, state: LoopState, first: int, stop: int) -> None:
-    """Shrink models first, ..., stop - 1 by what is due, where there is a metric."""
-    if metric.form == NONE:
-        return
-    for k in range(first, stop):
-        if state.shrink_due[k] == 0.0:
-            continue
-        fold(state, k)
-        coef = state.direction[k : k + 1]
-        scale = coef.dtype.type(state.scale[k])
-        for q in range(coef.shape[1]):
-            coef[0, q] *= scale
-        state.scale[k] = 1.0
-        shrink(coef, axis.rate[k : k + 1] * state.shrink_due[k : k + 1], metric)
-        state.shrink_due[k] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def _take_turn(
-    steps: Steps,
-    axis: LoopAxis,
-    state: LoopState,
-    notes: Notes,
-    k: int,
-    begin: int,
-    end: int,
-    margins: Array,
-    slopes: Array,
-) -> None:
-    """Take model k through steps begin, ..., end - 1."""
-    n = end - begin
-    (
-        state.scale[k],
-        state.intercept[k],
-        state.steps[k],
-        state.pending_weight[k],
-        state.weight[k],
-        state.intercept_total[k],
-        way,
-    ) = run_rows(
-        steps.V,
-        steps.positions[begin:end],
-        steps.target[k, begin:end],
-        steps.weight[begin:end],
-        axis.code,
-        axis.parameter,
-        axis.lam[k],
-        axis.radius[k],
-        axis.bound[k],
-        axis.eta[k],
-        axis.power,
-        axis.horizon[k],
-        axis.reach,
-        steps.average_from,
-        state.direction[k],
-        state.pending[k],
-        state.total[k],
-        state.scale[k],
-        state.intercept[k],
-        state.steps[k],
-        state.pending_weight[k],
-        state.weight[k],
-        state.intercept_total[k],
-        margins[:n],
-        slopes[:n],
-    )
-    state.shrink_due[k] += way
-    note(
-        axis.code, axis.parameter, steps.rows[begin:end], steps.target[k, begin:end],
-        steps.weight[begin:end], margins[:n], slopes[:n], notes, k,
-    )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def work_on_rows(
-    counter: Array,
-    lots: int,
-    turn: int,
-    steps: Steps,
-    axis: LoopAxis,
-    metric: LoopMetric,
-    state: LoopState,
-    notes: Notes,
-) -> None:
-    """Take the next of ``lots`` lots of models through all steps, as long as there are any.
-
-    What each thread of a team does. The models of a lot take turns, ``turn`` steps each.
-    """
-    K = state.direction.shape[0]
-    margins, slopes = np.empty(turn), np.empty(turn)
-    while True:
-        lot = take(counter)
-        if lot >= lots:
-            return
-        first, stop = K * lot // lots, K * (lot + 1) // lots
-        begin = 0
-        for pause in range(steps.ends.shape[0]):
-            end = steps.ends[pause]
-            while begin < end:
-                upto = min(begin + turn, end)
-                for k in range(first, stop):
-                    _take_turn(steps, axis, state, notes, k, begin, upto, margins, slopes)
-                begin = upto
-            if steps.shrinks[pause]:
-                settle(axis, metric, state, first, stop)
-            if steps.folds[pause]:
-                for k in range(first, stop):
-                    fold(state, k)
+    return c, b, j, A, eta_sum, b_sum, travelled, norm
