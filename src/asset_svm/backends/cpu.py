@@ -20,11 +20,11 @@ from asset_svm.backends.base import HeldRows, Visits, gather
 from asset_svm.backends.workers import Workers, working
 from asset_svm.features import Evaluable, FeatureMap, Metric, NystroemFeatures
 from asset_svm.memory import available_memory
-from asset_svm.numerics.fresh import new_matrix
 from asset_svm.solvers import Average, Driver, ModelAxis, SolverState
 from asset_svm.solvers.blocks import BlockRows, Cut
 from asset_svm.solvers.products import exact_margins, exact_sums, scattered_margins
 from asset_svm.threads.blas import few_threads
+from asset_svm.threads.fresh import new_matrix
 from asset_svm.threads.granted import granted
 from asset_svm.threads.team import side_by_side
 

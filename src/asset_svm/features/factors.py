@@ -8,7 +8,12 @@ import scipy.linalg as la
 
 from asset_svm.arrays import Array
 from asset_svm.threads.blas import few_threads
+from asset_svm.threads.granted import granted
 
+LONG = 1024
+"""Rows up to which an eigendecomposition is a matter of a fifth of a second, for one thread."""
+SPARE = 4
+"""Threads that must be there for each that an eigendecomposition has."""
 WIDE = 10.0
 """Times the relative threshold: what rounding in the type of the rows may cut beyond it."""
 
@@ -55,8 +60,14 @@ def centred_gram(
 
 
 def descending_eigenpairs(gram: Array) -> tuple[Array, Array]:
-    """The eigenvalues of K_SS, the largest first, and their eigenvectors as columns."""
+    """The eigenvalues of K_SS, the largest first, and their eigenvectors as columns.
+
+    Large ones have some threads where there are many: the one place where more threads round in other
+    ways. A quarter of them, since those of LAPACK wait for each other by spinning, and stand still
+    where another process has taken one's processor.
+    """
     driver = "evd" if len(gram) > 1 else "ev"  # scipy before 1.12 gives evd no room for one row
-    with few_threads(len(gram)):
+    threads = granted() // SPARE if len(gram) > LONG else 1
+    with few_threads(len(gram), max(threads, 1)):
         values, vectors = la.eigh(gram, driver=driver, check_finite=False)
     return values[::-1], vectors[:, ::-1]

@@ -6,9 +6,11 @@
     products, distances, absolute, own     how formulas of x.z, |x - z|^2, |x - z|_1 and of rows
                 themselves become values
     gaussian    the Gaussian kernel; the other formulas lie beside what they are functions of
+    loops       kernel matrices of few rows, by compiled code alone
+    sums        sums of kernel values with landmarks, likewise
     landmarks, scale    landmarks prepared for products; gamma="scale"
 
-A new kernel is a file like ``gaussian`` and an entry of ``table``.
+A new kernel is a file like ``gaussian`` and an entry of ``table``; of ``loops`` too, where it has one.
 
 Conventions that bind the code here:
 

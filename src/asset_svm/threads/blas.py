@@ -24,6 +24,8 @@ _lock = threading.Lock()
 _all_inside: WeakSet[_Inside] = WeakSet()
 _before: Any = None
 """The limits outside, to go back to; None where nobody is inside."""
+_limit = 1
+"""That of those inside."""
 
 
 @lru_cache(maxsize=1)
@@ -50,7 +52,10 @@ def allowed_blas_threads() -> int | None:
 
 
 class _Inside:
-    """One caller that is inside ``few_threads``."""
+    """One caller that is inside ``few_threads``, and the threads it would have."""
+
+    def __init__(self, threads: int):
+        self.threads = threads
 
 
 def _take_over() -> None:
@@ -65,24 +70,28 @@ def _take_over() -> None:
 
 
 @contextmanager
-def few_threads(order: int) -> Iterator[None]:
+def few_threads(order: int, threads: int = 1) -> Iterator[None]:
     """One BLAS thread inside, for matrices of up to ``LARGEST`` rows; threads may enter together.
+
+    More where ``threads`` says so, as long as nobody else is inside who would have fewer.
 
     Ctrl-C may come between any two lines: who is inside stands in a set, and leaves it once more
     where it has left already; what the limits were is known before they change.
     """
-    global _before
+    global _before, _limit
     if order > LARGEST:
         yield
         return
-    me = _Inside()
+    me = _Inside(threads)
     try:
         with _lock:
             _all_inside.add(me)
-            if _before is None:
-                _before = blas().limit(limits=None)
+            least = min(each.threads for each in _all_inside)
+            if _before is None or least < _limit:
+                _before = _before or blas().limit(limits=None)
                 _take_over()
-                blas().limit(limits=1, user_api="blas")
+                blas().limit(limits=least, user_api="blas")
+                _limit = least
         yield
     finally:
         with _lock:
