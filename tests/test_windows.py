@@ -10,7 +10,6 @@ from asset_svm.numerics.shrinking import decay
 from asset_svm.solvers import FractionWindow, NoWindow
 from asset_svm.solvers import many as windows
 from asset_svm.solvers.blocked_form import group_size
-from asset_svm.solvers.row_steps import Copies, copy_piece, work_on_rows
 from asset_svm.solvers.tallies import Slopes
 from asset_svm.threads.granted import grant
 from test_folds import many
@@ -196,35 +195,3 @@ def test_decays_are_exponentials(dtype, digits):
     np.testing.assert_allclose(out[:300], expected[:300], rtol=digits)
     decay(np.nan, rates[:3], out)
     assert np.isnan(out[:3]).all()
-
-
-@pytest.mark.parametrize("K", [1, 3])
-def test_rows_that_are_copied_ahead_are_the_same_rows(K, monkeypatch):
-    """All of them copied, some, as threads happen to be in time, and none."""
-    monkeypatch.setattr("asset_svm.solvers.driver.DRAWN", 300)
-    monkeypatch.setattr("asset_svm.solvers.driver.IN_CACHE", 0)
-    monkeypatch.setattr("asset_svm.solvers.driver.WORTH_A_THREAD", 0)
-    V, y = problem("classification", K)
-    options = dict(task="classification", step="robust", C=10.0, radius=0.3, bound=1.0)
-    found = []
-    for threads, all_ready in ((1, False), (8, False), (1, True)):
-        driver, _ = build(V, y, window=FractionWindow(0.5, 900), **options)
-        driver._processors = threads
-        if all_ready:
-
-            def copied(counter, lots, turn, steps, copies, *rest):
-                copies = Copies.of(np.full((len(steps.rows), V.shape[1]), np.nan), len(steps.rows))
-                copies.lots[1] = -1
-                for piece in range(len(copies.ready)):
-                    copy_piece(steps, copies, piece)
-                assert copies.ready.all()
-                np.testing.assert_array_equal(copies.V, V[steps.positions])
-                work_on_rows(counter, lots, turn, steps, copies, *rest)
-
-            monkeypatch.setattr("asset_svm.solvers.driver.work_on_rows", copied)
-        with grant(threads):
-            driver.advance(900)
-        found.append((*driver.model(), driver.state.shrink_due, driver.progress.loss))
-    for other in found[1:]:
-        for one, same in zip(found[0], other, strict=True):
-            np.testing.assert_array_equal(one, same)

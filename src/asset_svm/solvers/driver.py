@@ -21,7 +21,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast
 
-import joblib
 import numpy as np
 
 from asset_svm import clock
@@ -33,7 +32,7 @@ from asset_svm.solvers.average import NEVER, Average
 from asset_svm.solvers.block_steps import Blocks, Sight, work_on_blocks
 from asset_svm.solvers.blocked_form import block_rows, group_size
 from asset_svm.solvers.blocks import BlockRows, Cut, MappedRows
-from asset_svm.solvers.row_steps import Copies, Steps, work_on_rows
+from asset_svm.solvers.row_steps import Steps, work_on_rows
 from asset_svm.solvers.state import ModelAxis, SolverState
 from asset_svm.solvers.tallies import Notes, Progress, Slopes
 from asset_svm.threads.counter import new_counter
@@ -45,11 +44,6 @@ WORTH_A_THREAD = 1 << 20
 """Products of a weight and a feature that take longer than a thread's waking up, about."""
 DRAWN = 8192
 """Steps that are drawn at a time, about, where all rows lie in memory and nobody looks at the clock."""
-IN_CACHE, COPIED = 1 << 24, 1 << 26
-"""Rows of more bytes than the first lie in no cache; copies of those that come next take at most the
-second."""
-COPYING = 3
-"""Fewer threads that copy rows are no help."""
 
 
 @dataclass(eq=False)
@@ -115,8 +109,6 @@ class Driver:
         self.progress = Progress.zeros(len(axis.lam))
         self._block: StepBlock | None = None
         self._announced = 0  # steps whose rows were
-        self._copies = np.empty((0, rows.dimension), rows.dtype)
-        self._processors = joblib.cpu_count()
 
     def advance(self, steps: int, deadline: float = np.inf) -> int:
         """Take ``steps`` more steps, or as many as end by ``deadline`` (``clock.now``).
@@ -176,7 +168,7 @@ class Driver:
         block = self._block
         if block is None or not block.first <= self.position < block.stop:
             first, stop = self.cut.around(self.position)
-            most = self._drawn() if self.rows.in_memory else 0
+            most = DRAWN if self.rows.in_memory else 0
             while stop < end and stop - first < most:
                 stop = self.cut.around(stop)[1]
             stop = min(stop, self.length)
@@ -238,17 +230,8 @@ class Driver:
         # As many models for every thread, in two lots where they are many: some are faster.
         lots = threads if threads == 1 or 4 * threads > K else 2 * threads
         turn = n if K == 1 else row_steps.TURN
-        place = self._copies[:0]
-        if n >= DRAWN and self._copies_rows(threads):
-            threads = min(granted(), self._processors)
-            if len(self._copies) < n:
-                self._copies = np.empty((n, self.rows.dimension), self.rows.dtype)
-            place = self._copies
-        copies = Copies.of(place, n)
         arguments = (*self.axis.for_loops(self.rows.dtype), self.state.for_loops(), notes)
-        _by_threads(
-            threads, lambda counter: work_on_rows(counter, lots, turn, steps, copies, *arguments)
-        )
+        _by_threads(threads, lambda counter: work_on_rows(counter, lots, turn, steps, *arguments))
 
     def _step_blocked(self, steps: Steps, notes: Notes) -> None:
         """Take the steps by the blocked form: groups of models go through a few rows at a time."""
@@ -284,17 +267,6 @@ class Driver:
                 begin.append(min(begin[-1] + length - inside % length, int(end)))
                 shrinks.append(bool(shrink) and begin[-1] == end)
         return np.array(begin), np.array(shrinks)
-
-    def _copies_rows(self, threads: int) -> bool:
-        """Whether rows are far off, and threads left to copy them where so many have models."""
-        size = self.order.n_rows * self.rows.dimension * self.rows.dtype.itemsize
-        spare = min(granted(), self._processors) - threads
-        return self.rows.in_memory and size > IN_CACHE and spare >= COPYING
-
-    def _drawn(self) -> int:
-        """How many steps are drawn at a time: more, where threads copy rows for one that steps."""
-        most = COPIED // (self.rows.dimension * self.rows.dtype.itemsize)
-        return max(min(4 * DRAWN, most), DRAWN) if self._copies_rows(len(self.axis.lam)) else DRAWN
 
     def _threads(self, steps: int) -> int:
         """How many threads are worth it for so many steps."""

@@ -3,11 +3,6 @@
 Models have nothing to do with each other: each thread takes the next lot of them through all steps, and
 what is due on the way (folds of the average, shrinks in a metric, sums for the history) is done there.
 The models of a lot take turns, so that the next one finds the rows in a cache.
-
-One core that reads rows here and there waits for them: 7.5 GB/s on the machine at hand, 27 GB/s if they
-lie one after the other and 60 GB/s if they do so in a cache. Threads that have no model copy the rows
-that come next to one place, ``PIECE`` at a time; where a piece is not ready when its turn comes, its
-rows are read where they lie. What is read is the same.
 """
 
 from __future__ import annotations
@@ -22,13 +17,11 @@ from asset_svm.numerics.shrinking import NONE, LoopMetric, shrink
 from asset_svm.solvers.row_form import dot_row, run_rows
 from asset_svm.solvers.state import LoopAxis, LoopState
 from asset_svm.solvers.tallies import Notes, note
-from asset_svm.threads.counter import add, take
+from asset_svm.threads.counter import take
 
 TURN = 512
 """Rows after which it is the next model's turn. A fit of letter's 26 classes (d = 1018) takes 2.7 s so,
 and 3.9 s where every model goes through 2048 at a time."""
-PIECE = 128
-"""Rows that are copied at a time."""
 
 
 class Steps(NamedTuple):
@@ -57,33 +50,6 @@ class Steps(NamedTuple):
     ends: Array
     shrinks: Array
     folds: Array
-
-
-class Copies(NamedTuple):
-    """Rows of steps that are copied to one place ahead of their turn.
-
-    Parameters
-    ----------
-    V : array of shape (at least n, d)
-    ready : int array of shape (pieces,)
-        Not 0 where a piece is there; without pieces nothing is copied.
-    lots : int array of shape (2,)
-        How many lots of models are at their end, and the piece at which the first lot is.
-    places : int array of shape (PIECE,)
-        0, 1, ...
-    """
-
-    V: Array
-    ready: Array
-    lots: Array
-    places: Array
-
-    @classmethod
-    def of(cls, V: Array, steps: int) -> Copies:
-        """Copies into V of so many steps; of none, where V has no rows."""
-        pieces = -(-steps // PIECE) if len(V) else 0
-        ready, lots = np.zeros(pieces, dtype=np.int64), np.zeros(2, dtype=np.int64)
-        return cls(V, ready, lots, np.arange(PIECE))
 
 
 @njit(cache=True, nogil=True)
@@ -124,7 +90,6 @@ def settle(axis: LoopAxis, metric: LoopMetric, state: LoopState, first: int, sto
 @njit(cache=True, nogil=True)
 def _take_turn(
     steps: Steps,
-    copies: Copies,
     axis: LoopAxis,
     state: LoopState,
     notes: Notes,
@@ -139,42 +104,35 @@ def _take_turn(
     c, b, j, A = state.scale[k], state.intercept[k], state.steps[k], state.pending_weight[k]
     eta_sum, b_sum = state.weight[k], state.intercept_total[k]
     way, norm = 0.0, float(dot_row(u, u))
-    at = begin
-    while at < end:
-        upto, is_ready, piece = end, False, at // PIECE
-        if copies.ready.shape[0] > 0:
-            upto = min((piece + 1) * PIECE, end)
-            is_ready = add(copies.ready[piece:], 0) != 0
-            copies.lots[1] = piece
-        part = slice(at - begin, upto - begin)
-        arguments = (
-            steps.target[k, at:upto],
-            steps.weight[at:upto],
-            axis.code,
-            axis.parameter,
-            axis.lam[k],
-            axis.radius[k],
-            axis.bound[k],
-            axis.eta[k],
-            axis.power,
-            axis.horizon[k],
-            axis.reach,
-            steps.average_from,
-            u,
-            state.pending[k],
-            state.total[k],
-        )
-        scalars = (c, b, j, A, eta_sum, b_sum, way, norm)
-        if is_ready:
-            c, b, j, A, eta_sum, b_sum, way, norm = run_rows(
-                copies.V[at:upto], copies.places[: upto - at], *arguments, *scalars,
-                margins[part], slopes[part],
-            )  # fmt: skip
-        else:
-            c, b, j, A, eta_sum, b_sum, way, norm = run_rows(
-                steps.V, steps.positions[at:upto], *arguments, *scalars, margins[part], slopes[part]
-            )
-        at = upto
+    c, b, j, A, eta_sum, b_sum, way, norm = run_rows(
+        steps.V,
+        steps.positions[begin:end],
+        steps.target[k, begin:end],
+        steps.weight[begin:end],
+        axis.code,
+        axis.parameter,
+        axis.lam[k],
+        axis.radius[k],
+        axis.bound[k],
+        axis.eta[k],
+        axis.power,
+        axis.horizon[k],
+        axis.reach,
+        steps.average_from,
+        u,
+        state.pending[k],
+        state.total[k],
+        c,
+        b,
+        j,
+        A,
+        eta_sum,
+        b_sum,
+        way,
+        norm,
+        margins[:n],
+        slopes[:n],
+    )
     state.scale[k], state.intercept[k], state.steps[k], state.pending_weight[k] = c, b, j, A
     state.weight[k], state.intercept_total[k] = eta_sum, b_sum
     state.shrink_due[k] += way
@@ -185,29 +143,17 @@ def _take_turn(
 
 
 @njit(cache=True, nogil=True)
-def copy_piece(steps: Steps, copies: Copies, piece: int) -> None:
-    """Copy the rows of a piece, unless it is too late."""
-    if copies.lots[1] >= piece:
-        return
-    d = copies.V.shape[1]
-    for i in range(piece * PIECE, min((piece + 1) * PIECE, steps.positions.shape[0])):
-        copies.V[i] = steps.V[steps.positions[i], :d]
-    add(copies.ready[piece:], 1)
-
-
-@njit(cache=True, nogil=True)
 def work_on_rows(
     counter: Array,
     lots: int,
     turn: int,
     steps: Steps,
-    copies: Copies,
     axis: LoopAxis,
     metric: LoopMetric,
     state: LoopState,
     notes: Notes,
 ) -> None:
-    """Take the next of ``lots`` lots of models through all steps, or copy the next piece of rows.
+    """Take the next of ``lots`` lots of models through all steps.
 
     What each thread of a team does as long as there is something left. The models of a lot take turns,
     ``turn`` steps each.
@@ -217,10 +163,7 @@ def work_on_rows(
     while True:
         number = take(counter)
         if number >= lots:
-            if number >= lots + copies.ready.shape[0] or add(copies.lots, 0) >= lots:
-                return
-            copy_piece(steps, copies, number - lots)
-            continue
+            return
         first, stop = K * number // lots, K * (number + 1) // lots
         begin = 0
         for pause in range(steps.ends.shape[0]):
@@ -228,11 +171,10 @@ def work_on_rows(
             while begin < end:
                 upto = min(begin + turn, end)
                 for k in range(first, stop):
-                    _take_turn(steps, copies, axis, state, notes, k, begin, upto, margins, slopes)
+                    _take_turn(steps, axis, state, notes, k, begin, upto, margins, slopes)
                 begin = upto
             if steps.shrinks[pause]:
                 settle(axis, metric, state, first, stop)
             if steps.folds[pause]:
                 for k in range(first, stop):
                     fold(state, k)
-        add(copies.lots, 1)

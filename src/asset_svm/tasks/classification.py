@@ -211,7 +211,10 @@ def _checked_classes(y: Array) -> Array:
 
 def _codes(y: Array, classes: Array) -> tuple[Array, Array]:
     """The number of each row's class, and whether it is none of these."""
-    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    try:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    except TypeError:  # numbers and text have no order
+        return np.zeros(len(y), dtype=np.intp), np.ones(len(y), dtype=bool)
     return codes, np.asarray(classes[codes] != y)
 
 

@@ -39,15 +39,6 @@ def _fetch_and_add(typing: Any, counter: Any, amount: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def add(counter: Array, amount: int) -> int:
-    """Add to a counter, after all that this thread wrote before; returns what it was.
-
-    Who sees the sum sees what was written.
-    """
-    return _fetch_and_add(counter, amount)
-
-
-@njit(cache=True, nogil=True)
 def take(counter: Array) -> int:
     """The next number of a counter, which no other thread gets."""
     return _fetch_and_add(counter, 1)

@@ -196,6 +196,7 @@ class HeldRows:
     V: Tensor
     dimension: int
     dtype: np.dtype[Any]
+    in_memory = True
 
     @property
     def mean_square(self) -> float:
