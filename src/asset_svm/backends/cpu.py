@@ -45,7 +45,7 @@ WIDE = 256
 """Features from which on a few rows are enough for a matrix product."""
 METRIC_SAMPLE = 2048
 """The metric is estimated from so many rows."""
-LOOK = 4096
+LOOK = 1024
 """So many rows are opened at a time where all of them are looked at once."""
 
 
@@ -99,9 +99,9 @@ class CpuRows:
             self.workers.announce(rows, self._anew)
             return
         new = rows[~self.seen[rows]]
-        if len(new):
-            self.seen[new] = self._coming[new] = True
-            self.workers.announce(new, self._keep)
+        self.seen[new] = self._coming[new] = True
+        for start in range(0, len(new), self.block_size):  # in pieces, which even out between threads
+            self.workers.announce(new[start : start + self.block_size], self._keep)
 
     def dismiss(self) -> None:
         """Go on without workers, when they have finished what was announced."""
