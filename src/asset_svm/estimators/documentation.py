@@ -80,7 +80,7 @@ max_iter : int, default=None
     4, ... epochs), unless early_stopping or time_limit can end the fit earlier: then they fall as
     1 / sqrt j. None: 25, more on small data (at least 100 000 steps); with step="metric" 3 or 9 of
     them, in stages of 1, 2, 6, ..., where all others together would lower the objective by less than
-    2 per cent, as the stages so far tell.
+    3 per cent, as the stages so far tell.
 tol : float, default=None
     Stop when the duality gap is below tol times the objective, checked after 1, 2, 4, ... epochs
     (by the bound of ``certify`` where that costs no more time than the fit); a ConvergenceWarning
