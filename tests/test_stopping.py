@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm import AssetClassifier, AssetRegressor
-from asset_svm.training.stopping import Stopping
+from asset_svm.training.stopping import Look, Stopping
 from small_problems import BINARY, REALS, THREE, X, quick
 
 # Stopping ----------------------------------------------------------------------------------------
@@ -52,17 +52,25 @@ def test_a_time_limit_ends_an_endless_fit(ticks):
     assert model.score(X, BINARY) > 0.9
 
 
-@pytest.mark.parametrize(("amount", "ends"), [(0.3, [3]), (2.0, [9]), (40.0, [25])])
-def test_a_default_run_ends_when_little_is_left_to_gain(amount, ends):
-    """Objectives of 1 + amount / t after t epochs: 25 are 0.29 amount better than 3, 0.07 than 9."""
+@pytest.mark.parametrize(("amount", "errors", "end"), [(2, 0, 9), (40, 0, 25), (2, 2, 9), (2, 40, 25)])
+def test_a_default_run_ends_when_little_is_left_to_gain(amount, errors, end):
+    """Objectives of 1 + amount / t after t epochs, or errors: 25 epochs gain 0.07 amount beyond 9."""
     stopping, done, looks = Stopping(25, flat=0.14, least_steps=100), 0, []
     while done < 25:
         done += stopping.stage(done)
-        looks.append((done, 1.0 + amount / done))
+        looks.append(Look(done, 1.0 + amount / done, 1.0 + errors / done))
         if len(looks) > 1 and stopping.is_flat(looks[-2], looks[-1], 50):
             break
-    assert [done] == ends
-    assert not stopping.is_flat((1, 1.0), (3, 1.0), 33), "99 steps are too few"
+    assert done == end
+
+
+def test_a_run_that_is_short_or_rises_is_not_flat():
+    stopping = Stopping(25, flat=0.03, least_steps=100)
+    same, risen = Look(9, 1.0, 0.1), Look(9, 5.0, 0.1)
+    assert stopping.is_flat(Look(3, 1.0, 0.1), same, 12)
+    assert not stopping.is_flat(Look(3, 1.0, 0.1), same, 11), "99 steps are too few"
+    assert not stopping.is_flat(Look(3, 1.0, 0.1), risen, 12)
+    assert stopping.is_flat(Look(3, 0.0, 0.0), Look(9, 0.0, 0.0), 12), "nothing is left"
 
 
 def test_default_epochs_end_early_on_many_rows_and_never_those_asked_for():
@@ -70,10 +78,10 @@ def test_default_epochs_end_early_on_many_rows_and_never_those_asked_for():
     rows = rng.normal(size=(40_000, 3)).astype(np.float32)
     y = rows[:, 0] + 0.5 * rng.normal(size=len(rows)) > 0
     fits = [AssetClassifier(**few, n_jobs=n).fit(rows, y) for n in (1, 2)]
-    assert [model.n_iter_ for model in fits] == [3, 3]
+    assert [model.n_iter_ for model in fits] == [9, 9]
     np.testing.assert_array_equal(fits[0].map_coef_, fits[1].map_coef_)
     looks = [each["epoch"] for each in fits[0].history_ if "sampled_objective" in each]
-    assert looks == [1, 3]
+    assert looks == [3, 9]
     long = AssetClassifier(**few, max_iter=25).fit(rows, y)
     assert long.n_iter_ == 25
     assert fits[0].objective_ <= 1.02 * long.objective_

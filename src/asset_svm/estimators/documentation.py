@@ -78,9 +78,9 @@ sampling : {"auto", "uniform", "shuffle", "given"}, default="auto"
 max_iter : int, default=None
     Epochs. With step="metric" the steps decay to 0 over them (with tol, over stages of 1, 1, 2,
     4, ... epochs), unless early_stopping or time_limit can end the fit earlier: then they fall as
-    1 / sqrt j. None: 25, more on small data (at least 100 000 steps); with step="metric" 3 or 9 of
-    them, in stages of 1, 2, 6, ..., where all others together would lower the objective by less than
-    3 per cent, as the stages so far tell.
+    1 / sqrt j. None: 25, more on small data (at least 100 000 steps); with step="metric" 9 of
+    them, in stages of 3, 6, 16, where all others together would lower neither the objective
+    nor the errors on the rows by 3 per cent, as the stages so far tell.
 tol : float, default=None
     Stop when the duality gap is below tol times the objective, checked after 1, 2, 4, ... epochs
     (by the bound of ``certify`` where that costs no more time than the fit); a ConvergenceWarning

@@ -22,6 +22,7 @@ from asset_svm.threads.granted import granted
 from asset_svm.threads.team import side_by_side
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows, plain_coef
+from asset_svm.training.stopping import Look
 
 Result = TypeVar("Result")
 
@@ -79,19 +80,21 @@ def settle_intercept(
     return model[0], np.array(side_by_side(best, range(len(coef))))
 
 
-def sampled_objective(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array]) -> float:
-    """The objective of all models together by these rows, or a sample where they are many."""
+def look_at(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], epoch: int) -> Look:
+    """The objective and errors of all models by these rows, or a sample where they are many."""
     coef, intercept = model[0].astype(np.float64), model[1]
     some = rows.draw(max(LOOKED_AT // len(coef), FEWEST_LOOKED_AT), recipe.seed)
     plain = plain_coef(coef, rows.metric)
 
-    def losses(index: Array) -> float:
+    def losses(index: Array) -> Array:
+        y, weight = rows.targets.block(index), rows.weight[index]
         f = rows.mapped.open(index).margins(coef) + intercept[:, None]
-        return float((recipe.loss.value(rows.targets.block(index), f) @ rows.weight[index]).sum())
+        return np.array([(part @ weight).sum() for part in (recipe.loss.value(y, f), y * f <= 0.0)])
 
-    total = sum(_by_blocks(rows, some, losses))
-    weight = rows.weight.sum() if some is None else rows.weight[some].sum()
-    return total / float(weight) + 0.5 * float(np.array(recipe.lam) @ (plain**2).sum(axis=1))
+    loss, errors = sum(_by_blocks(rows, some, losses), np.zeros(2))
+    weight = float(rows.weight.sum() if some is None else rows.weight[some].sum())
+    square = 0.5 * float(np.array(recipe.lam) @ (plain**2).sum(axis=1))
+    return Look(epoch, float(loss) / weight + square, float(errors) / (weight * len(coef)))
 
 
 def row_sums(

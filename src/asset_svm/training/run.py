@@ -20,8 +20,8 @@ from asset_svm.training.certificate import (
     LITTLE,
     certify_rows,
     finish,
+    look_at,
     run_work,
-    sampled_objective,
     settle_intercept,
     tight_work,
 )
@@ -29,10 +29,10 @@ from asset_svm.training.plan import StepSizes, find_step_sizes
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.rows import TrainingRows, plain_coef
 from asset_svm.training.solution import Solution
-from asset_svm.training.stopping import Stopping
+from asset_svm.training.stopping import Look, Stopping
 
-SAMPLED = "sampled_objective"
-"""The name of the objective that a look between stages finds, in the history."""
+SEEN = "epoch", "sampled_objective", "sampled_errors"
+"""The names, in the history, of what a look between stages sees."""
 MOST_LOOKS = 200
 """The history of a run on tiny data has about so many records."""
 
@@ -112,7 +112,7 @@ class _Epochs:
     """The epochs of a run, with what is looked at between them.
 
     A run that ``tol`` may end goes in stages of 1, 1, 2, 4, ... epochs, one that ends when it is flat
-    in stages of 1, 2, 6, ..., each with steps that decay to 0, so that what is looked at at the end
+    in stages of 3, 6, 18, ..., each with steps that decay to 0, so that what is looked at at the end
     of a stage is a finished model.
     """
 
@@ -130,7 +130,8 @@ class _Epochs:
         self.staged = stopping.end_is_known and recipe.step == "metric"
         self.looks = self.staged and stopping.flat is not None and stopping.tol is None
         self.stage = stopping.stage(0) if self.staged else stopping.epochs
-        self.done, self.timed_out, self.renewed, self.next_check = 0, False, 1, 1
+        self.done, self.timed_out, self.renewed = 0, False, 1
+        self.next_check = self.stage if self.looks else 1
         self.between_stages = False
         self.history: list[dict[str, Any]] = []
         self.begun = clock.now()
@@ -217,7 +218,7 @@ class _Epochs:
                 self.done, driver.model(), record
             )
             over = ended or halt or flat or self._converged(certificate)
-            looked = certificate is not None or SAMPLED in record
+            looked = certificate is not None or SEEN[1] in record
             self.between_stages = self.staged and looked
             if self.between_stages and not ended:
                 self.stage = stopping.stage(self.done)
@@ -240,9 +241,10 @@ class _Epochs:
         """Whether little is left to gain; the record of a look has the objective it found."""
         if not self.looks:
             return False
-        record[SAMPLED] = sampled_objective(self.rows, self.recipe, self.driver.model())
-        found = [(each["epoch"], each[SAMPLED]) for each in self.history if SAMPLED in each]
-        return len(found) > 1 and self.stopping.is_flat(found[-2], found[-1], self.rows.order.n_rows)
+        now = look_at(self.rows, self.recipe, self.driver.model(), self.done)
+        before = [Look(*(each[name] for name in SEEN)) for each in self.history if SEEN[1] in each]
+        record |= dict(zip(SEEN, (now.epoch, now.objective, now.errors), strict=True))
+        return bool(before) and self.stopping.is_flat(before[-1], now, self.rows.order.n_rows)
 
     def _converged(self, certificate: Certificate | None) -> bool:
         tol = self.stopping.tol

@@ -12,11 +12,32 @@ AfterEpoch = Callable[[int, tuple[Array, Array], dict[str, Any]], bool]
 """Called with (epoch, model, record) after an epoch; True asks to stop."""
 
 
+FIRST_STAGE = 3
+"""Epochs before the first of the looks that tell whether a run is flat."""
+
+
 class Keep(Protocol):
     """Whoever saves a run between its epochs."""
 
     def __call__(self, snapshot: Callable[[], Any], *, stopped: bool) -> None:
         """Save what ``snapshot`` returns, if it is time to, or if the run was asked to stop."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is seen of a run at the end of a stage, on a sample of its rows.
+
+    Parameters
+    ----------
+    epoch : int
+    objective : float
+    errors : float
+        The part of the targets on whose other side decisions are.
+    """
+
+    epoch: int
+    objective: float
+    errors: float
 
 
 @dataclass(frozen=True)
@@ -33,7 +54,7 @@ class Stopping:
         The moment by ``clock.now`` after which it ends.
     flat : float or None
         Stop when what all epochs that are left would gain, by what those so far have, is a smaller
-        part of the objective; looked at after 1, 3, 9, ... epochs.
+        part of the objective, and of the errors; looked at after 3, 9, 27, ... epochs.
     least_steps : int
         No run ends by ``flat`` before so many.
     chosen : callable, optional
@@ -70,18 +91,25 @@ class Stopping:
     def stage(self, done: int) -> int:
         """The epochs of the next stage.
 
-        All, or, to be checked by ``tol``, as many as are done; by ``flat``, twice as many.
+        All, or, to be checked by ``tol``, as many as are done; by ``flat``, twice as many, after 3.
         """
         left = self.epochs - done
         if self.tol is not None:
             return min(max(done, 1), left)
-        return left if self.flat is None else min(max(2 * done, 1), left)
+        return left if self.flat is None else min(max(2 * done, FIRST_STAGE), left)
 
-    def is_flat(self, before: tuple[int, float], now: tuple[int, float], n_rows: int) -> bool:
-        """Whether what is left to gain is little, by (epochs, objective) at the last look and now.
+    def is_flat(self, before: Look, now: Look, n_rows: int) -> bool:
+        """Whether what is left to gain is little, by the last look and this one.
 
-        The objective of a stage that ends with t epochs is about optimum + a / t: two looks tell a.
+        What a stage that ends with t epochs leaves, of the objective and of errors, is about a / t:
+        two looks tell a. Where the objective has risen nothing is known.
         """
-        (t, early), (u, late) = before, now
-        gain = (early - late) * (1 / u - 1 / self.epochs) / (1 / t - 1 / u)
-        return self.flat is not None and u * n_rows >= self.least_steps and gain <= self.flat * late
+        t, u = before.epoch, now.epoch
+        if self.flat is None or u * n_rows < self.least_steps or now.objective > before.objective:
+            return False
+        rest = (1 / u - 1 / self.epochs) / (1 / t - 1 / u)
+        gains = before.objective - now.objective, before.errors - now.errors
+        return all(
+            rest * gain <= self.flat * left
+            for gain, left in zip(gains, (now.objective, now.errors), strict=True)
+        )
