@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 import asset_svm.solvers.cells as cells_engine
 from asset_svm import AssetClassifier, AssetRegressor
 from asset_svm.data import OneVsRestTargets, RealTargets
+from asset_svm.exceptions import NonFiniteError
 from asset_svm.families.cells import Constant, Nested
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
@@ -759,3 +760,11 @@ def test_centres_whose_squares_overflow_are_descended_to():
     X = (rng.normal(size=(600, 3)) * 1e20).astype(np.float32)
     model = AssetClassifier(gamma=1e-40, n_cells=6, random_state=0).fit(X, X[:, 0] > 0)
     assert model.n_cells_ > 3 and model.score(X, X[:, 0] > 0) > 0.95
+
+
+@pytest.mark.parametrize("factor", [1e154, 1e160, 1e200, 1e305])
+def test_rows_whose_squares_overflow_are_refused(factor):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3000, 8))
+    with pytest.raises(NonFiniteError):
+        AssetClassifier(n_cells=6, gamma=0.1, random_state=0).fit(rows * factor, rows[:, 0] > 0)

@@ -1,6 +1,8 @@
 """Teams of threads, what they may take, and what n_jobs comes to."""
 
 import os
+import subprocess
+import sys
 import threading
 
 import joblib
@@ -100,3 +102,61 @@ def test_inside_joblib_nobody_takes_more_than_a_share(monkeypatch):
 def test_processes_of_joblib_share_the_processors():
     found = joblib.Parallel(2, backend="loky")(joblib.delayed(count_threads)(None) for _ in range(2))
     assert found == [max(joblib.cpu_count() // 2, 1)] * 2
+
+
+INTERRUPTED = """
+import _thread, faulthandler, random, threading, time
+from threadpoolctl import threadpool_info, threadpool_limits
+from asset_svm.threads import team
+from asset_svm.threads.granted import grant
+
+faulthandler.dump_traceback_later(100, exit=True)
+rng, over, caught = random.Random(0), False, 0
+
+def interrupt():
+    while not over:
+        time.sleep(rng.uniform(0.0, 0.004))
+        if armed:
+            _thread.interrupt_main()
+
+armed = False
+thread = threading.Thread(target=interrupt)
+with threadpool_limits(2, user_api="blas"):
+    before = [each["num_threads"] for each in threadpool_info()]
+    thread.start()
+    for turn in range(600):
+        try:
+            armed = True
+            with grant(4):
+                if turn % 2:
+                    assert team.side_by_side(lambda n: n * n, range(8)) == [n * n for n in range(8)]
+                else:
+                    team.together(lambda counter: None)
+            armed = False
+        except KeyboardInterrupt:
+            armed, caught = False, caught + 1
+    try:
+        over = True
+        thread.join()
+    except KeyboardInterrupt:
+        thread.join()
+    assert team.side_by_side(lambda n: n, range(8), 4) == list(range(8))
+    assert [each["num_threads"] for each in threadpool_info()] == before
+assert caught > 20, caught
+lost = threading.active_count() - 1 - len(team._idle)
+assert 0 <= lost <= 8, lost  # one that is interrupted while it is hired sleeps on
+assert threading.active_count() < 40
+print("held")
+"""
+
+
+def test_ctrl_c_at_any_moment_neither_hangs_nor_loses_a_thread():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
+    assert done.stdout == "held\n", done.stderr[-2000:]
+
+
+def test_nobody_starts_a_thousand_threads(monkeypatch):
+    monkeypatch.setattr("joblib.cpu_count", lambda: 2)
+    assert count_threads(3000) == 64
+    monkeypatch.setattr("joblib.cpu_count", lambda: 100)
+    assert count_threads(3000) == 400

@@ -45,6 +45,7 @@ class Workers:
 
 
 def _alone(job: Callable[[Array], Any], rows: Array) -> Any:
+    """Do job(rows) without a team."""
     with grant(1):  # all threads there are have rows to map
         return job(rows)
 

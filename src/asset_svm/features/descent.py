@@ -193,9 +193,12 @@ def set_products(x: Array, matrix: Array, out: Array) -> None:
             out[j] = out[j] + a * za[j]
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
+@njit(cache=True, nogil=True, fastmath={"nsz", "reassoc"})
 def _first_largest(near: Array, half: Array) -> int:
-    """The place of the largest near - half, the first of equals; 0 where none is a number."""
+    """The place of the largest near - half, the first of equals; 0 where none is a number.
+
+    It is never one of the padding, whose half is infinite.
+    """
     width, top = near.shape[0], near.dtype.type(-np.inf)
     for j in range(width):
         near[j] = near[j] - half[j]
@@ -203,7 +206,7 @@ def _first_largest(near: Array, half: Array) -> int:
     best = width
     for j in range(width):
         best = min(best, j if near[j] == top else width)
-    return best if best < width else 0
+    return best if best < width and half[best] < np.inf else 0
 
 
 @njit(cache=True, nogil=True)

@@ -21,6 +21,9 @@ from joblib.parallel import get_active_backend
 
 from asset_svm.threads.blas import allowed_blas_threads
 
+MOST, MORE = 64, 4
+"""More threads than this, and than so many for each processor, help nobody."""
+
 _granted: ContextVar[int | None] = ContextVar("asset_svm_granted", default=None)
 
 
@@ -50,14 +53,15 @@ def usable_threads() -> int:
 def count_threads(n_jobs: int | None) -> int:
     """The number of threads that n_jobs asks for, by joblib's convention but for None.
 
-    None is as many as the process may use, or what ``joblib.parallel_config`` says.
+    -1 is all processors, whatever BLAS is limited to; None is as many as the process may use, or what
+    ``joblib.parallel_config`` says.
     """
     if n_jobs is None and hasattr(joblib, "parallel_config"):  # before, nothing told 1 from nothing
         n_jobs = get_active_backend()[1]
     if n_jobs is None:
         return usable_threads()
     if n_jobs > 0:
-        return n_jobs
+        return min(n_jobs, max(MOST, MORE * joblib.cpu_count()))
     every = usable_threads() if _is_in_joblib() else joblib.cpu_count()
     return max(every + 1 + n_jobs, 1)
 

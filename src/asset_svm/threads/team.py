@@ -13,8 +13,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
-from contextvars import copy_context
-from functools import partial
+from contextvars import Context, copy_context
 from itertools import count
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -28,7 +27,8 @@ Result = TypeVar("Result")
 
 _member = threading.local()
 """``interrupted``: the event that ends the work of this thread, where it is one of a team."""
-_idle: list[_Thread] = []
+_idle: list[Any] = []
+"""Threads that wait for work."""
 
 
 class _Thread(threading.Thread):
@@ -71,40 +71,79 @@ class _Work(Generic[Result]):
                 except BaseException as error:
                     self.errors[place] = error
 
-    def as_member(self) -> None:
-        """Take part in a thread of the team."""
-        _member.interrupted = self.interrupted
-        try:
-            self.take_part()
-        finally:
-            _member.interrupted = None
-            self.ended.put(None)
-
     def by(self, members: int, end: Callable[[], None] | None = None) -> list[Result]:
-        """The results, by so many threads; the caller waits, and ends them where Ctrl-C comes to it."""
-        posted, team = 0, _hire(members)
+        """The results, by so many threads; the caller waits, and ends them where Ctrl-C comes to it.
+
+        Ctrl-C may come between any two lines, and after an item was taken from a queue that nobody has
+        counted yet: who has ended is known by the members themselves, and one that was not given its
+        work for certain is given it again.
+        """
+        team: list[_Thread] = []
+        jobs = [_Member(self, copy_context()) for _ in range(members)]
         try:
-            for thread in team:
-                thread.jobs.put(partial(copy_context().run, self.as_member))
-                posted += 1
-            while posted:
-                self.ended.get()
-                posted -= 1
+            _hire(team, members)
+            for thread, job in zip(team, jobs, strict=True):
+                thread.jobs.put(job)
+            _wait(self.ended, jobs)
         except BaseException as error:
             self.errors[-1] = error
             self.interrupted.set()
             if end is not None:
                 end()
-            for _ in range(posted):
-                self.ended.get()
-        _idle.extend(team)
+            _insist(lambda: self._end(team, jobs))
         return self.found()
+
+    def _end(self, team: list[_Thread], jobs: list[_Member]) -> None:
+        """Wait until every thread that was hired has ended its part, which is soon."""
+        for thread, job in zip(team, jobs, strict=False):
+            if not job.begun:
+                thread.jobs.put(job)
+        _wait(self.ended, jobs[: len(team)])
 
     def found(self) -> list[Result]:
         """The results, or the error of the first number that had one."""
         if self.errors:
-            raise self.errors[min(self.errors)]
+            error = self.errors[min(self.errors)]
+            self.errors.clear()  # which it would hold, and they it
+            raise error
         return self.results
+
+
+class _Member:
+    """The part of one thread in some work: what it is called for once, however often."""
+
+    def __init__(self, work: _Work[Any], context: Context):
+        self.work, self.context = work, context
+        self.begun = self.ended = False
+
+    def __call__(self) -> None:
+        if self.begun:
+            return
+        self.begun = True
+        _member.interrupted = self.work.interrupted
+        try:
+            self.context.run(self.work.take_part)
+        finally:
+            _member.interrupted = None
+            _idle.append(threading.current_thread())  # by itself: Ctrl-C never comes to it
+            self.ended = True
+            self.work.ended.put(None)
+
+
+def _wait(ended: SimpleQueue[None], jobs: Iterable[_Member]) -> None:
+    """Until all of them have ended: there is an item for each that has not, or more."""
+    for job in jobs:
+        while not job.ended:
+            ended.get()
+
+
+def _insist(function: Callable[[], None]) -> None:
+    """Call a function until it ends by itself, whatever Ctrl-C says."""
+    while True:
+        try:
+            return function()
+        except KeyboardInterrupt:
+            continue
 
 
 def side_by_side(
@@ -112,7 +151,7 @@ def side_by_side(
 ) -> list[Result]:
     """function(number) of every number, in threads with one BLAS thread each.
 
-    The threads are as many as are granted, unless their number is given; one is the caller itself.
+    The threads are as many as are granted, unless their number is given; where it is one, the caller.
     """
     every = list(numbers)
     threads = min(granted() if n_threads is None else n_threads, len(every))
@@ -156,15 +195,13 @@ def check_interrupt() -> None:
         raise KeyboardInterrupt
 
 
-def _hire(number: int) -> list[_Thread]:
-    """So many threads, idle ones first."""
-    team: list[_Thread] = []
+def _hire(team: list[_Thread], number: int) -> None:
+    """Bring a team to so many threads, idle ones first."""
     while len(team) < number:
         try:
             team.append(_idle.pop())
         except IndexError:
             team.append(_Thread())
-    return team
 
 
 if hasattr(os, "register_at_fork"):

@@ -131,6 +131,7 @@ def _by_blocks(
 
 
 def _of(function: Callable[[Array], Result], blocks: list[Array], number: int) -> Result:
+    """The function of the block with this number."""
     return function(blocks[number])
 
 
