@@ -49,6 +49,8 @@ from asset_svm.training.certificate import certify_rows
 from asset_svm.training.rows import TrainingRows
 
 NO_WEIGHTS = "there are no weights of columns"
+FEW_ROWS = 256
+"""So many rows are predicted by one thread: to count those that there are takes longer."""
 NO_WEIGHT = "Every row has weight 0; give some row a positive weight."
 
 
@@ -303,7 +305,8 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     def _decide(self, X: Any) -> np.ndarray:
         decision = self._fitted.decision
         n_jobs = self.n_jobs if check.is_jobs(self.n_jobs) else None  # what a fit would refuse
-        with grant(count_threads(n_jobs)):
+        few = len(getattr(X, "shape", ())) == 2 and X.shape[0] <= FEW_ROWS
+        with grant(1 if few else count_threads(n_jobs)):
             return self._decided(decision, self._checked(X))
 
     def _decided(self, decision: Any, X: Any) -> np.ndarray:

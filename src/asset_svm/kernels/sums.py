@@ -4,7 +4,8 @@
 
 for dense rows and kernels that have a loop (``loops``). Threads take ``BLOCK`` rows at a time by
 themselves: rows moved and scaled, their products with the landmarks, the kernel's own loop, the sums.
-What a row is given does not depend on the rows beside it, nor on how many threads there are.
+What a row is given does not depend on the rows beside it, nor on how many threads there are, but for
+the last bits where there are fewer than ``EVEN`` rows.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def _decide(
     out: Array,
 ) -> None:
     """Decide the blocks of rows whose numbers this thread takes."""
-    s, size = len(norms), min(BLOCK, -(-len(X) // EVEN) * EVEN)
+    s, few, size = len(norms), len(X) < EVEN, min(BLOCK, -(-len(X) // EVEN) * EVEN)
     moved = np.zeros((size, matrix.shape[0]), matrix.dtype)
     dots = np.empty((size, matrix.shape[1]), matrix.dtype)
     squares, left = np.empty(size), np.zeros(size, matrix.dtype)
@@ -122,13 +123,13 @@ def _decide(
             moved_rows(rows, shift, factor, moved, squares)
         for i in range(m):
             left[i] = squares[i]
-        if skips:
+        if skips or few:  # which are done before BLAS has woken its threads
             set_by_nonzeros(moved[:m], matrix, dots)
         else:
             np.dot(moved[:even], matrix, dots[:even])
         finish(code, dots[:m], left[:m], norms)
         found = out[start : start + m]
-        if len(weights) > FEW_MODELS:
+        if len(weights) > FEW_MODELS and not few:
             found[:] = np.dot(dots[:even, :s].astype(np.float64), transposed)[:m, : len(weights)]
         else:
             set_weighted(dots[:m], weights, found)
