@@ -44,6 +44,7 @@ from asset_svm.features import Metric, NystroemFeatures
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.tasks import Task
+from asset_svm.threads.blas import few_threads
 from asset_svm.threads.granted import count_threads, grant
 from asset_svm.training.certificate import certify_rows
 from asset_svm.training.rows import TrainingRows
@@ -294,7 +295,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             found = self._check_rows(task, X, y, sample_weight, first=before is None)
             if found is not None:
                 family = family_of(settings) if before is None else _family_of(before)
-                with grant(settings.n_threads):
+                with grant(settings.n_threads), few_threads(0):  # BLAS's would wait for each other
                     self._adopt(learn(family, settings, found[0], before, found[1], len(y)))
             elif before is None:
                 raise ValueError(NO_WEIGHT)

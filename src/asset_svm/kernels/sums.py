@@ -23,8 +23,11 @@ from asset_svm.numerics.padding import padded_columns
 from asset_svm.numerics.products import set_by_nonzeros
 from asset_svm.numerics.rows import FEW_MODELS, moved_columns, moved_rows, set_weighted
 from asset_svm.threads.counter import new_counter, take
+from asset_svm.threads.granted import granted
 from asset_svm.threads.team import together
 
+FEW_BLOCKS = 64
+"""Where there is one thread, it is the caller's for so many blocks: Ctrl-C comes after them."""
 EVEN = 16
 """Products have a multiple of so many rows, which rounds a row in one way beside any others."""
 
@@ -82,7 +85,9 @@ class KernelSums:
             np.ascontiguousarray(X), self.code, self.shift, self.factor, self.columns, self.matrix,
             self.norms, self.skips, self.weights, self.transposed, self.intercept, out,
         )  # fmt: skip
-        if len(X) <= BLOCK:  # one thread, since others would take longer to wake
+        if len(X) <= (
+            BLOCK if granted() > 1 else FEW_BLOCKS * BLOCK
+        ):  # before another thread has woken
             _decide(new_counter(), *arguments)
         else:
             together(lambda counter: _decide(counter, *arguments))

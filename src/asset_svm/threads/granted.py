@@ -12,9 +12,11 @@ has none, or a thread, has one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 
 import joblib
 from joblib.parallel import get_active_backend
@@ -45,7 +47,7 @@ def grant(count: int) -> Iterator[None]:
 
 def usable_threads() -> int:
     """The threads that this process, or this worker of joblib's, may use."""
-    processors = joblib.cpu_count()
+    processors = _processors()
     count = min(processors, allowed_blas_threads() or processors)
     return 1 if count == processors and _is_in_joblib() else count
 
@@ -61,9 +63,20 @@ def count_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         return usable_threads()
     if n_jobs > 0:
-        return min(n_jobs, max(MOST, MORE * joblib.cpu_count()))
-    every = usable_threads() if _is_in_joblib() else joblib.cpu_count()
+        return min(n_jobs, max(MOST, MORE * _processors()))
+    every = usable_threads() if _is_in_joblib() else _processors()
     return max(every + 1 + n_jobs, 1)
+
+
+def _processors() -> int:
+    """The processors that the process may use: looked up anew where its affinity has changed."""
+    affinity = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    return _counted(joblib.cpu_count, affinity)
+
+
+@lru_cache(maxsize=8)
+def _counted(count: Callable[[], int], affinity: frozenset[int] | None) -> int:
+    return count()
 
 
 def _is_in_joblib() -> bool:
