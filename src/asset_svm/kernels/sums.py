@@ -85,9 +85,8 @@ class KernelSums:
             np.ascontiguousarray(X), self.code, self.shift, self.factor, self.columns, self.matrix,
             self.norms, self.skips, self.weights, self.transposed, self.intercept, out,
         )  # fmt: skip
-        if len(X) <= (
-            BLOCK if granted() > 1 else FEW_BLOCKS * BLOCK
-        ):  # before another thread has woken
+        alone = BLOCK if granted() > 1 else FEW_BLOCKS * BLOCK  # done before another thread has woken
+        if len(X) <= alone:
             _decide(new_counter(), *arguments)
         else:
             together(lambda counter: _decide(counter, *arguments))

@@ -15,6 +15,7 @@ from asset_svm.settings import checks as check
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 
 MANY_ROWS, FEW_ROWS = 1 << 14, 1 << 10
+"""Of more rows than the first, the second tell which classes there are, unless another comes up."""
 
 FEWEST_OTHERS = 0.1
 """A part of the weight of training rows: where fewer are of other classes, one for all may be right."""
