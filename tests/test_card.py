@@ -248,7 +248,9 @@ def maps(rng):
     yield X, HadamardFeatures.sample(Kernel("rbf", 0.3), 13, 91, rng)
     for kernel in (
         Kernel("rbf", 0.05),
-        Kernel("matern32", 0.05),
+        Kernel("exponential", 0.2),
+        Kernel("matern32", 0.2),
+        Kernel("matern52", 0.2),
         Kernel("laplacian", 0.05),
         Kernel("poly", 0.1, 3, 1.0),
         Kernel("sigmoid", 0.01),

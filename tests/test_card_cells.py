@@ -107,7 +107,9 @@ def test_a_regressor_of_cells_matches_the_hosts(on_card, epsilon):
     "options",
     [
         dict(kernel="laplacian"),
+        dict(kernel="exponential"),
         dict(kernel="matern32"),
+        dict(kernel="matern52"),
         dict(kernel="poly", gamma=0.5, coef0=1.0, degree=2, C=0.1),
         dict(kernel="linear", C=0.1),
         dict(kernel="sigmoid", gamma=0.01, C=0.1),

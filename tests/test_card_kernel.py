@@ -89,7 +89,7 @@ def test_products_are_finished_to_kernel_values(compiled, name):
     X, Z = rng.normal(size=(5, 3)), rng.normal(size=(300, 3))
     X[3], X[4] = 1e3, np.nan
     kernel = Kernel(name, 0.3)
-    A, B = (M * np.sqrt(kernel.gamma) for M in (X, Z))
+    A, B = (M * np.sqrt(kernel.formula.rate) for M in (X, Z))
     numbers = [A @ B.T, np.ones(5), np.ones(300), (A**2).sum(axis=1), (B**2).sum(axis=1)]
     sums, rows, columns, left, right = (np.ascontiguousarray(n, dtype=np.float32) for n in numbers)
     out = np.zeros((5, 300), dtype=np.float32)
@@ -100,6 +100,7 @@ def test_products_are_finished_to_kernel_values(compiled, name):
         sums=sums.ctypes.data, row_inverse=rows.ctypes.data, column_inverse=columns.ctypes.data,
         left=left.ctypes.data, right=right.ctypes.data, out=out.ctypes.data, width=300,
         sums_stride=300, stride=300, mode=2, amplitude=1.0,
+        rounding=kernel.formula.rounding(np.float32),
     )  # fmt: skip
     finish(arguments, 5, 256, shared=0)
     np.testing.assert_allclose(out, kernel(X, Z), atol=2e-5)

@@ -66,6 +66,9 @@ def assert_same(one, other):
         ("two", np.float32, "matern32"),
         ("nine", np.float32, "rbf"),
         ("real", np.float64, "matern32"),
+        ("two", np.float32, "exponential"),
+        ("real", np.float64, "exponential"),
+        ("nine", np.float32, "matern52"),
     ],
 )
 def test_cells_together_are_the_bits_of_one_after_the_other(kind, dtype, kernel, threads):

@@ -32,6 +32,7 @@ from asset_svm.solvers.pair_form import solve_pairs
 from asset_svm.threads.granted import grant
 
 KERNEL = Kernel("rbf", 2.0)
+MATERN = {"exponential": 0.5, "matern32": 1.5, "matern52": 2.5}
 
 
 def rows(m=300, seed=0):
@@ -111,10 +112,11 @@ def test_the_best_intercept_is_the_best_of_a_fine_grid(loss):
     assert value(b) <= min(value(t) for t in np.linspace(-4, 4, 4001)) + 1e-12
 
 
-def test_one_cell_of_a_matern_kernel_is_the_svm_of_scikit_learns_kernel():
+@pytest.mark.parametrize("kernel", MATERN)
+def test_one_cell_of_a_matern_kernel_is_the_svm_of_scikit_learns_kernel(kernel):
     X, _, y, _ = rows(300)
-    model = AssetClassifier("matern32", gamma=0.5, C=3.0, n_cells=1, fit_intercept=True, tol=1e-7)
-    peer = SVC(kernel=Matern(1.0, nu=1.5), C=3.0, tol=1e-8).fit(X, y)
+    model = AssetClassifier(kernel, gamma=0.5, C=3.0, n_cells=1, fit_intercept=True, tol=1e-7)
+    peer = SVC(kernel=Matern(2.0, nu=MATERN[kernel]), C=3.0, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(
         model.fit(X, y).decision_function(X), peer.decision_function(X), atol=2e-3
     )
@@ -381,7 +383,7 @@ def test_the_same_model_with_any_number_of_threads_and_after_a_pickle():
 
 def test_sparse_rows_and_other_kernels():
     X, _, y, _ = rows(800)
-    for kernel in ("rbf", "matern32", "laplacian", "poly"):
+    for kernel in ("rbf", *MATERN, "laplacian", "poly"):
         dense = AssetClassifier(kernel, gamma=1.0, coef0=1.0, n_cells=3, random_state=0).fit(X, y)
         thin = clone(dense).fit(sparse.csr_matrix(X), y)
         assert (dense.predict(X) == thin.predict(sparse.csr_matrix(X))).mean() > 0.99
@@ -611,7 +613,7 @@ def test_cells_that_are_approximated_are_told_of_once(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:The model tells no rows apart")
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize("kernel", ["rbf", *MATERN, "laplacian", "poly", "linear"])
 def test_definite_kernels_are_not_taken_for_others(kernel, C):
     X, _, labels, values = rows(300)
     for estimator, y in ((AssetClassifier, labels), (AssetRegressor, values)):
@@ -716,12 +718,12 @@ def own_function(decision, kernel, x):
     if kernel == "rbf":
         values = rbf_kernel(x, Z, gamma=0.3)
     else:
-        values = Matern(1.0 / np.sqrt(2.0 * 0.3), nu=1.5)(x, Z)
+        values = Matern(1.0 / 0.3, nu=MATERN[kernel])(x, Z)
     return (values @ decision.weights.T + decision.intercept)[0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kernel", ["rbf", "matern32"])
+@pytest.mark.parametrize("kernel", ["rbf", *MATERN])
 def test_a_row_is_decided_by_the_kernel_values_of_its_cell(kernel, dtype):
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(1500, 5)) + 10.0).astype(dtype)

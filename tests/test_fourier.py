@@ -15,6 +15,7 @@ from asset_svm.numerics.hadamard import project_dense
 
 KINDS = ["iid", "orthogonal", "qmc", "hadamard"]
 PAIRED = KINDS[1:]
+MATERN = {"exponential": 0.5, "matern32": 1.5, "matern52": 2.5}
 
 
 def draw(kind, kernel, n, d, seed=0):
@@ -39,13 +40,13 @@ def rows(m, n, seed=0):
     ("kind", "name"),
     [(k, "rbf") for k in PAIRED if k != "hadamard"]
     + [("qmc", "laplacian"), ("iid", "laplacian")]
-    + [(k, "matern32") for k in KINDS if k != "hadamard"],
+    + [(k, name) for name in MATERN for k in KINDS if k != "hadamard"],
 )
 def test_features_are_unbiased(kind, name, d):
     """The mean of phi(s).phi(t) over 1000 draws is within 4.5 standard errors of k(s, t)."""
     X = rows(5, 3)
-    if name == "matern32":
-        expected = Matern(1.0 / np.sqrt(2.0 * 0.4), nu=1.5)(X, X)
+    if name in MATERN:
+        expected = Matern(1.0 / 0.4, nu=MATERN[name])(X, X)
     else:
         expected = getattr(pairwise, f"{name}_kernel")(X, X, gamma=0.4)
     products = [V @ V.T for V in (draw(kind, Kernel(name, 0.4), 3, d, seed)(X) for seed in range(1000))]

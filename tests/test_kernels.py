@@ -17,13 +17,16 @@ from emulation.functions import compile_function
 
 PEERS = {
     "rbf": lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=0.3),
-    "matern32": lambda X, Z: Matern(1.0 / np.sqrt(2.0 * 0.3), nu=1.5)(X, Z),
+    "exponential": lambda X, Z: Matern(1.0 / 0.3, nu=0.5)(X, Z),
+    "matern32": lambda X, Z: Matern(1.0 / 0.3, nu=1.5)(X, Z),
+    "matern52": lambda X, Z: Matern(1.0 / 0.3, nu=2.5)(X, Z),
     "laplacian": lambda X, Z: pairwise.laplacian_kernel(X, Z, gamma=0.3),
     "poly": lambda X, Z: pairwise.polynomial_kernel(X, Z, gamma=0.3, degree=2, coef0=0.5),
     "sigmoid": lambda X, Z: pairwise.sigmoid_kernel(X, Z, gamma=0.3, coef0=0.5),
     "linear": pairwise.linear_kernel,
 }
-
+MATERN = {"exponential": 0.5, "matern32": 1.5, "matern52": 2.5}
+EUCLIDEAN = ["rbf", *MATERN]
 
 ARGUMENTS = {
     Argument.PRODUCT: lambda X, Z: X @ Z.T,
@@ -95,7 +98,7 @@ def test_the_source_for_the_card_says_the_same_as_the_profile(name, tmp_path):
         np.testing.assert_allclose(call(1, t), formula.profile(np.array([t])), rtol=1e-5, atol=1e-37)
 
 
-@pytest.mark.parametrize("name", ["rbf", "matern32", "poly", "linear", "sigmoid"])
+@pytest.mark.parametrize("name", [*EUCLIDEAN, "poly", "linear", "sigmoid"])
 def test_landmarks_too_large_to_be_dense_stay_sparse(name, monkeypatch):
     X, Z = sparse_rows(50, 30, 0), sparse_rows(20, 30, 1)
     monkeypatch.setattr(landmarks, "DENSE_LANDMARK_BYTES", 0)
@@ -128,7 +131,7 @@ def test_sparse_rows_meet_dense_landmarks_that_were_moved(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["rbf", "matern32"])
+@pytest.mark.parametrize("name", EUCLIDEAN)
 def test_rows_at_infinity_and_those_that_are_no_numbers(name, dtype):
     """Products that overflow: a distance of infinity is a value of 0, and NaN stays to be found."""
     products = np.array([[np.inf, -np.inf, np.nan, -1e30, 0.0]], dtype=dtype)

@@ -164,7 +164,7 @@ def watch_teams(monkeypatch, module, used):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("share", [1.0, 0.1])
-@pytest.mark.parametrize("kernel", ["rbf", "matern32"])
+@pytest.mark.parametrize("kernel", ["rbf", "exponential", "matern32", "matern52"])
 def test_compiled_sums_are_those_of_kernel_values(dtype, share, kernel):
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(700, 9)) * (rng.uniform(size=(700, 9)) < share)).astype(dtype)

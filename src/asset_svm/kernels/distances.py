@@ -1,6 +1,7 @@
 """Kernels that are functions of |x - z|^2, computed from one matrix product.
 
-Rows are first moved to the mean of the landmarks and multiplied by sqrt(gamma): the kernel does not
+Rows are first moved to the mean of the landmarks and multiplied by the root of the rate, that of t: the
+kernel does not
 change, the cancellation in |x|^2 - 2 x.z + |z|^2 does, and columns of 1e30 do not overflow in float32.
 Columns with a quarter of nonzeros or less (among the landmarks) stay where they are: the square of a
 nonzero entry is at most 16/9 of what it would be; so do those with three quarters or less that hardly
@@ -25,18 +26,31 @@ from asset_svm.numerics.rows import moved_columns, moved_rows
 FEW_COLUMNS = 0.97
 """A product with fewer of the columns than this pays for choosing them while rows are moved."""
 SMALL = 0.1
-"""A mean square of a column, times gamma, up to which nothing cancels."""
+"""A mean square of a column, times the rate, up to which nothing cancels."""
 
 
 class SquaredDistanceFormula(DistanceFormula):
     """A function of |x - z|^2 that is 1 at 0.
 
     ``cuda`` is the profile on the card, which finishes products in one pass: the body of a function of
-    a float t <= 0.
+    a float t <= 0. ``loop`` is ``finished`` as compiled code, for arrays of one type.
     """
 
     argument: ClassVar[Argument] = Argument.SQUARED_DISTANCE
     cuda: ClassVar[str]
+    loop: ClassVar[Any]
+    slack: ClassVar[float] = 0.0
+    """Times the machine precision and |x'|^2 + |z'|^2: squared distances of less count as 0."""
+
+    @property
+    def rate(self) -> float:
+        """What squared distances are multiplied by: rows are, by its root."""
+        return -self.factor
+
+    @classmethod
+    def rounding(cls, dtype: Any) -> float:
+        """Times |x'|^2 + |z'|^2: squared distances of less, in this type of numpy, count as 0."""
+        return cls.slack * float(np.finfo(dtype).eps)
 
     def against(self, Z: Matrix, dtype: np.dtype[Any]) -> BlockFunction:
         """Prepare the landmarks for one matrix product a block."""
@@ -45,18 +59,25 @@ class SquaredDistanceFormula(DistanceFormula):
     def finished(self, dots: Array, left: Array, right: Array) -> Array:
         """The profile of t = 2 dots - left - right, cut at 0, in place; the first len(right) columns.
 
-        Not a number where t is not.
+        Not a number where t is not. float32 has its loop; numpy's exp is as fast in float64.
         """
-        minus_distances(dots, left, right)
-        return np.asarray(self.profile(dots[:, : len(right)]))
+        if dots.dtype == np.float32:
+            self.loop(dots, left.astype(np.float32), right.astype(np.float32))
+            return dots[:, : len(right)]
+        return np.asarray(self.profile(self.exponents(dots, left, right)))
+
+    def exponents(self, dots: Array, left: Array, right: Array) -> Array:
+        """The t = 2 dots - left - right, cut at 0, in place; the first len(right) columns."""
+        minus_distances(dots, left, right, self.rounding(dots.dtype))
+        return dots[:, : len(right)]
 
 
 class SquaredDistanceValues:
-    """k(X, Z) from t = 2 x'.z' - |x'|^2 - |z'|^2, x' = sqrt(gamma) (x - shift)."""
+    """k(X, Z) from t = 2 x'.z' - |x'|^2 - |z'|^2, x' = sqrt(rate) (x - shift)."""
 
     def __init__(self, formula: SquaredDistanceFormula, Z: Matrix, dtype: np.dtype[Any]):
         self.formula, self.dtype = formula, dtype
-        self.factor = float(np.sqrt(formula.gamma))
+        self.factor = float(np.sqrt(formula.rate))
         if sp.issparse(Z):
             self.shift = np.zeros(Z.shape[1])
             centred = (Z.astype(np.float64) * self.factor).astype(dtype)
@@ -64,7 +85,7 @@ class SquaredDistanceValues:
             # A shift that rows of this type can hold: X and Z must move by the same.
             Z = lent(Z)
             self.shift = np.empty(Z.shape[1])
-            find_shift(Z, formula.gamma, self.shift)
+            find_shift(Z, formula.rate, self.shift)
             centred = ((np.asarray(Z, dtype=np.float64) - self.shift) * self.factor).astype(dtype)
         # Round first, then take norms of what was rounded: |z' - z'| is then 0 to rounding.
         self.norms = squared_norms(centred)
@@ -101,7 +122,7 @@ class SquaredDistanceValues:
 
 
 @njit(cache=True, nogil=True)
-def find_shift(Z: Array, gamma: float, shift: Array) -> None:
+def find_shift(Z: Array, rate: float, shift: Array) -> None:
     """Where the columns of dense landmarks are moved to 0 from.
 
     That is their mean, in the type of Z, or what all landmarks have; 0 where they stay: with few
@@ -118,7 +139,7 @@ def find_shift(Z: Array, gamma: float, shift: Array) -> None:
             filled[q] += z != 0.0
             alike[q] &= Z[i, q] == Z[0, q]
     for q in range(n):
-        small = gamma * squares[q] <= SMALL * s
+        small = rate * squares[q] <= SMALL * s
         if alike[q]:
             shift[q] = Z[0, q]
         elif filled[q] <= 0.25 * s or (filled[q] <= 0.75 * s and small):

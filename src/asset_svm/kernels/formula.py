@@ -2,8 +2,8 @@
 
 A kernel is a profile of one number, k(x, z) = profile(t) with t = factor u and
 
-    u          x.z           |x - z|^2     |x - z|_1
-    factor     gamma or 1    -gamma        -gamma
+    u          x.z           |x - z|^2             |x - z|_1
+    factor     gamma or 1    -gamma or -gamma^2    -gamma
 
 so that products give t without another pass, and t <= 0 where u is a distance. A user's function is a
 kernel without a profile: its argument is the rows themselves.
@@ -83,6 +83,11 @@ class Formula(ABC):
     def of(cls, name: Any, gamma: float, degree: float, coef0: float) -> Formula:
         """The formula of a name (or function) with its numbers."""
         return cls(gamma, degree, coef0)
+
+    @classmethod
+    def gamma_of(cls, square: float) -> float:
+        """The gamma that suits rows of squared distances of this size: gamma="scale" and its like."""
+        return 1.0 / square
 
     @property
     @abstractmethod

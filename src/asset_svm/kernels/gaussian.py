@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from asset_svm.arrays import Array
 from asset_svm.kernels.distances import SquaredDistanceFormula
 from asset_svm.kernels.formula import SpectralDensity, Values
-from asset_svm.numerics.elementwise import gaussian_values
+from asset_svm.numerics.elementwise import gaussian_loop
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Gaussian(SquaredDistanceFormula):
     """exp(-gamma |x - z|^2)."""
 
     cuda: ClassVar[str] = "return expf(t);"
+    loop: ClassVar[Any] = staticmethod(gaussian_loop)
 
     @property
     def spectral_density(self) -> SpectralDensity:
@@ -49,9 +50,3 @@ class Gaussian(SquaredDistanceFormula):
     def derivative(self, t: Values, xp: Any = np) -> Values:
         """exp(t)."""
         return xp.exp(t, out=t)
-
-    def finished(self, dots: Array, left: Array, right: Array) -> Array:
-        """Return the values, by one loop where there is one for the type."""
-        if dots.dtype == np.float32:
-            return gaussian_values(dots, left, right)
-        return super().finished(dots, left, right)

@@ -19,14 +19,21 @@ from asset_svm.kernels.distances import FEW_COLUMNS, find_shift
 from asset_svm.kernels.formula import Formula
 from asset_svm.kernels.gaussian import Gaussian
 from asset_svm.kernels.landmarks import FEWEST_LANDMARKS
-from asset_svm.kernels.matern import Matern32, matern_loop
+from asset_svm.kernels.matern import (
+    Exponential,
+    Matern32,
+    Matern52,
+    exponential_loop,
+    matern32_loop,
+    matern52_loop,
+)
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import gaussian_loop
 from asset_svm.numerics.products import FEW_NONZEROS, set_by_nonzeros
 from asset_svm.numerics.rows import moved_rows
 from asset_svm.threads.counter import take
 
-WITH_LOOPS: tuple[type[Formula], ...] = (Gaussian, Matern32)
+WITH_LOOPS: tuple[type[Formula], ...] = (Gaussian, Exponential, Matern32, Matern52)
 BLOCK = 256
 """Rows whose values are computed at a time, while they lie in a cache."""
 
@@ -42,31 +49,37 @@ def finish(code: int, dots: Array, left: Array, right: Array) -> None:
     """Kernel values from x.z, |x|^2 and |z|^2, in place: ``SquaredDistanceFormula.finished``."""
     if code == 0:
         gaussian_loop(dots, left, right)
+    elif code == 1:
+        exponential_loop(dots, left, right)
+    elif code == 2:
+        matern32_loop(dots, left, right)
     else:
-        matern_loop(dots, left, right)
+        matern52_loop(dots, left, right)
 
 
 @njit(cache=True, nogil=True)
 def fill_matrix(
-    rows: Array, code: int, gamma: float, moved: Array, transposed: Array, K: Array
+    rows: Array, code: int, rate: float, moved: Array, transposed: Array, K: Array
 ) -> bool:
     """Set k of every pair of rows; False where a value is not finite.
 
     Parameters
     ----------
     rows : array of shape (m, n)
+    rate : float
+        That of the formula: what squared distances are multiplied by.
     moved, transposed : arrays
         Room for m n numbers, and for n times the columns of K.
     K : array of shape (m, m and a few)
         The columns are a multiple of 16; those from m on mean nothing.
     """
-    own, by, norms, skips = prepare(rows, gamma, moved, transposed, K.shape[1])
+    own, by, norms, skips = prepare(rows, rate, moved, transposed, K.shape[1])
     return fill_blocks(np.zeros(1, np.int64), code, own, by, norms, skips, K)
 
 
 @njit(cache=True, nogil=True)
 def prepare(
-    rows: Array, gamma: float, moved: Array, transposed: Array, width: int
+    rows: Array, rate: float, moved: Array, transposed: Array, width: int
 ) -> tuple[Array, Array, Array, bool]:
     """Rows moved and scaled, the same transposed, their squared norms; whether products skip zeros.
 
@@ -74,9 +87,9 @@ def prepare(
     """
     m, n = rows.shape
     shift, squares, norms = np.empty(n), np.empty(m), np.empty(m, rows.dtype)
-    find_shift(rows, gamma, shift)
+    find_shift(rows, rate, shift)
     own = moved[: m * n].reshape(m, n)
-    moved_rows(rows, shift, np.sqrt(gamma), own, squares)
+    moved_rows(rows, shift, np.sqrt(rate), own, squares)
     columns, nonzeros = _columns(own)
     count = len(columns)
     if count < n:

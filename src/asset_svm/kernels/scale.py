@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from asset_svm.arrays import Array, Matrix
+from asset_svm.kernels.formula import Formula
 
 
 def squared_norms(X: Matrix) -> Array:
@@ -17,10 +18,13 @@ def squared_norms(X: Matrix) -> Array:
     return norms
 
 
-def scale_gamma(X: Matrix, weight: Array | None = None) -> float:
-    """The ``gamma="scale"`` of SVC: 1 / (n Var X), the variance over all entries (weighted by row).
+def scale_gamma(
+    X: Matrix, weight: Array | None = None, formula: type[Formula] = Formula
+) -> float:
+    """``gamma="scale"``: SVC's 1 / (n Var X), or, where gamma is one over a length, its root.
 
-    A weight of k counts as k copies of the row, so that both give the same kernel.
+    The variance is that of all entries, weighted by row. A weight of k counts as k copies of the row, so
+    that both give the same kernel. 1 where all entries are alike.
     """
     m, n = X.shape
     w = np.full(m, 1.0 / m) if weight is None else weight / weight.sum()
@@ -39,4 +43,4 @@ def scale_gamma(X: Matrix, weight: Array | None = None) -> float:
             second += float(part @ np.einsum("ij,ij->i", block, block)) / n
     variance = second - first * first
     floor = 1e-14 * second
-    return 1.0 / (n * variance) if variance > floor else 1.0
+    return formula.gamma_of(n * variance) if variance > floor else 1.0

@@ -7,13 +7,15 @@ from typing import Any
 from asset_svm.kernels.absolute import Laplacian
 from asset_svm.kernels.formula import Formula
 from asset_svm.kernels.gaussian import Gaussian
-from asset_svm.kernels.matern import Matern32
+from asset_svm.kernels.matern import Exponential, Matern32, Matern52
 from asset_svm.kernels.own import OwnFormula
 from asset_svm.kernels.products import Linear, Polynomial, Sigmoid
 
 FORMULAS: dict[str, type[Formula]] = {
     "rbf": Gaussian,
+    "exponential": Exponential,
     "matern32": Matern32,
+    "matern52": Matern52,
     "laplacian": Laplacian,
     "poly": Polynomial,
     "sigmoid": Sigmoid,

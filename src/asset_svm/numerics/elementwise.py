@@ -97,13 +97,16 @@ def gaussian_loop(dots: Array, left: Array, right: Array) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def minus_distances(dots: Array, left: Array, right: Array) -> None:
-    """min(2 dots - left - right, 0), in place, in the first len(right) columns."""
+def minus_distances(dots: Array, left: Array, right: Array, rounding: float) -> None:
+    """min(2 dots - left - right, 0), in place, in the first len(right) columns.
+
+    What is no less than -rounding (left + right) counts as 0.
+    """
     for i in range(dots.shape[0]):
         row, norm = dots[i, : right.shape[0]], left[i]
         for j in range(row.shape[0]):
             t = row[j] + row[j] - norm - right[j]
-            row[j] = 0.0 if t > 0.0 else t  # not-a-number stays
+            row[j] = 0.0 if t > -rounding * (norm + right[j]) else t  # not-a-number stays
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -116,20 +119,6 @@ def _cosine(turns: Array, phases: Array, amplitude: float) -> None:
             u = t * t
             p = (((C7 * u + C6) * u + C5) * u + C4) * u
             row[j] = amplitude * ((((p + C3) * u + C2) * u + C1) * u + C0)
-
-
-def gaussian_values(dots: Array, left: Array, right: Array) -> Array:
-    """exp(min(2 dots - left - right, 0)), in place; the first len(right) columns of it.
-
-    Parameters
-    ----------
-    dots : float32 array of shape (B, at least s), contiguous rows
-        x.z.
-    left, right : arrays of shape (B,) and (s,)
-        |x|^2 and |z|^2.
-    """
-    gaussian_loop(dots, left.astype(np.float32), right.astype(np.float32))
-    return dots[:, : len(right)]
 
 
 def scaled_cosines(turns: Array, phases: Array, amplitude: float) -> Array:

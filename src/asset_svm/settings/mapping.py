@@ -11,7 +11,7 @@ import joblib
 from asset_svm.arrays import Array
 from asset_svm.backends.device import on_host
 from asset_svm.features.frequencies import DRAWS
-from asset_svm.kernels import Kernel, scale_gamma
+from asset_svm.kernels import Kernel, formula_type, scale_gamma
 from asset_svm.settings import checks as check
 from asset_svm.settings.landmarks import check_landmarks
 
@@ -69,11 +69,11 @@ class MapSettings:
 
     def kernel_for(self, X: Any, weight: Array | None) -> Kernel:
         """The kernel with its gamma as a number, for rows of these weights."""
-        gamma = self.gamma
+        gamma, formula = self.gamma, formula_type(self.kernel)
         if gamma == "auto":
-            gamma = 1.0 / X.shape[1]
+            gamma = formula.gamma_of(float(X.shape[1]))
         elif gamma == "scale":
-            gamma = scale_gamma(on_host(X), weight)
+            gamma = scale_gamma(on_host(X), weight, formula)
         return Kernel(self.kernel, float(gamma), self.degree, float(self.coef0))
 
     @property

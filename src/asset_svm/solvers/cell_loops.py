@@ -103,7 +103,7 @@ class _Sweeps:
 
     def _swept(self, threads: int, *, late: bool) -> tuple[Array, Array]:
         """The beta of all rows, (K, rows), and the (sweeps, P, D) of each cell and model."""
-        problem, K = self.problem, len(self.y)
+        problem, formula, K = self.problem, self.problem.kernel.formula, len(self.y)
         low, high = (np.broadcast_to(end, self.y.shape) for end in problem.loss.box(self.y, self.cost))
         low, high = np.ascontiguousarray(low), np.ascontiguousarray(high)
         ridge = dual_ridge(problem.loss, self.cost)
@@ -116,7 +116,7 @@ class _Sweeps:
         together(
             lambda counter: _solve(
                 counter, order, groups, self.X, self.rows, self.first, self.y, self.cost, low, high,
-                ridge, todo, self.seeds, loop_code(problem.kernel.formula), problem.kernel.gamma,
+                ridge, todo, self.seeds, loop_code(formula), -formula.factor,
                 *loop_arguments(problem.loss), problem.loss.tube, problem.tol,
                 problem.most_sweeps(late=late), problem.budget(late=late), late,
                 padded_width(int(sizes.max())), beta, found,
@@ -175,7 +175,7 @@ def _solve(
     todo: Array,
     seeds: Array,
     kernel: int,
-    gamma: float,
+    rate: float,
     code: int,
     parameter: float,
     tube: float,
@@ -205,7 +205,7 @@ def _solve(
         own, K = gathered[: m * n].reshape(m, n), room[: m * width].reshape(m, width)
         for i in range(m):
             own[i] = X[rows[a + i]]
-        if not fill_matrix(own, kernel, gamma, moved, transposed, K):
+        if not fill_matrix(own, kernel, rate, moved, transposed, K):
             found[c] = np.nan
             continue
         for i in range(m):

@@ -48,7 +48,7 @@ def _by_loops(kernel: Kernel, X: Array) -> Array:
     """The matrix as threads that solve many cells have it."""
     code, (m, n), width = loop_code(kernel.formula), X.shape, padded_width(X.shape[0])
     room = (np.empty(n * width, dtype=X.dtype) for _ in range(2))
-    prepared = prepare(lent(X), kernel.gamma, *room, width)
+    prepared = prepare(lent(X), -kernel.formula.factor, *room, width)
     K = np.empty((m, width), dtype=X.dtype)
     threads = min(granted(), -(-m // BLOCK))
     if threads > 1:

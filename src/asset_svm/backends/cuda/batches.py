@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from asset_svm.backends.cuda.products import cut
 from asset_svm.kernels import Argument, Kernel
 
 
@@ -27,11 +28,11 @@ def kernel_values(kernel: Kernel, X: Tensor, Z: Tensor, shift: Tensor) -> Tensor
     """
     formula: Any = kernel.formula
     if kernel.argument is Argument.SQUARED_DISTANCE:
-        factor = float(kernel.gamma**0.5)
+        factor = float(formula.rate**0.5)
         A, B = (X - shift).mul_(factor), (Z - shift).mul_(factor)
         values = torch.bmm(A, B.transpose(1, 2)).mul_(2)
-        values.sub_(_squared_norms(A)[:, :, None]).sub_(_squared_norms(B)[:, None, :])
-        return formula.profile(values.clamp_(max=0), torch)
+        left, right = _squared_norms(A)[:, :, None], _squared_norms(B)[:, None, :]
+        return formula.profile(cut(values.sub_(left).sub_(right), left, right, formula), torch)
     if kernel.argument is Argument.ABSOLUTE_DISTANCE:
         return formula.profile(torch.cdist(X, Z, p=1).mul_(formula.factor), torch)
     return formula.values(torch.bmm(X, Z.transpose(1, 2)), torch)

@@ -5,7 +5,7 @@
 // numbers without low.low are right to 2^-21, and the matrix units add them up in float32.
 //
 // finish: from sums of such products to what was asked for, in one pass. What is included is the body of
-// a kernel's profile, a function of t = -gamma |x - z|^2.
+// a kernel's profile, a function of t = -rate |x - z|^2.
 
 #include "vectors"
 
@@ -80,6 +80,7 @@ struct Finish {
   long long width, sums_stride, stride;
   long long mode;               // 0: the product; 1: cosines; 2: kernel values of distances
   float amplitude;
+  float rounding;               // times left + right: squared distances of less are 0
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS) finish(const __grid_constant__ Finish run) {
@@ -93,7 +94,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) finish(const __grid_consta
       x += run.right[q];
       x = run.amplitude * cospif(2.0f * (x - rintf(x)));
     } else if (run.mode == 2) {
-      x = profile(fminf(2.0f * x - left - run.right[q], 0.0f)) + (x - x);
+      const float right = run.right[q], t = 2.0f * x - left - right;
+      x = profile(t > -run.rounding * (left + right) ? 0.0f : t) + (x - x);
     }
     put(run.out + row * run.stride + q, x);
   }

@@ -77,15 +77,16 @@ class FourierBasis:
 
 
 class SquaredDistanceBasis:
-    """A profile of 2 x'.z' - |x'|^2 - |z'|^2, x' = sqrt(gamma) (x - shift), as in ``kernels``."""
+    """A profile of 2 x'.z' - |x'|^2 - |z'|^2, x' = sqrt(rate) (x - shift), as in ``kernels``."""
 
     def __init__(
         self, kernel: Kernel, Z: Any, dtype: torch.dtype, precision: Precision, device: torch.device
     ):
         landmarks = to_card(Z, device)
-        self.formula, self.width = kernel.formula, len(landmarks)
+        self.formula: Any = kernel.formula
+        self.width = len(landmarks)
         self.shift = landmarks.mean(dim=0, dtype=torch.float64).to(landmarks.dtype)
-        self.factor = float(np.sqrt(kernel.gamma))
+        self.factor = float(np.sqrt(self.formula.rate))
         moved = ((landmarks.double() - self.shift.double()) * self.factor).to(dtype)
         self.shift = self.shift.to(dtype)
         self.norms = squared_norms(moved)

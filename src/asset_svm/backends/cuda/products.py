@@ -46,7 +46,7 @@ _Finish = structure(
     "_Finish",
     "sums row_inverse column_inverse left right out",
     "width sums_stride stride mode",
-    "amplitude",
+    "amplitude rounding",
     ctypes.c_float,
 )
 _VALUES = {torch.float32: "float", torch.float16: "half_bits"}
@@ -55,7 +55,7 @@ _VALUES = {torch.float32: "float", torch.float16: "half_bits"}
 @dataclass(frozen=True, eq=False)
 class Finish:
     """From inner products t to values: "product" t, "cosines" a cos(2 pi (t + right)), "distances"
-    the profile of a kernel's formula at min(2 t - left - right, 0).
+    the profile of a kernel's formula at min(2 t - left - right, 0), where little counts as 0 (``cut``).
     """
 
     mode: Literal["product", "cosines", "distances"] = "product"
@@ -71,9 +71,15 @@ class Finish:
             return t.add_(self.right).mul_(2 * torch.pi).cos_().mul_(self.amplitude)
         if self.mode == "distances":
             assert self.left is not None and self.right is not None
-            t = t.mul_(2).sub_(self.left[:, None]).sub_(self.right).clamp_(max=0)
+            left = self.left[:, None]
+            t = cut(t.mul_(2).sub_(left).sub_(self.right), left, self.right, self.formula)
             return self.formula.profile(t, torch)
         return t
+
+    @property
+    def rounding(self) -> float:
+        """Times left + right, in float32: what counts as a distance of 0."""
+        return 0.0 if self.formula is None else float(self.formula.rounding("float32"))
 
     @property
     def profile(self) -> str:
@@ -82,6 +88,14 @@ class Finish:
 
 
 PRODUCT = Finish()
+
+
+def cut(t: Tensor, left: Tensor, right: Tensor, formula: Any) -> Tensor:
+    """t = 2 x.z - left - right in place, but 0 where it is above, or as near as the formula allows."""
+    if formula.slack == 0.0:
+        return t.clamp_(max=0)
+    rounding = formula.slack * torch.finfo(t.dtype).eps
+    return t.masked_fill_(t > -rounding * (left + right), 0)
 
 
 class PlainRight:
@@ -153,6 +167,7 @@ class SplitRight:
             stride=out.stride(0),
             mode=("product", "cosines", "distances").index(finish.mode),
             amplitude=finish.amplitude,
+            rounding=finish.rounding,
         )
         run = kernel(
             "elementwise.cu", "finish", A.device.index, profile=finish.profile, VALUE=_VALUES[out.dtype]

@@ -135,6 +135,7 @@ def flatten(
     if code is None or not all(_is_flat(decision, dtype) for decision in decisions):
         return None
     assert isinstance(kernel, Kernel)
+    rate = -kernel.formula.factor
     exact = [isinstance(decision, Decision) for decision in decisions]
     pairs = list(zip(exact, decisions, strict=True))
     count = np.array([d.source.components.shape[0] if is_exact else 0 for is_exact, d in pairs])
@@ -154,7 +155,7 @@ def flatten(
                 Z = lent(decisions[cell].source.components)
                 there = landmarks.matrix[n * begin : n * (begin + w)]
                 norms = landmarks.norms[begin : begin + w]
-                nonzeros, columns = _fill(Z, kernel.gamma, there, norms, landmarks.shift[cell])
+                nonzeros, columns = _fill(Z, rate, there, norms, landmarks.shift[cell])
                 if _skips(nonzeros, columns, s, n):
                     return False
                 landmarks.weights[:, begin : begin + s] = decisions[cell].weights
@@ -163,7 +164,7 @@ def flatten(
     if not all(side_by_side(fill, range(0, len(pairs), PREPARED), threads)):
         return None
     tree = FlatTree.of(partition.root, n, dtype)
-    return FlatCells(code, float(np.sqrt(kernel.gamma)), tree, landmarks)
+    return FlatCells(code, float(np.sqrt(rate)), tree, landmarks)
 
 
 def _is_flat(decision: Any, dtype: np.dtype[Any]) -> bool:
@@ -182,10 +183,10 @@ def _skips(nonzeros: int, columns: int, s: int, n: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _fill(Z: Array, gamma: float, matrix: Array, norms: Array, shift: Array) -> tuple[int, int]:
+def _fill(Z: Array, rate: float, matrix: Array, norms: Array, shift: Array) -> tuple[int, int]:
     """Landmarks moved, scaled and transposed, and their norms; the nonzeros, and columns with some."""
-    (s, n), width, factor = Z.shape, len(norms), np.sqrt(gamma)
-    find_shift(Z, gamma, shift)
+    (s, n), width, factor = Z.shape, len(norms), np.sqrt(rate)
+    find_shift(Z, rate, shift)
     filled = np.zeros(n, np.int64)
     for i in range(s):
         square = 0.0
