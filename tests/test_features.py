@@ -20,7 +20,9 @@ def rows(m=80, n=4, seed=0):
     return rng(seed).normal(size=(m, n))
 
 
-@pytest.mark.parametrize("name", ["rbf", "exponential", "matern32", "matern52", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize(
+    "name", ["rbf", "exponential", "matern32", "matern52", "laplacian", "poly", "linear"]
+)
 @pytest.mark.parametrize("basis", ["auto", "eigen"])
 def test_all_rows_as_landmarks_reproduce_the_kernel(name, basis):
     X = rows()

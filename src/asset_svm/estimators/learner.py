@@ -310,6 +310,29 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         with grant(1 if few else count_threads(n_jobs)):
             return self._decided(decision, self._checked(X))
 
+    def gradients(self, X: Any) -> np.ndarray:
+        """The gradient of every decision by the columns of X: what moves it, and which way.
+
+        Those of ``decision_function``, or of the values that a regression predicts. In a model of cells
+        they are those inside the cell of a row, and the mean over partitions. Computed on the host.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        gradients : ndarray of shape (n_samples, n_features), or (n_samples, n_classes, n_features)
+            In float64; the latter where there are more than two classes. Where a term of the sum has a
+            kink, in the exponential kernel at a landmark, or in the laplacian where a column has the
+            value of a landmark's, that term counts 0.
+        """
+        decision = self._fitted.decision
+        n_jobs = self.n_jobs if check.is_jobs(self.n_jobs) else None
+        with grant(count_threads(n_jobs)):
+            found: np.ndarray = decision.gradients(on_host(self._checked(X)))
+        return found[:, 0] if found.shape[1] == 1 else found
+
     def _decided(self, decision: Any, X: Any) -> np.ndarray:
         if self.device != "cpu" or on_card(X):
             settings = self._settings()

@@ -34,6 +34,9 @@ class DecisionFunction(Protocol):
     def on_card(self, backend: Any, X: Any) -> Array:
         """The (rows, K) decisions, computed on a card."""
 
+    def gradients(self, X: Any) -> Array:
+        """The (rows, K, n) gradients of the decisions, in float64."""
+
 
 class Fitted(Protocol):
     """A model, what is known of it, and what it goes on from."""

@@ -97,6 +97,13 @@ class Decision:
 
         return finite(map_in_blocks(decide, X, K, np.float64, reentrant=self.source.reentrant))
 
+    def gradients(self, X: Any) -> np.ndarray:
+        """The gradients of the decisions at the rows of X, dense or CSR, (rows, K, n) in float64."""
+        key = "gradients"
+        if key not in self._prepared:
+            self._prepared[key] = self.source.gradients(self.weights)
+        return finite_gradients(self._prepared[key](X))
+
 
 def decision_of(coef: Array, intercept: Array, phi: FeatureMap, offset: float) -> Decision:
     """The decision function of phi(x).coef + intercept, from the plain values of the map's basis.
@@ -105,6 +112,17 @@ def decision_of(coef: Array, intercept: Array, phi: FeatureMap, offset: float) -
     """
     intercept = np.asarray(intercept, dtype=np.float64) + offset - phi.drift(coef)
     return Decision(phi.plain, phi.decision_weights(coef), intercept)
+
+
+def finite_gradients(out: np.ndarray) -> np.ndarray:
+    """Gradients, none of which may be infinite or no number."""
+    good = np.isfinite(out).all(axis=(1, 2))
+    if not good.all():
+        raise NonFiniteError(
+            f"The gradient at row {int(np.argmin(good))} is not finite: its values are too large for "
+            "the kernel, or it has none there; scale the columns as in training."
+        )
+    return out
 
 
 def finite(out: np.ndarray) -> np.ndarray:

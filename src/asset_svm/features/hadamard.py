@@ -28,6 +28,9 @@ SMALLEST_ORDER = 64
 """The least order of H: sums of few signs are far from normal. With p = n = 8 (abalone) the kernel's
 error did not fall below 10 %, however many the features."""
 
+AT_A_TIME = 256
+"""Columns whose part in the frequencies is computed at a time."""
+
 
 @dataclass(frozen=True, eq=False)
 class HadamardFeatures(CosineFeatures):
@@ -72,7 +75,21 @@ class HadamardFeatures(CosineFeatures):
     @property
     def frequencies(self) -> Array:
         """The (n, f) columns nu_1, ..., nu_f, made for who wants to see them."""
-        return TURN * self.turns(np.float64)(np.eye(self.n_columns))
+        return self.columns(np.arange(self.n_frequencies))
+
+    @property
+    def lengths(self) -> Array:
+        """The lengths of the f frequencies, of which rows with fewer than p columns see a part."""
+        return np.asarray(self.scales * float(self.signs.shape[2]) ** 1.5)
+
+    def columns(self, which: Array) -> Array:
+        """The frequencies of these numbers, (n, count), from those of some columns at a time."""
+        turns, found = self.turns(np.float64), np.empty((self.n_columns, len(which)))
+        for start in range(0, self.n_columns, AT_A_TIME):
+            count = min(AT_A_TIME, self.n_columns - start)
+            unit = np.eye(count, self.n_columns, start)
+            found[start : start + count] = TURN * turns(unit)[:, which]
+        return found
 
     def turns(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """The function x -> nu^T x / 2 pi."""

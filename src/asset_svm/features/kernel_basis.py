@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.kernels import Kernel
+from asset_svm.kernels.gradients import kernel_gradients
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,10 @@ class KernelBasis:
     def reentrant(self) -> bool:
         """Whether threads may evaluate it side by side: unless the kernel is a callable."""
         return self.kernel.is_reentrant
+
+    def gradients(self, weights: Array) -> Callable[[Matrix], Array]:
+        """The function from rows to the (rows, K, n) gradients of sums with (K, s) weights."""
+        return kernel_gradients(self.kernel, self.components, weights)
 
     def basis(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """The function of a block of rows; its values are float64 where they are ``wide``."""

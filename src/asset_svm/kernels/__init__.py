@@ -5,9 +5,11 @@
     table       the formulas by their names
     products, distances, absolute, own     how formulas of x.z, |x - z|^2, |x - z|_1 and of rows
                 themselves become values
-    gaussian    the Gaussian kernel; the other formulas lie beside what they are functions of
+    gaussian, matern    the Gaussian kernel, and those of Matern; the other formulas lie beside what
+                they are functions of
     loops       kernel matrices of few rows, by compiled code alone
     sums        sums of kernel values with landmarks, likewise
+    gradients   the gradients of such sums, for every kernel that has a name
     landmarks, scale    landmarks prepared for products; gamma="scale"
 
 A new kernel is a file like ``gaussian`` and an entry of ``table``; of ``loops`` too, where it has one.
@@ -15,15 +17,16 @@ A new kernel is a file like ``gaussian`` and an entry of ``table``; of ``loops``
 Conventions that bind the code here:
 
 - Names, ``gamma``, ``degree`` and ``coef0`` mean what they mean in ``sklearn.svm.SVC``; ``laplacian``
-  is exp(-gamma |x - z|_1). A callable takes two matrices and returns the matrix of kernel values,
-  dense or sparse.
+  is exp(-gamma |x - z|_1), and gamma of ``exponential``, ``matern32`` and ``matern52`` is one over a
+  length, so that "scale" and "auto" are the roots of SVC's (``Formula.gamma_of``). A callable takes
+  two matrices and returns the matrix of kernel values, dense or sparse.
 - Columns in which all landmarks are 0 are left out of products; where dense rows are moved, those in
   which no two landmarks differ.
 - CSR rows are never made dense. What is left of landmarks is, up to ``DENSE_LANDMARK_BYTES``: a nonzero
   of x then costs one contiguous row of length s.
 """
 
-from asset_svm.kernels.formula import Argument, BlockFunction, SpectralDensity
+from asset_svm.kernels.formula import Argument, BlockFunction, Formula, SpectralDensity
 from asset_svm.kernels.kernel import Kernel
 from asset_svm.kernels.landmarks import DENSE_LANDMARK_BYTES
 from asset_svm.kernels.scale import scale_gamma, squared_norms
@@ -37,6 +40,7 @@ __all__ = [
     "WITH_GAMMA",
     "Argument",
     "BlockFunction",
+    "Formula",
     "Kernel",
     "SpectralDensity",
     "formula_type",

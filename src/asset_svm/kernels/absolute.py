@@ -86,13 +86,13 @@ class AbsoluteDistanceValues:
             data = X.data.astype(self.dtype, copy=False)
             _add_sparse_l1(X.indptr, X.indices, data, self.transposed, out)
         else:
-            _l1_distances(np.ascontiguousarray(X, dtype=self.dtype), self.transposed, out)
+            set_l1_distances(np.ascontiguousarray(X, dtype=self.dtype), self.transposed, out)
         out *= self.dtype.type(self.formula.factor)
         return np.asarray(self.formula.profile(out))
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _l1_distances(X: Array, ZT: Array, out: Array) -> None:
+def set_l1_distances(X: Array, ZT: Array, out: Array) -> None:
     """out[i, k] = sum_q |X[i, q] - ZT[q, k]|, four columns of X at a time, as ``numerics.products``."""
     n = X.shape[1]
     whole = n // 4 * 4

@@ -58,9 +58,7 @@ def finish(code: int, dots: Array, left: Array, right: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def fill_matrix(
-    rows: Array, code: int, rate: float, moved: Array, transposed: Array, K: Array
-) -> bool:
+def fill_matrix(rows: Array, code: int, rate: float, moved: Array, transposed: Array, K: Array) -> bool:
     """Set k of every pair of rows; False where a value is not finite.
 
     Parameters

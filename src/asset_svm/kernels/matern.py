@@ -1,7 +1,7 @@
 """The Matern kernels of smoothness 1/2, 3/2 and 5/2: rougher functions than the Gaussian's.
 
-gamma is one over a length, of the distance r = |x - z| itself (``sklearn.gaussian_process``'s Matern has
-length_scale = 1 / gamma), so that t = -(gamma r)^2:
+gamma is one over a length, a factor of the distance r = |x - z| itself, so that t = -(gamma r)^2;
+``sklearn.gaussian_process.kernels.Matern`` has length_scale = 1 / gamma:
 
     exponential    exp(-a)                    a = gamma r
     matern32       (1 + a) exp(-a)            a = sqrt(3) gamma r
@@ -29,8 +29,8 @@ from asset_svm.numerics.elementwise import FAST, decay
 FARTHEST = -1e6
 """t from which on exp(-a) is 0 in float64."""
 SLACK = 8.0
-"""Times the machine precision: |x'|^2 + |z'|^2 - 2 x'.z' of equal rows, relative to the sum of the first
-two. 6 were seen with up to 1000 columns, in both types."""
+"""Times the machine precision: |x'|^2 + |z'|^2 - 2 x'.z' of equal rows, relative to the first two.
+6 were seen with up to 1000 columns, in both types."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -187,8 +187,7 @@ class Matern52(MaternFormula):
 
     freedom: ClassVar[int] = 5
     cuda: ClassVar[str] = (
-        "const float a = sqrtf(-5.0f * fmaxf(t, -1e6f)); "
-        "return (1.0f + a + a * a / 3.0f) * expf(-a);"
+        "const float a = sqrtf(-5.0f * fmaxf(t, -1e6f)); return (1.0f + a + a * a / 3.0f) * expf(-a);"
     )
     loop: ClassVar[Any] = staticmethod(matern52_loop)
 

@@ -18,13 +18,11 @@ def squared_norms(X: Matrix) -> Array:
     return norms
 
 
-def scale_gamma(
-    X: Matrix, weight: Array | None = None, formula: type[Formula] = Formula
-) -> float:
+def scale_gamma(X: Matrix, weight: Array | None = None, formula: type[Formula] = Formula) -> float:
     """``gamma="scale"``: SVC's 1 / (n Var X), or, where gamma is one over a length, its root.
 
-    The variance is that of all entries, weighted by row. A weight of k counts as k copies of the row, so
-    that both give the same kernel. 1 where all entries are alike.
+    The variance is that of all entries, weighted by row. A weight of k counts as k copies of the row,
+    so that both give the same kernel. 1 where all entries are alike.
     """
     m, n = X.shape
     w = np.full(m, 1.0 / m) if weight is None else weight / weight.sum()

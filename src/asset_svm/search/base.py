@@ -22,7 +22,7 @@ from asset_svm.exceptions import NonFiniteError, warn_caller
 from asset_svm.families import family_of
 from asset_svm.families.observing import logger, shown
 from asset_svm.families.one_map.maps import warn_of_few_landmarks
-from asset_svm.kernels import WITH_GAMMA
+from asset_svm.kernels import WITH_GAMMA, formula_type
 from asset_svm.search.grid import (
     Grid,
     resolve_costs,
@@ -192,7 +192,12 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             splits = self._splits(X, y, groups, rows, seed)
             grid = Grid(
                 resolve_costs(self.Cs, target_unit(rows.y) if task.numeric else 1.0),
-                resolve_gammas(self._gammas, rows.X, np.random.default_rng([seed, 6])),
+                resolve_gammas(
+                    self._gammas,
+                    rows.X,
+                    np.random.default_rng([seed, 6]),
+                    formula_type(self.kernel),
+                ),
                 resolve_epsilons(getattr(self, "epsilons", None)),
             )
             deadline = begun + self.time_limit if self.time_limit else float("inf")

@@ -11,14 +11,13 @@ import scipy.sparse as sp
 
 from asset_svm.arrays import Array
 from asset_svm.backends.device import on_host
+from asset_svm.kernels import Formula
 from asset_svm.settings.checks import check_choice, is_integer
 
 C_RANGE = (-2.0, 4.0)
 """A number of Cs is spread between these powers of 10."""
 AUTO_FACTORS = (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0)
-"""gammas="auto" tries these multiples of the median heuristic."""
-AUTO_RATIO = 4.0
-"""The ratio of two neighbours of these, and of those beyond them."""
+"""gammas="auto" tries these multiples of the median heuristic, or their roots: the same lengths."""
 MOST_BEYOND = 4
 """gammas="auto" tries at most so many beyond the ends, where the best is one of them."""
 MEDIAN_ROWS = 500
@@ -39,9 +38,10 @@ class Grid:
         return list(product(range(len(self.gammas or (0,))), range(len(self.epsilons or (0,)))))
 
     def beyond(self, *, above: bool) -> float:
-        """The gamma next to the last, or to the first."""
+        """The gamma next to the last, or to the first, at the distance that neighbours have."""
         assert self.gammas is not None
-        return self.gammas[-1] * AUTO_RATIO if above else self.gammas[0] / AUTO_RATIO
+        (first, second), (before, last) = self.gammas[:2], self.gammas[-2:]
+        return last * (last / before) if above else first * (first / second)
 
     def params(self, line: tuple[int, int]) -> list[dict[str, Any]]:
         """The parameters of the candidates on a line."""
@@ -73,14 +73,17 @@ def target_unit(y: Array) -> float:
     return 10.0 ** round(np.log10(spread)) if 0.0 < spread < np.inf else 1.0
 
 
-def resolve_gammas(gammas: Any, X: Any, rng: np.random.Generator) -> tuple[float, ...] | None:
-    """The values of gamma to try, ascending; None where it is not searched."""
+def resolve_gammas(
+    gammas: Any, X: Any, rng: np.random.Generator, formula: type[Formula] = Formula
+) -> tuple[float, ...] | None:
+    """The values of gamma of a formula to try, ascending; None where it is not searched."""
     if gammas is None:
         return None
     if isinstance(gammas, str):
         check_choice("gammas", gammas, ("auto",))
-        middle = median_gamma(X, rng)
-        return tuple(factor * middle for factor in AUTO_FACTORS)
+        middle = formula.gamma_of(median_square(X, rng))
+        # Gammas of squared lengths 1/4, 1/16, ... of the median: factors, or their roots.
+        return tuple(middle * formula.gamma_of(1.0 / factor) for factor in AUTO_FACTORS)
     return tuple(_values("gammas", gammas, '"auto", None or a list of numbers above 0').tolist())
 
 
@@ -92,8 +95,8 @@ def resolve_epsilons(epsilons: Any) -> tuple[float, ...] | None:
     return tuple(found.tolist())
 
 
-def median_gamma(X: Any, rng: np.random.Generator) -> float:
-    """One over the median squared distance between two rows."""
+def median_square(X: Any, rng: np.random.Generator) -> float:
+    """The median squared distance between two rows; 1 where there is none but 0."""
     chosen = np.sort(rng.choice(X.shape[0], size=min(MEDIAN_ROWS, X.shape[0]), replace=False))
     rows = on_host(X[chosen])
     rows = (rows.toarray() if sp.issparse(rows) else np.asarray(rows)).astype(np.float64)
@@ -101,7 +104,7 @@ def median_gamma(X: Any, rng: np.random.Generator) -> float:
     distance = square[:, None] + square[None, :] - 2.0 * rows @ rows.T
     upper = distance[np.triu_indices(len(rows), 1)]
     upper = upper[upper > 1e-12 * max(float(square.max()), 1e-300)]
-    return 1.0 / float(np.median(upper)) if len(upper) else 1.0
+    return float(np.median(upper)) if len(upper) else 1.0
 
 
 def _values(name: str, given: Any, what: str, *, zero: bool = False) -> Array:

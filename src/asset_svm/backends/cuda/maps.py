@@ -70,10 +70,30 @@ class FourierBasis:
         phases = to_card(phi.phases / turn, device, dtype)
         amplitude = float(np.sqrt(2.0 / phi.dimension))
         self.finish = Finish("cosines", right=phases, amplitude=amplitude)
+        self.long: Tensor | None = None
+        if dtype == torch.float32:
+            self._prepare_long(phi, device)
+
+    def _prepare_long(self, phi: FourierFeatures | HadamardFeatures, device: torch.device) -> None:
+        """The features whose frequencies are multiplied in float64, as on the host."""
+        long, frequencies = phi.long_frequencies()
+        if len(long):
+            position = np.full(phi.n_frequencies, -1)
+            position[long] = np.arange(len(long))
+            of = position[np.arange(phi.dimension) % phi.n_frequencies]
+            self.long = to_card(np.flatnonzero(of >= 0), device)
+            self.of = to_card(of[of >= 0], device)
+            self.frequencies = to_card(frequencies, device)
+            self.phases = to_card(phi.phases[of >= 0] / (2.0 * np.pi), device)
 
     def __call__(self, X: Tensor, out: Tensor) -> None:
         """Fill out with phi(X)."""
         self.right(X, out, self.finish)
+        if self.long is not None:
+            turns = (X.double() @ self.frequencies)[:, self.of].add_(self.phases)
+            turns.sub_(turns.round())
+            values = turns.to(X.dtype).mul_(2.0 * torch.pi).cos_().mul_(self.finish.amplitude)
+            out[:, self.long] = values.to(out.dtype)
 
 
 class SquaredDistanceBasis:
@@ -86,7 +106,7 @@ class SquaredDistanceBasis:
         self.formula: Any = kernel.formula
         self.width = len(landmarks)
         self.shift = landmarks.mean(dim=0, dtype=torch.float64).to(landmarks.dtype)
-        self.factor = float(np.sqrt(self.formula.rate))
+        self.factor = float(np.sqrt(-self.formula.factor))
         moved = ((landmarks.double() - self.shift.double()) * self.factor).to(dtype)
         self.shift = self.shift.to(dtype)
         self.norms = squared_norms(moved)

@@ -19,3 +19,7 @@ class Constant:
     def __call__(self, X: Any) -> np.ndarray:
         """Return the (rows, K) decisions."""
         return np.tile(np.asarray(self.values, dtype=np.float64), (X.shape[0], 1))
+
+    def gradients(self, X: Any) -> np.ndarray:
+        """Return the (rows, K, n) gradients, which are 0."""
+        return np.zeros((X.shape[0], len(self.values), X.shape[1]))

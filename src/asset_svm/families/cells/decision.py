@@ -40,7 +40,7 @@ class CellModels:
     """One partition, and the decision function of each of its cells."""
 
     partition: Partition
-    decisions: list[Callable[[Any], np.ndarray]]
+    decisions: list[Any]
     shares: np.ndarray
     """The part of the weight of all rows that lies in each cell."""
     mean_weight: float = 1.0
@@ -132,8 +132,21 @@ class CellDecision:
         out /= len(parts)
         return out
 
-    def _by_pieces(self, X: Any) -> np.ndarray:
-        out = np.zeros((X.shape[0], self.n_models))
+    def gradients(self, X: Any) -> np.ndarray:
+        """The gradients of the decisions inside the cells of the rows, (rows, K, n) in float64."""
+        return self._by_pieces(X, lambda decision, rows: decision.gradients(rows), (X.shape[1],))
+
+    def _by_pieces(
+        self,
+        X: Any,
+        function: Callable[[Any, Any], np.ndarray] = lambda decision, rows: decision(rows),
+        more: tuple[int, ...] = (),
+    ) -> np.ndarray:
+        """The mean over partitions of a function of the decision of a cell and rows there.
+
+        It gives (rows, K, *more) numbers.
+        """
+        out = np.zeros((X.shape[0], self.n_models, *more))
         threads = 1 if X.shape[0] < FEW_ROWS or self.alone else granted()
         for part in self.parts:
             with grant(threads):
@@ -149,7 +162,7 @@ class CellDecision:
                 for number in lots[lot]:
                     check_interrupt()
                     cell, rows = pieces[number]
-                    out[rows] += part.decisions[cell](X[rows])
+                    out[rows] += function(part.decisions[cell], X[rows])
 
             side_by_side(add, range(len(lots)), threads)
         return out / len(self.parts)

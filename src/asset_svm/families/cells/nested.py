@@ -42,6 +42,21 @@ class Nested:
         """The (rows, K) decisions, computed where the backend works."""
         return self._placed(self.model.decision.by(backend, X))
 
+    def gradients(self, X: Any) -> Array:
+        """Return the (rows, K, n) gradients of the decisions."""
+        decision = self.model.decision
+        slopes = decision.gradients(X)
+        if self.columns is None:
+            return slopes
+        found = decision(X)
+        if len(self.columns) == 2:
+            found, slopes = np.hstack([-found, found]), np.hstack([-slopes, slopes])
+        least = found.argmin(axis=1)
+        at_least = slopes[np.arange(len(found)), least] * (found.min(axis=1) < -1.0)[:, None]
+        out = np.repeat(at_least[:, None, :], self.n_models, axis=1)
+        out[:, self.columns] = slopes
+        return out
+
     def _placed(self, found: Array) -> Array:
         if self.columns is None:
             return found + self.offset
