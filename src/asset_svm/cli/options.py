@@ -50,6 +50,9 @@ PARAMETERS = (
     Parameter("rank", "COUNT", "At most so many eigenpairs of the landmarks."),
     Parameter("rank_threshold", "NUMBER", "Smallest eigenvalue that is kept."),
     Parameter("rank_rule", "relative|absolute", "What the threshold is compared with [relative]."),
+    Parameter(
+        "relevance", "none|columns|directions|auto", "Learn which columns or directions matter [none]."
+    ),
     Parameter("n_cells", "auto|COUNT", "Cells, each with a model of its own; rows in memory [none]."),
     Parameter("n_partitions", "COUNT", "Partitions into cells that are averaged [1]."),
     Parameter("step", "auto|metric|robust|strong", "The rule of the steps [auto]."),
@@ -87,7 +90,7 @@ TUNED = (
     Parameter("search_iter", "COUNT", "Epochs of the models of the search [5, or more]."),
 )
 """Parameters of the searches that the estimators have not."""
-SEARCHED = ("C", "lam", "early_stopping", "validation_fraction", "n_iter_no_change")
+SEARCHED = ("C", "lam", "relevance", "early_stopping", "validation_fraction", "n_iter_no_change")
 """Parameters of the estimators that the searches have not."""
 SEARCH_PARAMETERS = (*TUNED, *(each for each in PARAMETERS if each.name not in SEARCHED))
 

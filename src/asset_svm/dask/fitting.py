@@ -28,7 +28,10 @@ from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import check_scored
 from asset_svm.estimators.validation import all_or_nothing, results
 from asset_svm.families import Fitted, Trained, family_of
-from asset_svm.families.observing import shown
+from asset_svm.families.observing import Observer, shown
+from asset_svm.families.relevance.family import learnt_of
+from asset_svm.families.relevance.fitted import FittedRelevance
+from asset_svm.families.relevance.wrapping import WrappedObserver, inner_settings
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 
@@ -199,18 +202,25 @@ class DaskLearner(Learner):
             cluster = Cluster(self._connection())
             with cluster.watching():
                 data = load_rows(settings, task, cluster, X, y, sample_weight)
+                rows, learnt = data.rows, None
+                own: Settings = settings
+                looked_at: Observer = observer
+                if settings.relevance is not None:
+                    learnt = learnt_of(settings, data.task, rows)
+                    own, looked_at = inner_settings(settings, learnt), WrappedObserver(observer, learnt)
+                    data = data.mapped(cluster, learnt)
                 fitted: Fitted
-                if settings.n_cells is None:
+                if own.n_cells is None:
                     options = {"n_shards": self.n_shards, "rounds_per_epoch": self.rounds_per_epoch}
-                    fitted = fit_shards(settings, cluster, data, observer, **options)
+                    fitted = fit_shards(own, cluster, data, looked_at, **options)
                 else:
-                    fitted = fit_cells(settings, cluster, data, observer)
-            self._adopt(fitted)
-            self.n_features_in_ = data.rows.X.shape[1]
+                    fitted = fit_cells(own, cluster, data, looked_at)
+            self._adopt(fitted if learnt is None else FittedRelevance(learnt, fitted))
+            self.n_features_in_ = rows.X.shape[1]
             names = column_names(X)
             if names is not None:
                 self.feature_names_in_ = names
-        return settings, Trained(fitted, data.rows, sampled=True)
+        return settings, Trained(self._fitted, rows, sampled=True)
 
 
 def _predictor(local):

@@ -6,7 +6,7 @@ sample    so do some rows, with their targets
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from asset_svm.dask.partitions import Part, ShardRows, Summary, group, join, par
 from asset_svm.families.rows import Rows
 from asset_svm.families.whole import WholeTask
 from asset_svm.features.cells import SAMPLE
+from asset_svm.features.relevance import Learnt
 from asset_svm.settings import Settings
 from asset_svm.tasks import Encoded, Task
 
@@ -71,6 +72,23 @@ class Loaded:
             )
             for members in group([s.n_rows for s in self.summaries], most)
         ]
+
+    def mapped(self, cluster: Cluster, learnt: Learnt) -> Loaded:
+        """The same rows as a model behind a relevance sees them, mapped where they lie."""
+        relevance = learnt.relevance
+        if relevance is None:
+            return self
+        by = delayed(relevance, pure=False)
+        go = delayed(Part.mapped, pure=False)
+        parts = [go(part, by) for part in self.parts]
+        loaded = cluster.client.persist([go(part, by) for part in self.loaded])
+        share = relevance.width / relevance.n_columns
+        summaries = [
+            replace(s, n_features=relevance.width, n_bytes=round(s.n_bytes * max(share, 1.0)))
+            for s in self.summaries
+        ]
+        rows = replace(self.rows, X=relevance(self.rows.X))
+        return replace(self, parts=parts, loaded=list(loaded), summaries=summaries, rows=rows)
 
     @property
     def task(self) -> Task:

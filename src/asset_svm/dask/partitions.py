@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.estimators.validation import FLOATS, check_weight
+from asset_svm.features.relevance import Relevance
 from asset_svm.settings.kinds import check_kind, check_targets
 
 
@@ -35,6 +36,10 @@ class Part:
         X = self.X
         size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
         return int(size + self.y.nbytes + self.weight.nbytes)
+
+    def mapped(self, relevance: Relevance) -> Part:
+        """The rows as a model behind a relevance sees them."""
+        return replace(self, X=relevance(self.X)) if len(self.y) else self
 
     def take(self, rows: Array) -> Part:
         """Some of the rows."""

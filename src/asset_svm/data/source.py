@@ -177,9 +177,14 @@ class RowSource(ABC):
         """Read all rows at once."""
         return Block.joined(list(self.blocks()))
 
-    def transformed(self, function: Callable[[Matrix], Matrix]) -> RowSource:
-        """The same rows with ``function`` applied to the X of every block."""
-        return _Transformed(self, function)
+    def transformed(
+        self, function: Callable[[Matrix], Matrix], n_features: int | None = None
+    ) -> RowSource:
+        """The same rows with ``function`` applied to the X of every block.
+
+        They have ``n_features`` columns then, by default as many as before.
+        """
+        return _Transformed(self, function, n_features)
 
     def narrowed(self, n_features: int) -> RowSource:
         """The same rows, known to have this many features."""
@@ -206,9 +211,11 @@ class _Wrapped(RowSource):
 
 
 class _Transformed(_Wrapped):
-    def __init__(self, source: RowSource, function: Callable[[Matrix], Matrix]):
+    def __init__(self, source: RowSource, function: Callable[[Matrix], Matrix], n_features: int | None):
         super().__init__(source)
         self.function = function
+        if n_features is not None:
+            self.n_features, self.feature_names = n_features, None
 
     def _read(self, order: Array | None) -> Iterator[Block]:
         for block in self.source.blocks(order):

@@ -30,12 +30,13 @@ from asset_svm.estimators.inside import (
 )
 from asset_svm.estimators.validation import all_or_nothing
 from asset_svm.exceptions import DataError
-from asset_svm.families import family_of
+from asset_svm.families import Trained, family_of
 from asset_svm.families.labels import labelled, whole_labels
 from asset_svm.families.observing import Watch, shown
 from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.one_map.windows import WindowFit
 from asset_svm.families.probe import progressive_error
+from asset_svm.families.relevance.windows import RelevantWindows
 from asset_svm.memory import available_memory, planned_memory
 from asset_svm.settings import Settings
 from asset_svm.settings.checks import is_integer
@@ -49,6 +50,8 @@ Model = TypeVar("Model", bound="Learner")
 
 SAMPLE_ROWS = 8192
 """Rows that the map, the metric and the steps are settled from; more if there are more landmarks."""
+RELEVANCE_ROWS = 20_480
+"""The same where the relevance of columns is learnt from them."""
 ONLINE_ROWS = 8192
 """Rows of a batch; more if there are more landmarks, which come from the first."""
 
@@ -101,6 +104,7 @@ def fit_rows(
         scanned = scan_for(
             source,
             n_components=settings.map.n_components,
+            least_rows=SAMPLE_ROWS if settings.relevance is None else RELEVANCE_ROWS,
             memory_limit=settings.memory_limit,
             random_state=settings.random_state,
             fingerprint=checkpoint is not None,
@@ -114,12 +118,15 @@ def fit_rows(
             model, held.X, held.y, watch=watch, columns=columns, keeper=keeper, settings=settings
         )
     check_streamed(settings)
-    run = WindowFit(
-        settings, task_of(model, settings), scanned, keeper, FitObserver(model, watch=watch)
-    )
+    task, observer = task_of(model, settings), FitObserver(model, watch=watch)
     with all_or_nothing(model), shown(settings.verbose):
         model.n_features_in_ = scanned.summary.n_features
-        trained = run.run()
+        run: WindowFit | RelevantWindows = (
+            WindowFit(settings, task, scanned, keeper, observer)
+            if settings.relevance is None
+            else RelevantWindows(settings, task, scanned, keeper, observer)
+        )
+        trained: Trained[Any] = run.run()
         adopt(model, trained.fitted)
         model.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if columns is not None:
@@ -194,6 +201,7 @@ def scan_for(
     source: RowSource,
     *,
     n_components: Any = None,
+    least_rows: int = SAMPLE_ROWS,
     memory_limit: float | None = None,
     random_state: Any = None,
     fingerprint: bool = False,
@@ -207,7 +215,7 @@ def scan_for(
     """
     return scan(
         source,
-        sample_rows=max(SAMPLE_ROWS, n_components if is_integer(n_components) else 0),
+        sample_rows=max(least_rows, n_components if is_integer(n_components) else 0),
         hold_bytes=planned_memory(memory_limit) // 4,
         free=available_memory,
         seed=int(random_state) if is_integer(random_state) else 0,

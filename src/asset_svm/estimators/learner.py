@@ -31,7 +31,7 @@ from asset_svm.estimators.validation import (
     validate_rows,
 )
 from asset_svm.estimators.vocabulary import SpeaksOfSVC
-from asset_svm.families import Cells, Family, Fitted, OneMap, Trained, family_of
+from asset_svm.families import Fitted, Trained, family_of, family_of_model
 from asset_svm.families.beginning import learn
 from asset_svm.families.cells import FittedCells
 from asset_svm.families.constant import warn_of_constant
@@ -39,6 +39,8 @@ from asset_svm.families.observing import Watch, shown
 from asset_svm.families.one_map import FittedMap
 from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.one_map.keeping import Keeper
+from asset_svm.families.relevance.fitted import FittedRelevance
+from asset_svm.families.relevance.wrapping import inner_settings
 from asset_svm.families.rows import Rows
 from asset_svm.features import Metric, NystroemFeatures
 from asset_svm.settings import Settings
@@ -260,6 +262,9 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         if found is None:
             raise ValueError(NO_WEIGHT)
         rows, encoded = found[1], task.encode(found[1].y)
+        if isinstance(self._fitted, FittedRelevance):
+            settings = inner_settings(settings, self._fitted.learnt)
+            rows = self._fitted.mapped(rows)
         phi, metric = fitted.phi, fitted.session.metric
         dtype = fitted.session.state.direction.dtype
         training = TrainingRows(
@@ -294,7 +299,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             task.check_stream()
             found = self._check_rows(task, X, y, sample_weight, first=before is None)
             if found is not None:
-                family = family_of(settings) if before is None else _family_of(before)
+                family = family_of(settings) if before is None else family_of_model(before)
                 with grant(settings.n_threads), few_threads(0):  # BLAS's would wait for each other
                     self._adopt(learn(family, settings, found[0], before, found[1], len(y)))
             elif before is None:
@@ -404,7 +409,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         return super().__getattr__(name)
 
     def _on_one_map(self, method: str) -> FittedMap:
-        fitted = self._fitted
+        fitted = _behind(self._fitted)
         if isinstance(fitted, FittedMap):
             return fitted
         raise ValueError(
@@ -434,15 +439,20 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
                 'approximation="fourier" has no landmarks to choose from; its prediction already '
                 "costs d features."
             )
-        return self._copy_with(fitted.compacted())
+        compacted: Fitted = fitted.compacted()
+        if isinstance(self._fitted, FittedRelevance):
+            compacted = replace(self._fitted, inner=compacted)
+        return self._copy_with(compacted)
 
 
-def _family_of(fitted: Fitted) -> Family[Any]:
-    return Cells() if isinstance(fitted, FittedCells) else OneMap()
+def _behind(fitted: Fitted) -> Any:
+    """The model itself, behind a learnt relevance where it has one."""
+    return fitted.inner if isinstance(fitted, FittedRelevance) else fitted
 
 
 def _landmarks_of(fitted: Fitted) -> tuple[Any, Any]:
     """(landmarks with their kernel, weights) of a model that has one such sum, else None."""
+    fitted = _behind(fitted)
     decision: Any = fitted.decision
     if isinstance(fitted, FittedCells):
         parts = fitted.decision.parts
@@ -454,6 +464,7 @@ def _landmarks_of(fitted: Fitted) -> tuple[Any, Any]:
 def _without_weights(fitted: Fitted, kernel: Any) -> str:
     """Why a model has no weights of columns, and what it has instead."""
     what = "coef_ has the weights of columns, which a linear kernel has on one map or in one exact cell"
+    fitted = _behind(fitted)
     if isinstance(fitted, FittedCells):
         return f"{what}, and this model has other cells (kernel={fitted.kernel.name!r}); see cells_."
     named = getattr(getattr(fitted.decision, "source", None), "kernel", None)

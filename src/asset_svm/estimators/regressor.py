@@ -63,6 +63,7 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         rank: int | None = None,
         rank_threshold: float | None = None,
         rank_rule: str = "relative",
+        relevance: str | None = None,
         n_cells: int | str | None = None,
         n_partitions: int = 1,
         step: str = "auto",

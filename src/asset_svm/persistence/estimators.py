@@ -1,6 +1,6 @@
 """Estimators of ours: parameters, columns, and the fitted model.
 
-"classifier", "regressor"     parameters, n_columns, column_names, task, model, resume
+"classifier", "regressor"     parameters, n_columns, column_names, task, relevance, model, resume
 "calibrated"                  estimator, slope (K,), offset (K,)
 parameters                    by their names; "approximation" may be a map of the user's own:
                               its kind, parameters, features, frozen
@@ -21,6 +21,8 @@ from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.inside import adopt, fitted_of, settings_of
 from asset_svm.families.cells import FittedCells
 from asset_svm.families.one_map import FittedMap
+from asset_svm.families.relevance.fitted import FittedRelevance
+from asset_svm.families.relevance.wrapping import inner_settings
 from asset_svm.persistence.models import (
     cells,
     fields_of_cells,
@@ -28,7 +30,7 @@ from asset_svm.persistence.models import (
     one_map,
     task,
 )
-from asset_svm.persistence.resume import resume
+from asset_svm.persistence.resume import relevant, resume
 from asset_svm.storage.fields import Fields, Writing
 from asset_svm.storage.maps import feature_map
 from asset_svm.storage.writing import Writer
@@ -50,10 +52,15 @@ def kind_of(estimator: BaseEstimator, kinds: dict[str, Any] = ESTIMATORS) -> str
 
 def write_estimator(write: Writer, estimator: Estimator, name: str) -> dict[str, Any]:
     """The record of a fitted estimator."""
-    fitted = fitted_of(estimator)
+    fitted, settings = fitted_of(estimator), settings_of(estimator)
+    n, section, relevance = int(estimator.n_features_in_), None, None
+    if isinstance(fitted, FittedRelevance):
+        front = fitted if write.resumable else fitted.begun_with(None)
+        relevance = Writing.of(write, relevant, f"{name}.relevance", front, n)
+        settings, fitted = inner_settings(settings, front.learnt), fitted.inner
+        n = front.learnt.width
     assert isinstance(fitted, FittedMap | FittedCells)
-    map_key = settings_of(estimator).map_key  # what cannot be read is not written
-    n, section = int(estimator.n_features_in_), None
+    map_key = settings.map_key  # what cannot be read is not written
     if isinstance(fitted, FittedCells):
         model = Writing.of(write, cells, name, fields_of_cells(fitted), fitted.task, n)
     else:
@@ -67,6 +74,7 @@ def write_estimator(write: Writer, estimator: Estimator, name: str) -> dict[str,
         "parameters": _write_parameters(write, estimator, f"{name}.parameters"),
         **write_columns(estimator),
         "task": Writing.of(write, task, name, fitted.task),
+        "relevance": relevance,
         "model": model,
         "resume": section,
     }
@@ -77,7 +85,7 @@ def read_estimator(f: Fields) -> Estimator:
     kind = f.text("kind", tuple(ESTIMATORS))
     estimator = ESTIMATORS[kind]()
     _read_parameters(f.object("parameters"), estimator)
-    map_key = settings_of(estimator).map_key
+    settings = settings_of(estimator)
     read_columns(f, estimator)
     n, learnt = estimator.n_features_in_, f.record("task", task)
     f.check(learnt.numeric == (kind == "regressor"), f"is not that of a {kind}", "task")
@@ -86,10 +94,13 @@ def read_estimator(f: Fields) -> Estimator:
         learnt = Classification(getattr(estimator, "class_weight", None), learnt.classes)
     family = f.object("model").text("family", ("one map", "cells"))
     model: Callable[..., FittedMap | FittedCells] = cells if family == "cells" else one_map
+    front = f.maybe(f.record, "relevance", relevant, n) if f.has("relevance") else None
+    if front is not None:
+        n, settings = front[0].width, inner_settings(settings, front[0])
     fitted = f.record("model", model, learnt, n)
     if f.get("resume") is not None:
-        fitted = f.record("resume", resume, fitted, map_key, n)
-    adopt(estimator, fitted)
+        fitted = f.record("resume", resume, fitted, settings.map_key, n)
+    adopt(estimator, fitted if front is None else FittedRelevance(front[0], fitted, front[1]))
     return estimator
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from asset_svm.families.beginning import Beginning
+from asset_svm.families.beginning import Beginning, Streamed
 from asset_svm.families.cells import CellDecision, CellModels, Constant, FittedCells, Nested
 from asset_svm.families.one_map import FittedMap
 from asset_svm.families.rows import Rows
+from asset_svm.features.relevance import Learnt
 from asset_svm.storage.fields import INTEGERS, Fields
-from asset_svm.storage.maps import feature_map
+from asset_svm.storage.maps import feature_map, learnt
 from asset_svm.storage.session import session
 
 VERSION = 1
@@ -43,6 +44,11 @@ def resume(f: Fields, fitted: FittedMap | FittedCells, map_key: Any, n: int) -> 
     return replace(fitted, decision=decision, seed=seed, beginning=beginning, fixed=None)
 
 
+def relevant(f: Fields, n: int) -> tuple[Learnt, Beginning | None]:
+    """The learnt relevance of a model, and the first rows of a stream that has just begun."""
+    return f.record("learnt", learnt, n), _beginning_of(f, n)
+
+
 def _one_map(f: Fields, fitted: FittedMap, n: int) -> FittedMap:
     phi, K = f.record("map", feature_map, n, of="phi"), fitted.task.n_models
     return replace(
@@ -60,7 +66,7 @@ def _one_map(f: Fields, fitted: FittedMap, n: int) -> FittedMap:
 def _beginning_of(f: Fields, n: int) -> Beginning | None:
     """The first rows of a stream that has just begun."""
 
-    def fields(fitted: FittedMap | FittedCells) -> dict[str, Any] | None:
+    def fields(fitted: Streamed) -> dict[str, Any] | None:
         begun = fitted.beginning
         return None if begun is None else {**vars(begun.rows), **vars(begun)}
 

@@ -46,6 +46,7 @@ class Settings:
     approximation: Any
     C: float
     lam: float | None
+    relevance: Literal["columns", "directions", "auto"] | None
     n_cells: int | Literal["auto"] | None
     n_partitions: int
     step: StepKind
@@ -191,6 +192,7 @@ class Settings:
 OF_SOME: dict[str, Any] = {
     "C": 1.0,
     "lam": None,
+    "relevance": None,
     "early_stopping": False,
     "validation_fraction": 0.1,
     "n_iter_no_change": 5,
@@ -246,6 +248,7 @@ def _check(params: Mapping[str, Any]) -> None:
     check.check_positive("lam", get("lam"), optional=True)
     if not is_map(get("approximation")):
         check.check_choice("approximation", own_map(get("approximation")), ("nystroem", "fourier"))
+    check.check_choice("relevance", get("relevance"), (None, "columns", "directions", "auto"))
     if not (isinstance(get("n_cells"), str) and get("n_cells") == "auto"):
         check.check_count("n_cells", get("n_cells"), optional=True)
     check.check_count("n_partitions", get("n_partitions"))

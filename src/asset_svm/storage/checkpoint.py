@@ -21,10 +21,11 @@ from asset_svm.data.scan import Summary, TargetSummary
 from asset_svm.data.source import Block
 from asset_svm.exceptions import ModelFileError
 from asset_svm.features import FeatureMap, Metric
+from asset_svm.features.relevance import Learnt
 from asset_svm.storage import container
 from asset_svm.storage.atomic import check_writable, remove_left_over
 from asset_svm.storage.fields import Fields, Writing, told
-from asset_svm.storage.maps import feature_map, metric
+from asset_svm.storage.maps import feature_map, learnt, metric
 from asset_svm.storage.session import session, snapshot
 from asset_svm.storage.writing import Writer
 
@@ -49,6 +50,8 @@ class SavedRun:
     files : Fingerprint
         What the files of the rows were.
     component_search : list of dict or None
+    learnt : Learnt or None
+        The relevance of the columns, whose rows the map is of.
     notes : dict
         Whatever the caller wants to find again.
     """
@@ -61,6 +64,7 @@ class SavedRun:
     seed: int
     files: Fingerprint
     component_search: list[dict[str, Any]] | None = None
+    learnt: Learnt | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     name: str = ""
 
@@ -80,7 +84,11 @@ class SavedRun:
 def _run(f: Fields) -> SavedRun:
     kind, settings = f.text("kind", ("memory", "windows")), f.mapping("settings")
     summary = f.maybe(f.record, "summary", _summary)
-    phi = f.record("phi", feature_map, None if summary is None else summary.n_features)
+    found, n = None, None if summary is None else summary.n_features
+    if f.has("learnt"):
+        found = f.maybe(f.record, "learnt", learnt, n)
+    n = n if found is None else found.width
+    phi = f.record("phi", feature_map, n)
     return SavedRun(
         kind,
         settings,
@@ -90,6 +98,7 @@ def _run(f: Fields) -> SavedRun:
         f.integer("seed"),
         f.record("files", _fingerprint),
         f.maybe(f.each, "component_search", "mapping"),
+        found,
         f.value("notes"),
         f.text("name"),
     )

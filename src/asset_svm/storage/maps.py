@@ -17,6 +17,7 @@ from asset_svm.features import (
     NystroemFeatures,
 )
 from asset_svm.features.kernel_basis import KernelBasis
+from asset_svm.features.relevance import Learnt, Relevance
 from asset_svm.kernels import NAMES, Kernel
 from asset_svm.storage.fields import INTEGERS, Fields
 
@@ -94,3 +95,20 @@ def metric(f: Fields, d: int | None) -> Metric:
     f.check(fits, f"has {len(scale)} entries for {d} features", "scale")
     f.check(len(scale) and (scale > 0.0).all(), "has an entry that is not positive", "scale")
     return Metric(scale, directions, f.number("rest", 0.0))
+
+
+def learnt(f: Fields, n: int | None) -> Learnt:
+    """The learnt relevance of n columns."""
+    importances = f.array("importances", (n,))
+    found = f.maybe(f.record, "relevance", _relevance, len(importances))
+    history = f.each("history", "mapping")
+    asked, name = f.text("asked", ("columns", "directions", "auto")), f.text("kernel", NAMES)
+    return Learnt(found, importances, history, asked, name)
+
+
+def _relevance(f: Fields, n: int) -> Relevance:
+    """The linear map of n columns."""
+    kind = f.text("shape", ("columns", "directions"))
+    weights = f.array("weights", (n,) if kind == "columns" else (None, n))
+    f.check(weights.shape[0], "has no row", "weights")
+    return Relevance(weights, f.maybe(f.array, "shift", (n,)), f.number("spread", 0.0))

@@ -87,6 +87,12 @@ class Task(Protocol):
     def with_epsilon(self, epsilon: float) -> Self:
         """The task with another half-width of the tube; of numbers only."""
 
+    def standardised(self, y: Array, weight: Array) -> tuple[Self, Array]:
+        """The task of a quick look at these rows, settled, and their targets in units of its own.
+
+        The weights of classes are in those of the rows already.
+        """
+
     def settled(self, y: Array, weight: Array) -> Self:
         """The task of these rows: classes that are not known yet are theirs, and so is the offset."""
 

@@ -85,6 +85,10 @@ class Classification:
         """Raise: there is no tube around classes."""
         raise ValueError(f"epsilon={epsilon!r} is for regression; leave it out.")
 
+    def standardised(self, y: Array, weight: Array) -> tuple[Classification, Array]:
+        """The task of rows that have the weights of their classes."""
+        return replace(self, class_weight=None), y
+
     def settled(self, y: Array, weight: Array) -> Classification:
         """The task with the classes of these rows, where they are not known yet."""
         classes = _checked_classes(y)

@@ -15,6 +15,8 @@ from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 
 NARROW = 0.03
 """Times the range of the targets: predictions that range over less tell no rows apart."""
+STANDARD_EPSILON = 0.05
+"""The half-width of the tube around targets in units of their standard deviation."""
 UNEQUAL = 10.0
 """Times C: targets that spread over more are out of reach."""
 
@@ -70,6 +72,14 @@ class Regression:
     def with_epsilon(self, epsilon: float) -> Regression:
         """The task with another half-width of the tube."""
         return replace(self, epsilon=float(epsilon))
+
+    def standardised(self, y: Array, weight: Array) -> tuple[Regression, Array]:
+        """The task of targets in units of their standard deviation."""
+        y = np.asarray(y, dtype=np.float64)
+        mean = np.average(y, weights=weight)
+        spread = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
+        y = y / spread if spread > 0.0 else y
+        return Regression(STANDARD_EPSILON).settled(y, weight), y
 
     def settled(self, y: Array, weight: Array) -> Regression:
         """The task with the median of these rows as offset."""

@@ -85,12 +85,12 @@ def find_components(
         )
         begun = clock.now()
         phi = draw_map_of(settings, backend, some, task, seed, count)
-        decisions = trial(settings, backend, phi, some, encoded, lam, seed)(X_out)
+        decisions = trial(settings, backend, phi, some, encoded, lam, seed).by(backend, X_out)
         seconds = clock.now() - begun
         score = task.score(decisions, y_out, weight)
         records.append({"n_components": count, "validation_score": score, "seconds": seconds})
         losses = task.row_losses(decisions, y_out)
-        if least is None or _clearly_less(losses, least, weight):
+        if least is None or clearly_less(losses, least, weight):
             chosen, least, failures = count, losses, 0
         else:
             failures += 1
@@ -101,11 +101,14 @@ def find_components(
         count = min(2 * count, most)
 
 
-def _clearly_less(losses: Array, others: Array, weight: Array) -> bool:
-    """Whether the mean loss is smaller by more than a standard error of the difference."""
+def clearly_less(losses: Array, others: Array, weight: Array, errors: float = 1.0) -> bool:
+    """Whether the mean loss is smaller by more than so many standard errors of the difference.
+
+    ``weight`` adds up to 1.
+    """
     gain = others - losses
     mean = float(weight @ gain)
-    return mean > float(np.sqrt(weight**2 @ (gain - mean) ** 2))
+    return mean > errors * float(np.sqrt(weight**2 @ (gain - mean) ** 2))
 
 
 def _most(settings: Settings, rows: Rows) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Summary
 from asset_svm.families.one_map.drawn import DrawnMap
+from asset_svm.features.relevance import Learnt
 from asset_svm.storage.checkpoint import Checkpoint, SavedRun
 
 
@@ -26,6 +27,8 @@ class Keeper:
         The run to go on with.
     summary : Summary, optional
         What is known of rows that are read a window at a time.
+    learnt : Learnt, optional
+        The relevance of the columns of a run that begins, where it was learnt.
     """
 
     checkpoint: Checkpoint
@@ -33,6 +36,7 @@ class Keeper:
     files: Fingerprint
     resumed: SavedRun | None
     summary: Summary | None = None
+    learnt: Learnt | None = None
 
     @property
     def drawn(self) -> DrawnMap | None:
@@ -46,7 +50,7 @@ class Keeper:
     def begin(self, drawn: DrawnMap, seed: int, records: list[dict[str, Any]] | None = None) -> None:
         """Save what does not change in the course of a run."""
         kind = "memory" if self.summary is None else "windows"
-        parts = self.summary, drawn.phi, drawn.metric, seed, self.files, records
+        parts = self.summary, drawn.phi, drawn.metric, seed, self.files, records, self.learnt
         self.checkpoint.write_run(SavedRun(kind, self.parameters, *parts))
 
     def __call__(self, snapshot: Callable[[], Any], *, stopped: bool) -> None:

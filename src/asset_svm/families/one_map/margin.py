@@ -48,7 +48,7 @@ def margin_sampler(
     lam = settings.lam_of(rows.weight.sum())
     first = trial(settings, backend, phi, some, encoded, lam, seed)
     scores = np.zeros(len(rows.y))
-    scores[looked] = task.importance(first(some.X), some.y)
+    scores[looked] = task.importance(first.by(backend, some.X), some.y)
     return ScoredRows(scores)
 
 

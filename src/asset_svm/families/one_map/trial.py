@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any
-
 import numpy as np
 
 from asset_svm.arrays import Array
 from asset_svm.backends.base import Backend
-from asset_svm.families.decision import decision_of
+from asset_svm.families.decision import Decision, decision_of
 from asset_svm.families.epochs import Epochs
 from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.rows import Rows
@@ -31,17 +27,18 @@ def trial(
     encoded: Encoded,
     lam: float,
     seed: int,
-) -> Callable[[Any], Array]:
-    """The decision function of a model trained for a few epochs on these rows with this map."""
+    few: Epochs = TRIAL_EPOCHS,
+) -> Decision:
+    """The decision function of a model trained for ``few`` epochs on these rows with this map."""
     recipe = settings.recipe(encoded.loss, lam, encoded.targets.n_models, seed)
     drawn = DrawnMap.measured(backend, phi, rows, recipe.step, seed)
-    epochs = TRIAL_EPOCHS.over(len(rows.y))
+    epochs = few.over(len(rows.y))
     if settings.max_iter is not None:
         epochs = min(epochs, int(settings.max_iter))
     order = rows.order(settings.sampling, settings.step, seed)
     training = drawn.training(backend, rows, encoded, *order)
     solution = train(backend, recipe, training, Stopping(epochs))
-    return partial(decision_of(solution.coef, solution.intercept, phi, encoded.offset).by, backend)
+    return decision_of(solution.coef, solution.intercept, phi, encoded.offset)
 
 
 def some_of(n_rows: int, count: int, rng: np.random.Generator) -> Array:

@@ -1,0 +1,221 @@
+"""Relevance: a linear map of the columns, u = T (x - shift), on whose rows a model lives.
+
+    columns       T = diag(w), a weight a column; CSR rows stay CSR, and are not moved
+    directions    T of shape (r, n), any linear map; rows become dense
+
+The kernels that rows are mapped for are functions of a distance, so that the shift changes nothing but
+rounding: it is there where rows can be moved. A map is scaled so that rows keep their spread,
+
+    Euclidean kernels      sum of the variances of the columns
+    |x - z|_1              sum of their standard deviations
+
+and gamma means what it means on rows as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from asset_svm.arrays import Array, Matrix
+from asset_svm.features.base import map_in_blocks
+
+NEGLIGIBLE = 1e-9
+"""Directions whose part of the squared distances is smaller are left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """A linear map of the columns.
+
+    Parameters
+    ----------
+    weights : array of shape (n,) or (r, n)
+        T: its diagonal, or all of it.
+    shift : array of shape (n,) or None
+        What is subtracted from rows first; None where they stay where they are.
+    spread : float
+        Of the rows that it was learnt from, before and after.
+    """
+
+    weights: Array
+    shift: Array | None
+    spread: float
+
+    @property
+    def of_columns(self) -> bool:
+        """Whether it is a weight a column."""
+        return self.weights.ndim == 1
+
+    @property
+    def shape(self) -> str:
+        """The name of its kind."""
+        return "columns" if self.of_columns else "directions"
+
+    @property
+    def n_columns(self) -> int:
+        """The number n of columns of rows."""
+        return int(self.weights.shape[-1])
+
+    @property
+    def width(self) -> int:
+        """The number of columns of mapped rows."""
+        return int(self.weights.shape[0])
+
+    def __call__(self, X: Matrix) -> Matrix:
+        """The mapped rows, in the type of X and where X lies: an array, CSR, or a tensor on a card."""
+        if sp.issparse(X):
+            return self._of_sparse(X)
+        if not isinstance(X, np.ndarray):
+            return self._of_tensor(X)
+        function = self.plain(X.dtype)
+        return map_in_blocks(function, X, self.width, X.dtype, reentrant=True)
+
+    def plain(self, dtype: np.dtype[Any]) -> Any:
+        """A function of few dense rows of this type."""
+        by = self.weights.astype(dtype)
+        shift = np.zeros(self.n_columns, dtype) if self.shift is None else self.shift.astype(dtype)
+        if self.of_columns:
+            return lambda X: (X - shift) * by
+        by = np.ascontiguousarray(by.T)
+        return lambda X: (X - shift) @ by
+
+    def _of_sparse(self, X: Matrix) -> Matrix:
+        if not self.of_columns:
+            dense = np.asarray(X @ self.weights.T.astype(X.dtype))
+            return dense if self.shift is None else dense - (self.weights @ self.shift).astype(X.dtype)
+        by = self.weights.astype(X.dtype)
+        found = type(X)((X.data * by[X.indices], X.indices.copy(), X.indptr.copy()), shape=X.shape)
+        found.eliminate_zeros()
+        return found
+
+    def _of_tensor(self, X: Any) -> Any:
+        moved = X if self.shift is None else X - X.new_tensor(self.shift)
+        by = X.new_tensor(self.weights)
+        return moved * by if self.of_columns else moved @ by.T
+
+    def back(self, gradients: Array) -> Array:
+        """Gradients by the columns of rows, (..., n), from those by mapped columns, (..., width)."""
+        return np.asarray(gradients * self.weights if self.of_columns else gradients @ self.weights)
+
+    def unmoved(self, Z: Matrix) -> Matrix:
+        """Mapped rows as T x, without the shift."""
+        if self.shift is None:
+            return Z
+        moved = self.weights * self.shift if self.of_columns else self.weights @ self.shift
+        return Z + moved.astype(Z.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What was learnt of the relevance of columns.
+
+    Parameters
+    ----------
+    relevance : Relevance or None
+        None where rows as they are were found to be no worse.
+    importances : array of shape (n,)
+        The parts of the columns in the mean square of the gradients, in units of their standard
+        deviations; their sum is 1.
+    history : list of dict
+        A record of each round.
+    asked, kernel : str
+        The parameters that it was learnt with.
+    """
+
+    relevance: Relevance | None
+    importances: Array
+    history: list[dict[str, Any]] = field(default_factory=list)
+    asked: str = "auto"
+    kernel: str = "rbf"
+
+    @property
+    def width(self) -> int:
+        """The number of columns of rows as a model sees them."""
+        return len(self.importances) if self.relevance is None else self.relevance.width
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Means and standard deviations of columns.
+
+    Parameters
+    ----------
+    mean, deviation : arrays of shape (n,)
+    sparse : bool
+        Whether the rows are CSR, and are not moved.
+    absolute : bool
+        Whether the kernel is one of |x - z|_1.
+    """
+
+    mean: Array
+    deviation: Array
+    sparse: bool
+    absolute: bool
+
+    @classmethod
+    def of(cls, X: Matrix, weight: Array, *, absolute: bool) -> Moments:
+        """The moments of rows with these weights; a column of one value has deviation 0."""
+        mean, variance = column_moments(X, weight)
+        return cls(mean, np.sqrt(variance), bool(sp.issparse(X)), absolute)
+
+    @property
+    def spread(self) -> float:
+        """The spread of rows as they are."""
+        return float(self.deviation.sum() if self.absolute else (self.deviation**2).sum())
+
+    @property
+    def alike(self) -> bool:
+        """Whether columns have one scale already, to a tenth."""
+        varied = self.deviation[self.deviation > 0.0]
+        return len(varied) == 0 or float(varied.max()) <= 1.1 * float(varied.min())
+
+    def standard(self) -> Relevance:
+        """T = diag(1 / deviation)."""
+        return self.scaled(np.ones(len(self.deviation)), np.eye(0))
+
+    def scaled(self, weights: Array, covariance: Array) -> Relevance:
+        """The map of standardised columns by these weights, in units of the columns.
+
+        ``weights`` are of shape (n,), or (r, n) with the (n, n) ``covariance`` of standardised columns.
+        """
+        with np.errstate(divide="ignore"):
+            inverse = np.where(self.deviation > 0.0, 1.0 / self.deviation, 0.0)
+        weights = weights * (inverse > 0.0)
+        if weights.ndim == 1:
+            found = np.abs(weights).sum() if self.absolute else (weights**2).sum()
+        else:
+            found = float(np.einsum("rn,nm,rm->", weights, covariance, weights))
+        spread, exponent = self.spread, 1.0 if self.absolute else 0.5
+        factor = (spread / found) ** exponent if found > 0.0 and spread > 0.0 else 1.0
+        shift = None if self.sparse else self.mean
+        return Relevance(factor * weights * inverse, shift, spread)
+
+
+def column_moments(X: Matrix, weight: Array) -> tuple[Array, Array]:
+    """The weighted mean and variance of every column, in float64."""
+    share = weight / weight.sum()
+    if sp.issparse(X):
+        wide = X.astype(np.float64)
+        mean = np.asarray(wide.T @ share).ravel()
+        variance = np.asarray(wide.power(2).T @ share).ravel() - mean**2
+        return mean, np.where(variance > 1e-14 * mean**2, variance, 0.0)
+    wide = np.asarray(X, dtype=np.float64)
+    first = wide[0]
+    moved = wide - first  # an offset of a column does not cancel its variance away
+    mean = share @ moved
+    moved -= mean
+    variance = share @ moved**2
+    alike = (np.abs(wide - first).max(axis=0) == 0.0) | (variance <= 1e-30 * (first + mean) ** 2)
+    return first + mean, np.where(alike, 0.0, variance)
+
+
+def leading_directions(M: Array, power: float) -> Array:
+    """M^power by its eigenvectors, (r, n): a row a direction that is not negligible."""
+    values, vectors = np.linalg.eigh(0.5 * (M + M.T))
+    values = np.maximum(values, 0.0) / max(float(values[-1]), np.finfo(np.float64).tiny)
+    kept = values ** (2.0 * power) > NEGLIGIBLE
+    return np.asarray((vectors[:, kept] * values[kept] ** power).T[::-1])
