@@ -175,12 +175,13 @@ class Moments:
 
     def standard(self) -> Relevance:
         """T = diag(1 / deviation)."""
-        return self.scaled(np.ones(len(self.deviation)), np.eye(0))
+        return self.scaled(np.ones(len(self.deviation)))
 
-    def scaled(self, weights: Array, covariance: Array) -> Relevance:
+    def scaled(self, weights: Array, some: Array | None = None) -> Relevance:
         """The map of standardised columns by these weights, in units of the columns.
 
-        ``weights`` are of shape (n,), or (r, n) with the (n, n) ``covariance`` of standardised columns.
+        ``weights`` are of shape (n,), or (r, n) with ``some`` rows Z of standardised columns, Z^T Z of
+        which is their covariance.
         """
         with np.errstate(divide="ignore"):
             inverse = np.where(self.deviation > 0.0, 1.0 / self.deviation, 0.0)
@@ -188,7 +189,8 @@ class Moments:
         if weights.ndim == 1:
             found = np.abs(weights).sum() if self.absolute else (weights**2).sum()
         else:
-            found = float(np.einsum("rn,nm,rm->", weights, covariance, weights))
+            assert some is not None
+            found = float(((some @ weights.T) ** 2).sum())
         spread, exponent = self.spread, 1.0 if self.absolute else 0.5
         factor = (spread / found) ** exponent if found > 0.0 and spread > 0.0 else 1.0
         shift = None if self.sparse else self.mean

@@ -1,4 +1,4 @@
-"""Rounds that learn the relevance of columns: quick fits, and the mean outer product of their gradients.
+"""Rounds that learn the relevance of columns: quick fits, and mean outer products of their gradients.
 
 With f of a quick fit on rows u = T z, z the standardised columns,
 
@@ -8,7 +8,7 @@ With f of a quick fit on rows u = T z, z the standardised columns,
 and the next round fits on T z. That is the average gradient outer product of Radhakrishnan, Beaglehole,
 Pandit and Belkin (2024). Rows that no quick fit sees judge every round:
 
-    bandwidth   on standardised columns, four times wider or narrower as long as that is better
+    bandwidth   of standardised columns, by few rows: wider or narrower as long as that is better
     rounds      of each shape, as long as each is better than those before it
     choice      the round with the smallest loss; with "auto" rows as they are, unless that is larger
                 by more than ``GUARD`` standard errors of the difference, row by row
@@ -48,18 +48,22 @@ Shape = Literal["columns", "directions"]
 
 LANDMARKS, QUICK_C, QUICK = 512, 100.0, Epochs(least=3, steps=30_000)
 """Of a quick fit."""
-LEARNING_ROWS, WIDE_ROWS, JUDGING_ROWS = 20_000, 10_000, 5_000
-"""Rows that a quick fit sees, where there are more: with few columns, and with many; that judge it."""
+LEARNING_ROWS, JUDGING_ROWS = 20_000, 5_000
+"""Rows that a quick fit sees, and that judge it, where there are more."""
 WIDE = 200
-"""Columns that are many."""
+"""From so many columns on these are fewer by ``NARROWER``: a quick fit would take too long."""
+NARROWER = 3
 JUDGING = 0.25
 """The part of the rows that judges, where they are few."""
 FEWEST_ROWS = 40
 """Fewer rows judge nothing: columns are standardised, and no more."""
-GRADIENTS, FEWEST_GRADIENTS = 40_000, 500
-"""Rows times outputs whose gradients make M; rows at least."""
+BANDWIDTH_ROWS = 5_000
+"""Rows that tell the bandwidth."""
+GRADIENTS, FEWEST_GRADIENTS, MOST_GRADIENTS = 40_000, 500, 4_000
+"""Rows times outputs whose gradients make M; rows at least, and at most."""
 GRADIENT_BYTES = 32 << 20
 """Gradients that are there at a time."""
+TINY = np.finfo(np.float64).tiny
 MOST_ROUNDS = 5
 FACTOR, MOST_FACTORS = 4.0, 3
 """Of squared bandwidths, and how many steps one way are tried."""
@@ -71,10 +75,9 @@ AUTO_COLUMNS = 1024
 def learn_relevance(settings: Settings, task: Task, rows: Rows, seed: int) -> Learnt:
     """The relevance of the columns of these rows, by what ``relevance`` asks for."""
     begun = clock.now()
-    chosen = some_of(
-        len(rows.y), _learning_rows(rows.X) + JUDGING_ROWS, np.random.default_rng([seed, 11])
-    )
-    rows = rows.take(chosen)
+    fewer = NARROWER if rows.X.shape[1] > WIDE else 1
+    most = (LEARNING_ROWS + JUDGING_ROWS) // fewer
+    rows = rows.take(some_of(len(rows.y), most, np.random.default_rng([seed, 11])))
     rows = replace(rows, X=on_host(rows.X))
     shapes = shapes_of(settings, rows.X.shape[1], sparse=bool(sp.issparse(rows.X)))
     auto = settings.relevance == "auto"
@@ -82,7 +85,7 @@ def learn_relevance(settings: Settings, task: Task, rows: Rows, seed: int) -> Le
         moments = _moments(settings, rows)
         even = np.full(rows.X.shape[1], 1.0 / rows.X.shape[1])
         return Learnt(None if auto else moments.standard(), even)
-    out = min(JUDGING_ROWS, int(JUDGING * len(rows.y)))
+    out = min(JUDGING_ROWS // fewer, int(JUDGING * len(rows.y)))
     kept, held = _split(task, rows.y, out, seed)
     judged = _Judged(settings, task, rows.take(kept), rows.take(held), seed)
     found = judged.choose(shapes, auto=auto)
@@ -114,10 +117,6 @@ def shapes_of(settings: Settings, n: int, *, sparse: bool) -> tuple[Shape, ...]:
 def is_absolute(settings: Settings) -> bool:
     """Whether the kernel is one of |x - z|_1, which has no directions but its columns."""
     return formula_type(settings.map.kernel).argument is Argument.ABSOLUTE_DISTANCE
-
-
-def _learning_rows(X: Matrix) -> int:
-    return LEARNING_ROWS if X.shape[1] <= WIDE else WIDE_ROWS
 
 
 def _moments(settings: Settings, rows: Rows) -> Moments:
@@ -158,6 +157,7 @@ class _Fit:
             "validation_score": self.score,
             "validation_loss": self.loss,
             "bandwidth": self.factor**-0.5,
+            "rows": self.X.shape[0],
             "seconds": self.seconds,
         }
 
@@ -192,13 +192,15 @@ class _Judged:
         return np.asarray(self.judging.weight / self.judging.weight.sum())
 
     @cached_property
-    def covariance(self) -> Array:
-        """The covariance of standardised columns, with which maps of directions are scaled."""
+    def standardised(self) -> Array:
+        """Some rows with standardised columns, by which maps of directions are scaled."""
         rows, moments = self.learning, self.moments
-        X = rows.X.toarray() if sp.issparse(rows.X) else rows.X
-        with np.errstate(divide="ignore", invalid="ignore"):
-            Z = np.where(moments.deviation > 0.0, (X - moments.mean) / moments.deviation, 0.0)
-        return np.asarray((Z * (rows.weight / rows.weight.sum())[:, None]).T @ Z)
+        index = some_of(len(rows.y), MOST_GRADIENTS, np.random.default_rng([self.seed, 13]))
+        X = rows.X[index].toarray() if sp.issparse(rows.X) else rows.X[index]
+        inverse = np.where(moments.deviation > 0.0, 1.0, 0.0) / np.maximum(moments.deviation, TINY)
+        share = rows.weight[index] / rows.weight[index].sum()
+        Z = (X - moments.mean) * inverse
+        return np.asarray((Z - share @ Z) * np.sqrt(share)[:, None])
 
     # Quick fits ---------------------------------------------------------------------------------
 
@@ -223,14 +225,22 @@ class _Judged:
         seconds = clock.now() - begun
         return _Fit(shape, number, relevance, decision, X, losses, loss, score, seconds, c)
 
-    def with_bandwidth(self, relevance: Relevance | None) -> list[_Fit]:
+    @property
+    def smaller(self) -> _Judged:
+        """The same with fewer rows to learn from, which tell bandwidths apart."""
+        count = len(self.learning.y)
+        if count <= 2 * BANDWIDTH_ROWS:
+            return self
+        rows = some_of(count, BANDWIDTH_ROWS, np.random.default_rng([self.seed, 14]))
+        return replace(self, learning=self.learning.take(rows))
+
+    def with_bandwidths(self, relevance: Relevance) -> list[_Fit]:
         """Fits with wider and narrower kernels, as long as they are better; the best comes first."""
-        shape: Shape | None = None if relevance is None else "columns"
-        best = self.fit(shape, 0, relevance, 1.0)
+        best = self.fit("columns", 0, relevance, 1.0)
         found = [best]
-        for factor in (FACTOR, 1.0 / FACTOR):
+        for factor in (1.0 / FACTOR, FACTOR):
             for _ in range(MOST_FACTORS):
-                next_one = self.fit(shape, 0, relevance, best.factor * factor)
+                next_one = self.fit("columns", 0, relevance, best.factor * factor)
                 found.append(next_one)
                 if next_one.loss >= best.loss:
                     break
@@ -244,12 +254,13 @@ class _Judged:
     def outer_product(self, fit: _Fit, *, full: bool) -> Array:
         """M of a fit, by standardised columns; its diagonal where not ``full``."""
         task = self.targets[0]
-        count = max(GRADIENTS // task.n_models, FEWEST_GRADIENTS)
+        most = min(GRADIENTS // task.n_models, len(self.learning.y) // 4)
+        count = min(max(most, FEWEST_GRADIENTS), MOST_GRADIENTS)
         index = some_of(len(self.learning.y), count, np.random.default_rng([self.seed, 12, fit.round]))
         X, weight = fit.X[index], self.learning.weight[index] / self.learning.weight[index].sum()
         decisions = fit.decision(X)
         spread = np.sqrt(weight @ (decisions - weight @ decisions) ** 2)
-        units = np.where(spread > 0.0, 1.0 / np.maximum(spread, np.finfo(float).tiny), 0.0)
+        units = np.where(spread > 0.0, 1.0, 0.0) / np.maximum(spread, TINY)
         n, deviation = len(self.moments.deviation), self.moments.deviation
         total = np.zeros((n, n) if full else n)
         step = max(GRADIENT_BYTES // (8 * n * task.n_models), 1)
@@ -271,21 +282,26 @@ class _Judged:
         if not np.isfinite(largest) or largest <= 0.0:
             return None
         if shape == "directions":
-            return self.moments.scaled(leading_directions(M, 0.5), self.covariance)
+            return self.moments.scaled(leading_directions(M, 0.5), self.standardised)
         power = 0.8 if self.moments.absolute else 0.5
-        return self.moments.scaled((diagonal / largest) ** power, np.eye(0))
+        return self.moments.scaled((diagonal / largest) ** power)
 
     # The choice ---------------------------------------------------------------------------------
 
     def choose(self, shapes: Sequence[Shape], *, auto: bool) -> Learnt:
         """The best of all rounds."""
-        begun = self.with_bandwidth(self.moments.standard())
-        first, fits = begun[0], list(begun)
+        scaled, smaller = self.moments.standard(), self.smaller
+        first, *fits = smaller.with_bandwidths(scaled)
+        if smaller is not self:
+            fits = [first, *fits]
+            first = self.fit("columns", 0, scaled, first.factor)
+        fits.append(first)
         plain: _Fit | None = None
         if auto:
             # Rows whose columns have one scale differ from standardised ones in nothing.
-            others = [] if self.moments.alike else self.with_bandwidth(None)
-            plain, fits = others[0] if others else first, [*fits, *others]
+            factors = [] if self.moments.alike else sorted({1.0, first.factor})
+            others = [self.fit(None, 0, None, factor) for factor in factors]
+            plain, fits = min(others, key=lambda fit: fit.loss, default=first), [*fits, *others]
         M = self.outer_product(first, full="directions" in shapes)
         importances = {id(first): M}
         candidates = [first] if auto and not self.moments.alike else []
