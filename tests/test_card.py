@@ -246,6 +246,8 @@ def maps(rng):
     for kind in ("iid", "orthogonal", "qmc"):
         yield X, FourierFeatures.sample(Kernel("rbf", 0.3), 13, 91, rng, kind)
     yield X, HadamardFeatures.sample(Kernel("rbf", 0.3), 13, 91, rng)
+    for kernel in (Kernel("exponential", 0.3), Kernel("laplacian", 0.1)):
+        yield X.astype(np.float32).astype(float), FourierFeatures.sample(kernel, 13, 301, rng, "qmc")
     for kernel in (
         Kernel("rbf", 0.05),
         Kernel("exponential", 0.2),

@@ -54,10 +54,10 @@ def test_features_are_unbiased(kind, name, d):
     assert (np.abs(np.mean(products, axis=0) - expected) <= 4.5 * error + 1e-12).all()
 
 
-@pytest.mark.parametrize("name", ["rbf", "matern32"])
+@pytest.mark.parametrize("name", ["rbf", *MATERN])
 def test_structured_features_are_nearly_unbiased_for_long_rows(name):
     """n = 100, p = 128: the mean over 500 draws is within 0.02 of k, of which 0.01 are its noise."""
-    X, kernel = rows(6, 100), Kernel(name, 0.005)
+    X, kernel = rows(6, 100), Kernel(name, 0.07 if name in MATERN else 0.005)
     products = [V @ V.T for V in (draw("hadamard", kernel, 100, 64, s)(X) for s in range(500))]
     assert np.abs(np.mean(products, axis=0) - kernel(X, X)).max() < 0.02
 
@@ -97,6 +97,40 @@ def test_frequencies_follow_the_gaussian_density(kind):
     assert nu.shape == (64, 4000 if kind == "iid" else 2000)
     assert stats.kstest(nu[3], "norm").pvalue > 1e-3
     assert stats.kstest((nu**2).sum(axis=0), "chi2", args=(64,)).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", MATERN)
+def test_frequencies_of_a_matern_kernel_follow_students_law(name, kind):
+    """One chi^2 a frequency: |nu|^2 / n is Fisher's F of n and 2 smoothness degrees of freedom."""
+    freedom = int(2 * MATERN[name])
+    nu = draw(kind, Kernel(name, 0.7), 64, 4000).frequencies / 0.7
+    assert stats.kstest(nu[3], "t", args=(freedom,)).pvalue > 1e-3
+    assert stats.kstest((nu**2).mean(axis=0), "f", args=(64, freedom)).pvalue > 1e-3
+
+
+LONG = [
+    (k, name)
+    for name in ("exponential", "laplacian")
+    for k in KINDS
+    if name in MATERN or k in ("iid", "qmc")
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), LONG)
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_long_frequencies_leave_float32_features_their_digits(kind, name, make):
+    """They are 16 to 1000 times as long as most: products in float32 would be off by 1e-4 and more."""
+    X = rows(50, 100).astype(np.float32)
+    phi = draw(kind, Kernel(name, 0.1 if name in MATERN else 0.01), 100, 4000)
+    long, frequencies = phi.long_frequencies()
+    assert 0 < len(long) < 0.06 * phi.n_frequencies and frequencies.shape == (100, len(long))
+    found, exact = (phi(make(X).astype(t)) for t in (np.float32, np.float64))
+    assert found.dtype == np.float32
+    error = np.sqrt(2000) * np.abs(found - exact)
+    assert error[:, long].max() < 3e-6 and error.max() < 2e-4
+    plain = phi.turns(np.float32)(X)[:, long] - phi.turns(np.float64)(X.astype(float))[:, long]
+    assert 2 * np.pi * np.abs(plain).max() > 1e-4
 
 
 @pytest.mark.parametrize("kind", ["orthogonal", "hadamard"])

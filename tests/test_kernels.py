@@ -13,6 +13,8 @@ from sklearn.svm import SVC
 
 from asset_svm import AssetClassifier, NonFiniteError
 from asset_svm.kernels import FORMULAS, NAMES, Argument, Kernel, landmarks, scale_gamma
+from asset_svm.settings.mapping import MapSettings
+from asset_svm.solvers.kernel_matrix import kernel_matrix
 from emulation.functions import compile_function
 
 PEERS = {
@@ -164,6 +166,42 @@ def test_gamma_scale_is_that_of_svc(make):
     gamma = SVC(gamma="scale").fit(make(X), y)._gamma
     assert scale_gamma(make(X)) == pytest.approx(gamma)
     assert scale_gamma(make(X.astype(np.float32))) == pytest.approx(gamma, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gamma_scale_and_auto_are_one_over_a_length_where_gamma_is(name):
+    X = np.random.default_rng(0).normal(size=(60, 7)) * 3 + 1
+    spread, power = 7 * X.var(), 0.5 if name in MATERN else 1.0
+    found = MapSettings(kernel=name, gamma="scale").kernel_for(X, None).gamma
+    assert found == pytest.approx(spread**-power)
+    found = MapSettings(kernel=name, gamma="auto").kernel_for(X, None).gamma
+    assert found == pytest.approx(7.0**-power)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [2, 100, 1000])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_equal_rows_have_an_exponential_value_of_one_whatever_the_products_round(make, n, dtype):
+    """Rows near each other have their own: what counts as equal is a thousandth of their length."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(300, n)) + 2.0).astype(dtype)
+    if make is sp.csr_matrix:  # sums nonzero by nonzero lose more than those of a matrix product
+        X *= rng.uniform(size=X.shape) < 100 / n
+    kernel = Kernel("exponential", 0.5)
+    values = kernel.against(make(X), dtype)(make(X))
+    np.testing.assert_array_equal(np.diag(values), 1.0)
+    np.testing.assert_array_equal(np.diag(kernel_matrix(kernel, make(X))), 1.0)
+    near = X + (1e-2 * np.sign(rng.normal(size=X.shape))).astype(dtype)
+    found = np.diag(kernel.against(make(X), dtype)(make(near)))
+    expected = np.exp(-0.5 * np.linalg.norm(near.astype(float) - X, axis=1))
+    np.testing.assert_allclose(found, expected, atol=5e-3 if dtype == np.float32 else 1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_are_there_many_times_leave_a_definite_matrix(dtype):
+    X = np.repeat(np.random.default_rng(0).normal(size=(20, 50)), 30, axis=0).astype(dtype)
+    K = kernel_matrix(Kernel("exponential", 0.1), X).astype(float)
+    assert np.linalg.eigvalsh(K)[0] > -len(X) * np.finfo(dtype).eps
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])

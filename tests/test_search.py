@@ -30,6 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV
 from asset_svm.backends.cpu import CpuBackend, CpuRows
+from asset_svm.kernels import formula_type
 from asset_svm.search.grid import AUTO_FACTORS, MEDIAN_ROWS, resolve_costs, resolve_gammas
 from asset_svm.search.race import rounds
 from asset_svm.search.rows import in_single
@@ -695,6 +696,8 @@ def test_all_gammas_come_from_one_median_wherever_the_rows_lie():
     found = resolve_gammas("auto", X, np.random.default_rng(1))
     np.testing.assert_allclose(np.array(found) / found[0], np.array(AUTO_FACTORS) / AUTO_FACTORS[0])
     assert resolve_gammas("auto", OnCard(X), np.random.default_rng(1)) == found
+    lengths = resolve_gammas("auto", X, np.random.default_rng(1), formula_type("matern52"))
+    np.testing.assert_allclose(lengths, np.sqrt(found))
 
 
 @pytest.mark.parametrize("cv", [3, 0.25, KFold(3)])

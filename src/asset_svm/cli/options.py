@@ -34,8 +34,16 @@ class Parameter:
 
 
 PARAMETERS = (
-    Parameter("kernel", "rbf|matern32|laplacian|poly|sigmoid|linear", "The kernel [rbf]."),
-    Parameter("gamma", "scale|auto|NUMBER", "Its width [scale]."),
+    Parameter(
+        "kernel",
+        "rbf|exponential|matern32|matern52|laplacian|poly|sigmoid|linear",
+        "The kernel [rbf].",
+    ),
+    Parameter(
+        "gamma",
+        "scale|auto|NUMBER",
+        "Its width; of exponential, matern32, matern52 one over a length [scale].",
+    ),
     Parameter("degree", "NUMBER", "Of poly [3]."),
     Parameter("coef0", "NUMBER", "Of poly and sigmoid [0]."),
     Parameter("C", "NUMBER", "Inverse regularisation [1]."),

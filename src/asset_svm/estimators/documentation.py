@@ -14,9 +14,14 @@ def choices(names: tuple[str, ...]) -> str:
 
 COMMON = """\
 kernel : %(kernels)s or callable, default="rbf"
-    A callable f(X, Z) returns the matrix of kernel values, dense or sparse (Nystroem only).
+    With r = |x - z|: "rbf" exp(-gamma r^2), "exponential" exp(-gamma r), "matern32"
+    (1 + a) exp(-a), a = sqrt(3) gamma r, "matern52" (1 + a + a^2/3) exp(-a), a = sqrt(5) gamma r;
+    "laplacian" exp(-gamma |x - z|_1); the others as in ``sklearn.svm.SVC``. A callable f(X, Z)
+    returns the matrix of kernel values, dense or sparse (Nystroem only).
 gamma : {"scale", "auto"} or float, default="scale"
-    As in ``sklearn.svm.SVC``: 1 / (n_features X.var()), 1 / n_features, or a number.
+    As in ``sklearn.svm.SVC``: 1 / (n_features X.var()), 1 / n_features, or a number. Of
+    "exponential", "matern32" and "matern52" it is one over a length (scikit-learn's ``Matern`` has
+    length_scale = 1 / gamma), and "scale" and "auto" are the square roots of these.
 degree : float, default=3
     Of "poly".
 coef0 : float, default=0.0

@@ -94,7 +94,8 @@ class NystroemMap(_FeatureTransformer):
     kernel : %(kernels)s or callable, default="rbf"
         A callable f(X, Z) returns the matrix of kernel values, dense or sparse.
     gamma : {"scale", "auto"} or float, default="scale"
-        As in ``sklearn.svm.SVC``.
+        As in ``sklearn.svm.SVC``; of "exponential", "matern32" and "matern52" one over a length, and
+        "scale" and "auto" the square roots.
     degree, coef0 : float, default=3 and 0.0
         Of "poly" and "sigmoid".
     n_components : int, default=None
@@ -171,6 +172,7 @@ class FourierMap(_FeatureTransformer):
     ----------
     kernel : %(spectral)s, default="rbf"
     gamma : {"scale", "auto"} or float, default="scale"
+        As in ``NystroemMap``.
     n_components : int, default=None
         Features d; None takes 2048.
     fourier : {"iid", "orthogonal", "qmc", "hadamard"}, default="iid"

@@ -25,7 +25,7 @@ from asset_svm.features.frequencies import DRAWS, TURN
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
 from asset_svm.kernels import Kernel
 from asset_svm.kernels.gradients import in_pieces
-from asset_svm.numerics.elementwise import scaled_cosines
+from asset_svm.numerics.elementwise import put_parts_of_turns, scaled_cosines
 from asset_svm.numerics.padding import padded_columns
 from asset_svm.numerics.products import csr_times
 
@@ -95,8 +95,7 @@ class CosineFeatures(CentredMap):
         def reduced(X: Matrix) -> Array:
             found = turns(X)
             exact = csr_times(X, matrix) if sp.issparse(X) else X.astype(np.float64) @ matrix
-            exact = exact[:, : len(long)]
-            found[:, long] = exact - np.rint(exact)
+            put_parts_of_turns(exact, long, found)
             return found
 
         return reduced

@@ -121,6 +121,14 @@ def _cosine(turns: Array, phases: Array, amplitude: float) -> None:
             row[j] = amplitude * ((((p + C3) * u + C2) * u + C1) * u + C0)
 
 
+@njit(cache=True, nogil=True)
+def put_parts_of_turns(turns: Array, columns: Array, out: Array) -> None:
+    """What turns have beyond whole ones, in [-1/2, 1/2], put into these columns of ``out``."""
+    for i in range(turns.shape[0]):
+        for j in range(columns.shape[0]):
+            out[i, columns[j]] = turns[i, j] - np.floor(turns[i, j] + 0.5)
+
+
 def scaled_cosines(turns: Array, phases: Array, amplitude: float) -> Array:
     """amplitude cos(2 pi (turns + phases)), in place; the first len(phases) columns of it."""
     d = len(phases)
