@@ -41,9 +41,9 @@ class LightGBM:
             model = kind(n_jobs=rows.threads, random_state=rows.seed, verbose=-1, **self.options)
             return model.fit(X, y, categorical_feature=list(rows.categorical) or "auto").predict
 
-        held = validated(hidden(rows), fit)
-        say(f"validation {held['loss']:.4f} in {held['seconds']:.1f} s")
-        return final(rows, fit) | dict(validation=held["loss"], search_seconds=held["seconds"])
+        loss, seconds = validated(hidden(rows), fit)
+        say(f"validation {loss:.4f} in {seconds:.1f} s")
+        return final(rows, fit) | dict(validation=loss, search_seconds=seconds)
 
 
 DEFAULT = LightGBM("LightGBM, 100 trees")

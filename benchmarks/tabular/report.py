@@ -11,14 +11,16 @@ import datasets as data
 from asset_svm.pages import Cell, Paragraph, Table
 from experiments.base import Record, seconds_shown, shown, titled, values
 from tabular import METHODS, asset, lightgbm
+from tabular.base import SHORT
 
 BETTER = "LightGBM, the better"
 OURS = (asset.WITHOUT.name, asset.WITH.name)
 HEAD = (
     "Test error in %, or RMSE of a target that training rows standardise: mean over splits and its "
     "standard error. Settings are chosen by validation rows; then every method is trained on training "
-    "and validation rows together, which is the time shown (wall seconds, encoding included), and "
-    f"looks at the test rows once. {BETTER}: of its two, the one with the lower validation loss."
+    "and validation rows together, which is the time shown (wall seconds, encoding included; the "
+    f"shorter of two below {SHORT:g} s), and looks at the test rows once. {BETTER}: of its two, the "
+    "one with the lower validation loss."
 )
 
 
