@@ -34,7 +34,11 @@ AS_PUBLISHED = {
     "letter": False, "covtype7": False, "covtype": False, "ijcnn": True, "adult": True,
     "adult_raw": False, "mnist": True, "ccat": True,
 }  # fmt: skip
-"""The sets, and whether their columns share a unit, so that ours takes them as they are."""
+"""The sets, and whether ours takes their columns as they are, in place of standardised.
+
+Pixels and weights of words share a unit. Of IJCNN and ADULT the validation rows of split 0 say so: 0.54
+against 0.61 %, and 15.2 against 15.4 %.
+"""
 QUICK_ROWS = 1500
 
 

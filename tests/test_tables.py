@@ -2,6 +2,10 @@
 
 import gzip
 import json
+import os
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +15,9 @@ import datasets
 import tables
 from datasets.base import DataSet
 from datasets.files import RemoteFile, read_table
+from processes import running
 from tabular import METHODS, Rows, asset, lightgbm, report, staged
-from tabular.base import final, hidden
+from tabular.base import beside, final, hidden
 from tabular.encoding import encoder, total_deviation, total_variance
 
 # The search --------------------------------------------------------------------------------------
@@ -104,6 +109,15 @@ def test_the_final_model_has_training_and_validation_rows_and_is_scored_on_the_o
     assert final(rows, fit)["loss"] == 0.0
     assert len(given) == 2, "a short time is measured twice"
     assert all(np.array_equal(X, rows.X[:210]) for X in given)
+
+
+@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="tells other processes by /proc/stat")
+def test_the_work_of_other_processes_is_noticed():
+    spin = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
+    with running([sys.executable, "-c", spin]):
+        share, result = beside(lambda: time.sleep(1.0) or 7)
+    assert result == 7
+    assert share > 0.2 / os.cpu_count(), "one core of them, or what is left of it"
 
 
 def test_raw_columns_are_read_and_encoded(tmp_path, monkeypatch):
@@ -255,7 +269,7 @@ def test_an_unknown_name_ends_the_command(command):
 
 def test_differences_are_paired_with_the_lightgbm_that_validation_rows_prefer():
     def entry(solver, seed, loss, validation=None):
-        result = dict(loss=loss, seconds=1.0, validation=validation)
+        result = dict(loss=loss, seconds=1.0, validation=validation, others=0.5 * (loss == 9.0))
         return dict(solver=solver, dataset="letter", seed=seed, result=result, software=solver)
 
     records = [
@@ -268,3 +282,4 @@ def test_differences_are_paired_with_the_lightgbm_that_validation_rows_prefer():
     assert {seed: r["result"]["loss"] for seed, r in better.items()} == {0: 5.0, 1: 4.0}
     text = report.markdown(records, dict(cpu="made", threads=1, commit="0", versions={}))
     assert "| letter | -2.00 ± 1.00 |" in text, "-3 and -1; the third split has no pair"
+    assert text.count("machine busy)") == 1, "in one split of ours"
