@@ -26,7 +26,7 @@ import datasets as data
 from asset_svm import AssetClassifier, AssetRegressor
 from datasets import ccat
 
-REGRESSIONS = ("kin40k", "protein", "cal_housing", "abalone")
+REGRESSIONS = tuple(name for name, part in data.SETS.items() if part.regression)
 SVR_ROWS = 20_000
 
 SETTINGS: dict[str, list[dict[str, Any]]] = {

@@ -24,4 +24,4 @@ def read() -> tuple[Any, np.ndarray]:
     return read_svmlight([COMPRESSED], 8)
 
 
-DATASET = DataSet("abalone", read)
+DATASET = DataSet("abalone", read, regression=True)

@@ -17,4 +17,4 @@ def read() -> tuple[Any, np.ndarray]:
     return read_arrays(FILE)
 
 
-DATASET = DataSet("cal_housing", read)
+DATASET = DataSet("cal_housing", read, regression=True)

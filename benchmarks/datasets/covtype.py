@@ -17,15 +17,20 @@ TEXT = RemoteFile(
 )
 
 
-def read() -> tuple[Any, np.ndarray]:
-    """All 581 012 rows; from arrays where they are at hand, else from UCI's text."""
+def types() -> tuple[Any, np.ndarray]:
+    """All 581 012 rows as published, y in 1..7; from arrays where they are at hand, else UCI's text."""
     try:
         with np.load(ARRAYS.path()) as arrays:
-            X, y = arrays["X"].astype(np.float32), arrays["y"]
+            return arrays["X"].astype(np.float32), arrays["y"].astype(np.int64)
     except DataMissingError:
         with TEXT.open() as stream:
             table = np.loadtxt(stream, dtype=np.float32, delimiter=",")
-        X, y = table[:, :-1], table[:, -1]
+        return table[:, :-1], table[:, -1].astype(np.int64)
+
+
+def read() -> tuple[Any, np.ndarray]:
+    """All rows, type 1 against the rest."""
+    X, y = types()
     low, high = X.min(axis=0), X.max(axis=0)
     return (X - low) / np.maximum(high - low, 1e-12), np.where(y == 1, 1, -1)
 

@@ -7,8 +7,10 @@ decompressed, where hosts compress the same text differently.
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import hashlib
+import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,3 +125,22 @@ def read_arrays(file: RemoteFile) -> tuple[Any, np.ndarray]:
     """X in float32 and y in float64 of an ``npz``."""
     with np.load(file.path()) as arrays:
         return arrays["X"].astype(np.float32), arrays["y"].astype(np.float64).ravel()
+
+
+def read_table(
+    file: RemoteFile, target: str, categorical: tuple[int, ...], gap: str = ""
+) -> tuple[np.ndarray, np.ndarray]:
+    """The columns of a CSV file in float32, and the words of its target.
+
+    A category is its number in the order of the column's words; ``gap`` is NaN, in all columns.
+    """
+    with file.open() as stream:
+        lines = list(csv.reader(io.TextIOWrapper(stream, "utf-8", newline="")))
+    columns = dict(zip(lines[0], np.array(lines[1:]).T, strict=True))
+    y = columns.pop(target)
+    X = np.full((len(y), len(columns)), np.nan, dtype=np.float32)
+    for place, column in enumerate(columns.values()):
+        there = column != gap
+        words = column[there]
+        X[there, place] = np.unique(words, return_inverse=True)[1] if place in categorical else words
+    return X, y

@@ -17,4 +17,4 @@ def read() -> tuple[Any, np.ndarray]:
     return read_arrays(FILE)
 
 
-DATASET = DataSet("kin40k", read)
+DATASET = DataSet("kin40k", read, regression=True)

@@ -17,4 +17,4 @@ def read() -> tuple[Any, np.ndarray]:
     return read_arrays(FILE)
 
 
-DATASET = DataSet("protein", read)
+DATASET = DataSet("protein", read, regression=True)

@@ -1,0 +1,189 @@
+"""asset-svm by the staged search, without relevance, and with relevance where validation rows want it.
+
+A relevance is learnt whatever gamma and C are, so that the search learns each once, and tries settings
+on the mapped rows; the final model learns its own, inside its time.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm.kernels.table import NAMES
+from solvers.base import installed
+from tabular import staged
+from tabular.base import Predict, Rows, final, timed
+from tabular.encoding import encoder, total_deviation, total_variance
+
+FEW_ROWS = 15_000
+"""Training rows of the first two stages; as many validation rows."""
+MOST_COLUMNS = 1000
+"""With more, a matrix of directions is larger than the rows it could be learnt from."""
+
+
+def known_kernels() -> list[str]:
+    """Those of the search that the library has."""
+    return [kernel for kernel in staged.KERNELS if kernel in NAMES]
+
+
+def knows_relevance() -> bool:
+    """Whether the library's estimators learn it."""
+    return "relevance" in inspect.signature(AssetClassifier).parameters
+
+
+class Trials:
+    """Losses of candidates on validation rows; each is fitted once, whoever asks."""
+
+    def __init__(self, rows: Rows):
+        self.rows = rows
+        columns = encoder(rows).fit(rows.X[rows.train])
+        self.X, self.held = (columns.transform(rows.X[part]) for part in (rows.train, rows.validation))
+        self.scale = total_variance(self.X), total_deviation(self.X)
+        self.losses: dict[tuple[staged.Candidate, int], tuple[float, float]] = {}
+        self._relevances: dict[tuple[str, str, int], np.ndarray] = {}
+        self._mapped: tuple[Any, Any, Any] = (None, None, None)
+
+    def ask(self, candidate: staged.Candidate, every: bool, say: Callable[[str], None]) -> float:
+        """``staged.Ask``, with a line about it."""
+        count = len(self.rows.train) if every else min(FEW_ROWS, len(self.rows.train))
+        key = candidate, count
+        if key not in self.losses:
+            X, held = self._columns(candidate, count, say)
+            train = self.rows.train[:count]
+            chosen = self.rows.validation[: None if every else FEW_ROWS]
+            model = estimator(self.rows, candidate.options(*self.scale, regression=self.regression))
+            seconds, _ = timed(lambda: model.fit(X[:count], self.rows.y[train]))
+            loss = self.rows.loss(model.predict(held[: len(chosen)]), chosen)
+            self.losses[key] = loss, seconds
+        loss, seconds = self.losses[key]
+        say(f"{candidate}, {count} rows: {loss:.4f} in {seconds:.1f} s")
+        return loss
+
+    @property
+    def regression(self) -> bool:
+        """What the rows say."""
+        return self.rows.regression
+
+    def _columns(
+        self, candidate: staged.Candidate, count: int, say: Callable[[str], None]
+    ) -> tuple[Any, Any]:
+        """Training and validation rows, mapped by the candidate's relevance."""
+        if candidate.relevance is None:
+            return self.X, self.held
+        key = candidate.kernel, candidate.relevance, count
+        if key not in self._relevances:
+            options = staged.Candidate(candidate.kernel, None, cells=False).options(
+                *self.scale, regression=self.regression
+            )
+            quick = options | dict(relevance=candidate.relevance, n_components=512, max_iter=3)
+            model = estimator(self.rows, quick)
+            seconds, _ = timed(lambda: model.fit(self.X[:count], self.rows.y[self.rows.train[:count]]))
+            self._relevances[key] = model.relevance_
+            say(f"{candidate.kernel}, {candidate.relevance}: learnt on {count} rows in {seconds:.1f} s")
+        if self._mapped[0] != key:
+            relevance = self._relevances[key]
+            self._mapped = key, mapped(self.X, relevance), mapped(self.held, relevance)
+        return self._mapped[1], self._mapped[2]
+
+
+def mapped(X: Any, relevance: np.ndarray) -> Any:
+    """The rows of weighted columns, or along weighted directions."""
+    relevance = np.asarray(relevance, dtype=X.dtype)
+    if relevance.ndim == 2:
+        return X @ relevance.T
+    return X.multiply(relevance).tocsr() if sp.issparse(X) else X * relevance
+
+
+def estimator(rows: Rows, options: dict[str, Any]) -> AssetClassifier | AssetRegressor:
+    """Ours, for these rows."""
+    kind = AssetRegressor if rows.regression else AssetClassifier
+    return kind(random_state=rows.seed, n_jobs=rows.threads, **options)
+
+
+@lru_cache(maxsize=1)
+def trials(rows: Rows) -> Trials:
+    """Those of these rows, which both methods ask."""
+    return Trials(rows)
+
+
+@dataclass(frozen=True)
+class Asset:
+    """AssetClassifier or AssetRegressor."""
+
+    name: str
+    relevances: tuple[str | None, ...]
+
+    def missing(self) -> str:
+        """A line where the library cannot do it yet."""
+        if knows_relevance() or self.relevances == (None,):
+            return ""
+        return "an asset-svm whose estimators have the parameter relevance"
+
+    def version(self) -> str | None:
+        """Ours."""
+        return installed("asset-svm")
+
+    def settings(self) -> dict[str, Any]:
+        """The grid."""
+        return dict(
+            kernels=known_kernels(), relevances=self.relevances, few_rows=FEW_ROWS,
+            factors=(staged.MAP_FACTORS, staged.CELL_FACTORS), costs=staged.COSTS,
+            epsilons=staged.EPSILONS,
+        )  # fmt: skip
+
+    def run(self, rows: Rows, say: Callable[[str], None]) -> dict[str, Any]:
+        """The staged search, then the final model."""
+        tried = self.shapes(rows, say)
+        judged: dict[tuple[staged.Candidate, bool], float] = {}
+
+        def ask(candidate: staged.Candidate, every: bool) -> float:
+            judged[candidate, every] = trials(rows).ask(candidate, every, say)
+            return judged[candidate, every]
+
+        search_seconds, best = timed(
+            lambda: staged.staged_search(tried, ask, regression=rows.regression)
+        )
+        options = best.options(*trials(rows).scale, regression=rows.regression)
+        if best.relevance is not None:
+            options["relevance"] = best.relevance
+
+        def fit(X: Any, y: np.ndarray) -> Predict:
+            columns = encoder(rows).fit(X)
+            model = estimator(rows, options).fit(columns.transform(X), y)
+            return lambda held: model.predict(columns.transform(held))
+
+        say(f"chosen: {best}")
+        return final(rows, fit) | dict(
+            validation=judged[best, True], search_seconds=search_seconds, chosen=str(best),
+            options=options,
+        )  # fmt: skip
+
+    def shapes(self, rows: Rows, say: Callable[[str], None]) -> list[staged.Candidate]:
+        """Those that library and rows allow; says which are left out."""
+        kernels, relevances = known_kernels(), list(self.relevances)
+        left_out = {
+            f'kernel="{kernel}"': "this asset-svm does not have it"
+            for kernel in staged.KERNELS
+            if kernel not in kernels
+        }
+        if sp.issparse(rows.X) and "laplacian" in kernels:
+            kernels.remove("laplacian")
+            left_out['kernel="laplacian"'] = "it would make landmarks dense"
+        if "directions" in relevances and rows.X.shape[1] > MOST_COLUMNS:
+            relevances.remove("directions")
+            left_out['relevance="directions"'] = f"more than {MOST_COLUMNS} columns"
+        for what, why in left_out.items():
+            say(f"left out: {what}, {why}")
+        return staged.shapes(kernels, relevances)
+
+
+WITHOUT = Asset("asset-svm", (None,))
+WITH = Asset("asset-svm, relevance", staged.RELEVANCES)
+METHODS = (WITHOUT, WITH)
