@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from asset_svm.exceptions import DataError, ModelFileError, NonFiniteError
     from asset_svm.persistence import load, save
+    from asset_svm.plotting import RelevanceDisplay
     from asset_svm.search import AssetClassifierCV, AssetRegressorCV
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ __all__ = [
     "ModelFileError",
     "NonFiniteError",
     "NystroemMap",
+    "RelevanceDisplay",
     "load",
     "load_adult",
     "open_rows",
@@ -50,6 +52,7 @@ _HOMES = {
     "ModelFileError": "asset_svm.exceptions",
     "NonFiniteError": "asset_svm.exceptions",
     "NystroemMap": "asset_svm.estimators",
+    "RelevanceDisplay": "asset_svm.plotting",
     "load": "asset_svm.persistence",
     "load_adult": "asset_svm.datasets",
     "open_rows": "asset_svm.data.opening",

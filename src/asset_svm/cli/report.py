@@ -1,4 +1,4 @@
-"""The page about a training run: settings, data, convergence, errors, the machine."""
+"""The page about a training run: settings, data, relevance, convergence, errors, the machine."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.cli.progress import running_error
+from asset_svm.cli.relevance import relevance_section
 from asset_svm.cli.scores import ClassScores, RealScores, Scores, centre_of
 from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.tables import (
@@ -71,7 +72,7 @@ def report_page(
     told = machine()
     page = Page(title, subtitle, f"asset-svm {told['asset_svm']}, {told['saved']}")
     data = [] if summary is None else [Section("Data", _data(summary, model.columns))]
-    for section in (*before, model_section(model), *data, *after):
+    for section in (*before, model_section(model), *data, *relevance_section(model), *after):
         page.add(section)
     if scores is not None and scores.n_rows:
         page.add(errors_section(scores, scored_on))

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asset_svm.cli.options import UsageError
+from asset_svm.cli.relevance import importance_lines, relevance_lines
 from asset_svm.cli.scores import ClassScores, Scores
 from asset_svm.cli.scoring import ScaledModel, names_of
 from asset_svm.estimators.inside import fitted_of
@@ -78,6 +79,7 @@ def show_model(path: str) -> None:
     """Show what a model file holds."""
     loaded, size = load(path), Path(path).stat().st_size
     changed: dict[str, Any] = {}
+    shares: list[list[str]] = []
     try:
         model = ScaledModel.of(loaded)
     except UsageError:  # of other steps
@@ -85,7 +87,10 @@ def show_model(path: str) -> None:
     else:
         resumable = "yes" if fitted_of(model.core).fixed is None else "no"
         lines, changed = [*model_lines(model), ["resumable", resumable]], changed_parameters(model.core)
+        shares = importance_lines(model)
     show(path, [*lines, ["bytes", str(size)]])
+    if shares:
+        show("importance", shares, ["column", "share"])
     if changed:
         show("parameters", [[name, str(value)] for name, value in changed.items()])
     told = read_provenance(path)
@@ -118,6 +123,7 @@ def model_lines(model: ScaledModel) -> list[list[str]]:
             lines.append([name, str(getattr(estimator, attribute))])
     return [
         *lines,
+        *relevance_lines(model),
         ["lam", f"{estimator.lam_:.6g}"],
         ["objective", f"{estimator.objective_:.6g}"],
         ["duality gap", f"{estimator.dual_gap_:.3g}"],

@@ -82,9 +82,13 @@ class Loaded:
         go = delayed(Part.mapped, pure=False)
         parts = [go(part, by) for part in self.parts]
         loaded = cluster.client.persist([go(part, by) for part in self.loaded])
-        share = relevance.width / relevance.n_columns
+        dtype = self.rows.X.dtype
         summaries = [
-            replace(s, n_features=relevance.width, n_bytes=round(s.n_bytes * max(share, 1.0)))
+            replace(
+                s,
+                n_features=relevance.width,
+                n_bytes=relevance.mapped_bytes(s.n_rows, s.n_bytes, dtype),
+            )
             for s in self.summaries
         ]
         rows = replace(self.rows, X=relevance(self.rows.X))

@@ -104,7 +104,7 @@ def fit_rows(
         scanned = scan_for(
             source,
             n_components=settings.map.n_components,
-            least_rows=SAMPLE_ROWS if settings.relevance is None else RELEVANCE_ROWS,
+            relevance=settings.relevance,
             memory_limit=settings.memory_limit,
             random_state=settings.random_state,
             fingerprint=checkpoint is not None,
@@ -201,7 +201,7 @@ def scan_for(
     source: RowSource,
     *,
     n_components: Any = None,
-    least_rows: int = SAMPLE_ROWS,
+    relevance: str | None = None,
     memory_limit: float | None = None,
     random_state: Any = None,
     fingerprint: bool = False,
@@ -213,6 +213,7 @@ def scan_for(
     They do where they take at most a quarter of ``memory_limit`` (2 GiB without one); ``too_large``
     is called as soon as they do not. ``fingerprint`` tells what the files were.
     """
+    least_rows = SAMPLE_ROWS if relevance is None else RELEVANCE_ROWS
     return scan(
         source,
         sample_rows=max(least_rows, n_components if is_integer(n_components) else 0),

@@ -101,6 +101,11 @@ class Relevance:
         """Gradients by the columns of rows, (..., n), from those by mapped columns, (..., width)."""
         return np.asarray(gradients * self.weights if self.of_columns else gradients @ self.weights)
 
+    def mapped_bytes(self, n_rows: int, n_bytes: int, dtype: np.dtype[Any]) -> int:
+        """What so many rows that take ``n_bytes`` may take once they are mapped."""
+        dense = 0 if self.of_columns else n_rows * self.width * dtype.itemsize
+        return max(n_bytes, dense)
+
     def unmoved(self, Z: Matrix) -> Matrix:
         """Mapped rows as T x, without the shift."""
         if self.shift is None:

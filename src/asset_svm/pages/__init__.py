@@ -9,7 +9,7 @@ theme, fits a phone, and prints. Text is always escaped. Drawing a figure needs 
 (matplotlib); everything else needs nothing. This folder knows no estimator: reports hand it numbers.
 """
 
-from asset_svm.pages.charts import Line, Rule, heat_map, histogram, line_chart
+from asset_svm.pages.charts import Line, Rule, bar_chart, heat_map, histogram, line_chart
 from asset_svm.pages.figure import Figure
 from asset_svm.pages.page import Page, Part, Section
 from asset_svm.pages.parts import Cell, Facts, Paragraph, Table, Value
@@ -26,6 +26,7 @@ __all__ = [
     "Section",
     "Table",
     "Value",
+    "bar_chart",
     "heat_map",
     "histogram",
     "line_chart",

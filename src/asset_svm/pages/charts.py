@@ -1,4 +1,4 @@
-"""The charts: lines with bands, heat maps, histograms. Plain numbers in, a ``Figure`` out."""
+"""The charts: lines with bands, heat maps, histograms, bars. Plain numbers in, a ``Figure`` out."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ Numbers = Sequence[float] | np.ndarray
 
 _MARKERS = "osD^vP*X"
 _READABLE, _SMALLEST = 7.5, 6.0  # points of text in a cell: below, fewer digits, and none
+_NAME = 20  # letters of a bar's name: more of them leave too little for the bar
+_LOWEST = 2.4  # inches of a chart of few bars
 _MARKED = 40  # points of a line; with more of them the line alone is drawn
 
 
@@ -52,8 +54,9 @@ def line_chart(
     x_scale: Scale = "linear",
     y_scale: Scale = "linear",
     rules: Sequence[Rule] = (),
+    whole_x: bool = False,
 ) -> Figure:
-    """Lines over one x axis, with bands, and levels to compare with."""
+    """Lines over one x axis, with bands, and levels to compare with; ``whole_x`` counts things."""
     if not lines and not rules:
         raise ValueError("A line chart needs at least one line or level.")
     labelled = sum(bool(line.label) for line in lines) + len(rules)
@@ -83,6 +86,10 @@ def line_chart(
             axes.axhline(rule.y, color=INK, linewidth=1, linestyle=style, label=plain(rule.label))
         _scale(axes, "x", x_scale)
         _scale(axes, "y", y_scale)
+        if whole_x:
+            from matplotlib.ticker import MaxNLocator
+
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set(xlabel=plain(x_label), ylabel=plain(y_label))
         if labelled:
             axes.figure.legend(loc="outside lower center", ncols=2 if labelled > 1 else 1)
@@ -201,6 +208,46 @@ def histogram(
         return hits
 
     return draw(paint, title=title, caption=caption)
+
+
+def bar_chart(
+    values: Numbers,
+    names: Sequence[str],
+    x_label: str,
+    *,
+    title: str = "",
+    caption: str = "",
+    style: str = ".1f",
+) -> Figure:
+    """Bars of values that are not negative, one under the other, each with its name and its value.
+
+    Long names are cut; where a bar is pointed at, they are whole.
+    """
+    lengths = np.asarray(values, float)
+    if not len(lengths) or lengths.shape != (len(names),):
+        raise ValueError(
+            f"values has the shape {lengths.shape}, and there are {len(names)} names; give one name "
+            "for each of at least one value."
+        )
+
+    def paint(axes: Axes) -> list[Hit]:
+        places = range(len(lengths))
+        axes.barh(places, lengths, height=0.7, color=series(0), linewidth=0)
+        hits, longest = [], max(float(np.nanmax(lengths)), 0.0) or 1.0
+        for place, (name, length) in enumerate(zip(names, lengths.tolist(), strict=True)):
+            text = f"{length:{style}}"
+            axes.text(length + 0.015 * longest, place, text, va="center", fontsize=9)
+            # As wide as the axes, so that a short bar is found too.
+            tip = f"{name}\n{x_label}: {text}"
+            hits.append(Hit(0.0, place - 0.5, tip, (1.15 * longest, place + 0.5)))
+        axes.set_yticks(places, [plain(name, _NAME) for name in names])
+        axes.tick_params(axis="y", length=0)
+        axes.set(xlim=(0.0, 1.15 * longest), ylim=(len(lengths) - 0.5, -0.5), xlabel=plain(x_label))
+        axes.grid(False, axis="y")
+        return hits
+
+    size = (WIDTH, max(0.23 * len(lengths) + 0.7, _LOWEST))
+    return draw(paint, title=title, caption=caption, size=size)
 
 
 def _finite(values: Numbers) -> np.ndarray:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
 
 from asset_svm.pages.parts import markdown_text
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 INK, GRID, N_SERIES = "#010203", "#010204", 8
 WIDTH, HEIGHT = 4.8, 3.4  # inches: text of 10 points is still 10 pixels on a phone
 
-_LONGEST = 40  # characters of a label
+LONGEST = 40  # letters of a label
 
 _RC: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -51,11 +52,20 @@ def series(index: int) -> str:
     return f"#02030{index % N_SERIES}"
 
 
-def plain(text: str) -> str:
+def plain(text: str, longest: int = LONGEST) -> str:
     """Text that matplotlib shows as it is (no formulas, no hidden labels), cut where it is long."""
     text = " ".join(text.split())
-    text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    if _letters(text) > longest:
+        text = text[: longest - 1]
+        while _letters(text) > longest - 1:
+            text = text[:-1]
+        text += "…"
     return ("\u200a" if text.startswith("_") else "") + text.replace("$", r"\$")
+
+
+def _letters(text: str) -> int:
+    """How many letters the text is wide; one of Chinese, Japanese or Korean is two."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 @dataclass(frozen=True)

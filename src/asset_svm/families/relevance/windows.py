@@ -76,8 +76,10 @@ def mapped_scan(learnt: Learnt, scanned: Scanned) -> Scanned:
         return scanned
     summary, sample = scanned.summary, scanned.summary.sample
     width = relevance.width
-    return replace(
-        scanned,
-        source=scanned.source.transformed(relevance, width),
-        summary=replace(summary, n_features=width, sample=Block(relevance(sample.X), sample.y)),
+    mapped = replace(
+        summary,
+        n_features=width,
+        n_bytes=relevance.mapped_bytes(summary.n_rows, summary.n_bytes, sample.X.dtype),
+        sample=Block(relevance(sample.X), sample.y),
     )
+    return replace(scanned, source=scanned.source.transformed(relevance, width), summary=mapped)

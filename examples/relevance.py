@@ -1,0 +1,45 @@
+"""Three of twelve columns matter: learn which, and what that is worth.
+
+python examples/relevance.py [FIGURE]
+
+With the name of a file, a figure goes there: the importance of the columns, and the error by round
+(needs matplotlib, the extra ``plot``).
+"""
+
+import sys
+
+import numpy as np
+
+from asset_svm import AssetRegressor, RelevanceDisplay
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, size=(3000, 12))
+y = np.sin(4 * X[:, 2]) + 2 * X[:, 5] * X[:, 9] + 0.1 * rng.normal(size=3000)
+
+plain = AssetRegressor(C=10, random_state=0).fit(X[:2000], y[:2000])
+model = AssetRegressor(C=10, relevance="auto", random_state=0).fit(X[:2000], y[:2000])
+for name, each in (("rows as they are", plain), ("relevance", model)):
+    rmse = np.sqrt(np.mean((each.predict(X[2000:]) - y[2000:]) ** 2))
+    print(f"{name:16}  test RMSE {rmse:.3f}")
+for j in np.argsort(-model.feature_importances_)[:4]:
+    print(f"column {j:2}  {100 * model.feature_importances_[j]:5.1f} %")
+
+if len(sys.argv) > 1:
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    RelevanceDisplay.from_estimator(model, ax=left)
+    left.set_title("Importance of the columns")
+    history = model.relevance_history_
+    first = min((r for r in history if r["round"] == 0), key=lambda r: r["validation_loss"])
+    for shape, style in (("columns", "o-"), ("directions", "s--")):
+        rounds = [first, *(r for r in history if r["shape"] == shape and r["round"] > 0)]
+        errors = [np.sqrt(1 - r["validation_score"]) for r in rounds]  # the score is R2
+        right.plot([r["round"] for r in rounds], errors, style, label=shape)
+    right.axhline(0.1 / y.std(), color="grey", linestyle=":", label="noise")
+    right.set(
+        xlabel="round", ylabel="held-out RMSE / spread of y", title="Error by round", ylim=(0, None)
+    )
+    right.spines[["top", "right"]].set_visible(False)
+    right.legend(frameon=False)
+    figure.savefig(sys.argv[1], dpi=120)
