@@ -695,3 +695,27 @@ def test_a_cluster_that_is_closed_is_told_at_once(blobs):
         told = pytest.raises(ClusterError, match="does not answer")
         with told, when_round(2, connected.close):
             model.fit(*chunked(*blobs, 2000))
+
+
+@pytest.mark.parametrize("relevance", ["columns", "directions"])
+@pytest.mark.parametrize("more", [dict(max_iter=3, n_components=60), dict(n_cells=4)])
+def test_relevance_is_learnt_from_the_sample_and_rows_are_mapped_where_they_lie(
+    client, relevance, more
+):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 6)).astype(np.float32)
+    y = np.sin(2.0 * X[:, 1]) + 0.5 * X[:, 4]
+    rows, targets = da.from_array(X, chunks=(700, -1)), da.from_array(y, chunks=700)
+    parameters = dict(C=10.0, epsilon=0.02, random_state=0, **more)
+    plain = DaskAssetRegressor(client=client, **parameters).fit(rows, targets)
+    model = DaskAssetRegressor(client=client, relevance=relevance, **parameters).fit(rows, targets)
+    assert set(np.argsort(model.feature_importances_)[-2:]) == {1, 4}
+    assert model.n_features_in_ == 6
+    errors = [np.abs(each.predict(rows).compute() - y).mean() for each in (plain, model)]
+    assert errors[1] < 0.6 * errors[0]
+    local = model.to_local()
+    np.testing.assert_allclose(local.predict(X), model.predict(rows).compute(), atol=1e-6)
+    np.testing.assert_array_equal(local.relevance_, model.relevance_)
+    # All rows are the sample here: the map is the one that one machine learns.
+    own = AssetRegressor(relevance=relevance, **parameters).fit(X, y)
+    np.testing.assert_allclose(np.abs(own.relevance_), np.abs(model.relevance_), rtol=1e-3, atol=1e-4)

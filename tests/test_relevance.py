@@ -346,6 +346,14 @@ def test_the_model_does_not_hang_on_the_number_of_threads(relevance, parameters)
         np.testing.assert_array_equal(model.predict(NEW), models[0].predict(NEW))
 
 
+def test_a_time_limit_leaves_one_round(monkeypatch):
+    now = iter(range(10**9))
+    monkeypatch.setattr("asset_svm.clock.now", lambda: float(next(now)))
+    model = regressor("columns", time_limit=3.0).fit(X, Y)
+    assert [record["round"] for record in model.relevance_history_] == [0, 1]
+    assert set(np.argsort(model.feature_importances_)[-2:]) == {1, 4}
+
+
 def test_one_line_of_the_log_says_what_was_found(caplog):
     with caplog.at_level(logging.INFO, "asset_svm"):
         regressor("auto").fit(X, Y)

@@ -62,7 +62,8 @@ relevance : {"columns", "directions", "auto"} or None, default=None
     bit for bit, that of None. Columns are standardised on the way, so that their units do not matter;
     mapped rows keep the total variance of rows (the sum of the standard deviations, for "laplacian"),
     which is 1 / gamma for gamma="scale", so that gamma keeps its meaning. For kernels of a distance;
-    "laplacian" has no directions. partial_fit settles the map by its first rows.
+    "laplacian" has no directions. partial_fit settles the map by its first rows. It takes half of
+    ``time_limit`` at most, but for one round.
 n_cells : "auto", int or None, default=None
     Split the input space into about so many cells, each with models of its own ("auto": cells of
     about 1000 rows). A cell of up to 16384 rows (4096 with an intercept; fewer where the kernel
@@ -168,12 +169,12 @@ relevance_ : ndarray of shape (n_features,) or (r, n_features), or None
     first; components_ and support_vectors_ are mapped rows, decisions k(X * w, components_) or
     k(X @ T.T, components_) @ dual_coef_.T + intercept_. None where "auto" found rows as they are.
 feature_importances_ : ndarray of shape (n_features,)
-    With ``relevance``: the parts of the columns in the mean squared gradient of the fit that the map was
-    made of, by columns in units of their standard deviation. They add up to 1.
+    With ``relevance``: the parts of the columns in the mean squared gradient of the fit that the map
+    was made of, by columns in units of their standard deviation. They add up to 1.
 relevance_history_ : list of dict
-    With ``relevance``: the quick fits, by shape and round (0: standardised columns; shape None: rows as
-    they are), with their scores on the rows that judge, bandwidths beside the spread of the rows, rows
-    and seconds; ``chosen`` marks the one that was taken.
+    With ``relevance``: the quick fits, by shape and round (0: standardised columns; shape None: rows
+    as they are), with their scores on the rows that judge, bandwidths beside the spread of the rows,
+    numbers of rows and seconds; ``chosen`` marks the one that was taken.
 component_search_ : list of dict
     n_components="auto" only: the trials, with their validation scores and seconds.
 feature_map_ : object

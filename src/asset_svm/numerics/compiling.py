@@ -4,9 +4,9 @@ numba keeps what it has compiled beside the source, or in the user's cache folde
 function for which it can write to neither: in a container with a read-only root and no home. Such a
 function is compiled anew by every process, which takes seconds, and works.
 
-numba takes what it has kept for good as long as the file of the function is the same. A compiled function
-has those of other files inside it, and would go on computing what they no longer say: here it is good
-as long as all compiled code of the library is the same.
+numba takes what it has kept for good as long as the file of the function is the same. A compiled
+function has those of other files inside it, and would go on computing what they no longer say: here it
+is good as long as all compiled code of the library is the same.
 """
 
 from __future__ import annotations

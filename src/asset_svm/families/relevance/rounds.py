@@ -76,6 +76,7 @@ AUTO_COLUMNS = 1024
 def learn_relevance(settings: Settings, task: Task, rows: Rows, seed: int) -> Learnt:
     """The relevance of the columns of these rows, by what ``relevance`` asks for."""
     begun = clock.now()
+    deadline = begun + (settings.time_limit or np.inf) / 2
     fewer = NARROWER if rows.X.shape[1] > WIDE else 1
     most = (LEARNING_ROWS + JUDGING_ROWS) // fewer
     rows = rows.take(some_of(len(rows.y), most, np.random.default_rng([seed, 11])))
@@ -88,7 +89,7 @@ def learn_relevance(settings: Settings, task: Task, rows: Rows, seed: int) -> Le
         return Learnt(None if auto else moments.standard(), even)
     out = min(JUDGING_ROWS // fewer, int(JUDGING * len(rows.y)))
     kept, held = _split(task, rows.y, out, seed)
-    judged = _Judged(settings, task, rows.take(kept), rows.take(held), seed)
+    judged = _Judged(settings, task, rows.take(kept), rows.take(held), seed, deadline)
     found = judged.choose(shapes, auto=auto)
     by = next(record for record in found.history if record["chosen"])
     shown = "rows as they are" if found.relevance is None else "{shape}, round {round}".format(**by)
@@ -172,6 +173,12 @@ class _Judged:
     learning: Rows
     judging: Rows
     seed: int
+    deadline: float
+
+    @property
+    def is_late(self) -> bool:
+        """Whether there is no time for one fit more."""
+        return clock.now() > self.deadline
 
     @cached_property
     def moments(self) -> Moments:
@@ -240,7 +247,7 @@ class _Judged:
         best = self.fit("columns", 0, relevance, 1.0)
         found = [best]
         for factor in (1.0 / FACTOR, FACTOR):
-            for _ in range(MOST_FACTORS):
+            for _ in range(0 if self.is_late else MOST_FACTORS):
                 next_one = self.fit("columns", 0, relevance, best.factor * factor)
                 found.append(next_one)
                 if next_one.loss >= best.loss:
@@ -334,7 +341,7 @@ class _Judged:
             fit = self.fit(shape, number, relevance, first.factor)
             importances[id(fit)] = M
             found.append(fit)
-            if fit.loss >= least:
+            if fit.loss >= least or self.is_late:
                 break
             least = fit.loss
             if number < MOST_ROUNDS:
