@@ -263,3 +263,17 @@ def test_a_broken_power_of_a_negative_number_is_called_by_its_name(options):
 def test_an_unknown_kernel_is_refused_where_it_is_named(name):
     with pytest.raises(ValueError, match=r"^kernel=.* is not a known kernel; choose one of \"rbf\", "):
         Kernel(name)
+
+
+@pytest.mark.parametrize("options", [{"n_components": 40}, {"n_cells": 3}], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", MATERN)
+def test_a_compiled_model_of_a_matern_kernel_decides_as_the_model_does(name, dtype, options):
+    X = np.random.default_rng(0).normal(size=(300, 4)).astype(dtype)
+    y = np.sin(2 * X[:, 0]) > X[:, 1]
+    model = AssetClassifier(name, random_state=0, **options).fit(X, y)
+    assert model.gamma_ == pytest.approx(1.0 / np.sqrt(4 * X.var()), rel=1e-5)
+    expected = model.decision_function(X)
+    found = model.compiled("decision_function")(X)
+    np.testing.assert_allclose(found, expected, atol=1e-4 if dtype == np.float32 else 1e-9)
+    np.testing.assert_array_equal(model.compiled()(X[0]), model.predict(X[:1])[0])
