@@ -95,7 +95,9 @@ def test_a_model_is_trained_told_of_and_predicts(asked, capsys):
 
 
 def test_rows_as_they_are_and_classes(capsys):
-    noise = np.random.default_rng(1).integers(0, 2, len(Y))  # nothing to learn: no map of the columns is better
+    noise = np.random.default_rng(1).integers(
+        0, 2, len(Y)
+    )  # nothing to learn: no map of the columns is better
     write("noise.csv", slice(0, 600), noise)
     assert main(["train", "noise.csv", "-o", "m.asset", *SMALL, "--relevance", "auto"]) == 0
     trained = told(capsys)["trained"]
