@@ -52,10 +52,14 @@ def test_the_search_finds_the_best_setting_and_asks_nothing_twice(best, regressi
     assert staged.staged_search(shapes, ask_about(best, asked), regression=regression) == best
     assert len(asked) == len(set(asked))
     few = [candidate for candidate, every in asked if not every]
-    assert len(few) == 2 * len(shapes) + 2 * (5 * 4 - 2)
+    kept = {candidate.shape for candidate in few if candidate.C == 1000.0}
+    assert len(kept) == 2
+    assert len(few) == 2 * len(shapes) + sum(4 * len(shape.factors()) - 2 for shape in kept)
     assert not any(candidate.large for candidate in few)
     assert {c.epsilon for c, _ in asked} == ({0.05, 0.01} if regression else {0.05})
-    assert len(asked) - len(few) <= 3 + 2 + regression
+    narrower = [c for c, every in asked if every and not c.large and c.factor > best.factor]
+    assert len(narrower) <= 3, "one beyond the best, and what the first stages thought best"
+    assert len(asked) - len(few) <= 3 + 1 + 2 + regression
 
 
 def test_a_factor_of_one_is_as_wide_as_standardised_rows():
@@ -175,7 +179,7 @@ def test_a_relevance_is_learnt_once_and_settings_are_tried_on_mapped_rows(monkey
     learning = [model for model in Mapped.fitted if model.relevance is not None]
     assert len(learning) in (5, 5 + 2), "and perhaps the final model, which learns its own"
     asked = len([line for line in lines if " rows: " in line])
-    assert 32 + 36 + 3 + 1 + 1 <= asked <= 32 + 36 + 3 + 2 + 1
+    assert 32 + 36 + 3 + 1 + 1 <= asked <= 32 + 44 + 3 + 5 + 2 + 1
     plain = encoder(rows).fit(rows.X[rows.train]).transform(rows.X[:1])[0]
     firsts = {tuple(np.round(model.first, 4)) for model in Mapped.fitted[:-2] if not model.relevance}
     wanted = (plain, plain * [2, 1, 0.5], np.diag([2.0, 1.0, 0.5])[::-1] @ plain)
@@ -233,10 +237,10 @@ def test_the_command_runs_what_is_missing_and_prints_the_table(command, tmp_path
     assert command("--splits", "1", "--sets", "waves") == 0
     first = capsys.readouterr().out
     assert first.count("LightGBM, 100 trees is left out; it needs: pip install lightgbm") == 1
-    assert "waves 0 asset-svm | rbf, no relevance, s=1024, c=0.25, C=10, 156 rows: 0." in first
+    assert "waves 1 asset-svm | rbf, no relevance, s=1024, c=0.25, C=10, 156 rows: 0." in first
     assert command("--splits", "2") == 0
     second = capsys.readouterr().out
-    assert "waves 0 " not in second and "waves 1 asset-svm | chosen: " in second
+    assert "waves 1 " not in second and "waves 2 asset-svm | chosen: " in second
     lines = [json.loads(line) for line in (tmp_path / "tables.jsonl").read_text().splitlines()]
     assert len(lines) == 2 * 2 * 2
     for line in lines:
@@ -257,9 +261,9 @@ def test_a_method_that_fails_is_told_kept_and_run_again(command, tmp_path, capsy
     with monkeypatch.context() as patch:
         patch.setattr(type(METHODS["HistGradientBoosting"]), "run", staticmethod(fail))
         assert command(*options) == 0
-    assert "sides 0 HistGradientBoosting | failed: no room" in capsys.readouterr().out
+    assert "sides 1 HistGradientBoosting | failed: no room" in capsys.readouterr().out
     assert command(*options) == 0
-    assert "sides 0 HistGradientBoosting | test " in capsys.readouterr().out
+    assert "sides 1 HistGradientBoosting | test " in capsys.readouterr().out
 
 
 def test_an_unknown_name_ends_the_command(command):

@@ -53,6 +53,16 @@ rank_threshold : float, default=None
     Drop smaller eigenvalues, relative to the largest; None suits the type of the rows.
 rank_rule : {"relative", "absolute"}, default="relative"
     "absolute" compares eigenvalues with ``rank_threshold`` itself (the paper: 1e-16).
+relevance : {"columns", "directions", "auto"} or None, default=None
+    Learn which columns matter before the fit, and train on mapped rows: a weight a column (sparse
+    rows stay sparse), or any linear map of the columns, the mean outer product of the gradients of
+    quick fits. They see up to 20 000 rows and targets in units of their own, and depend on none of
+    gamma, C and epsilon; other rows, up to 5000, judge each round. "auto" takes the shape and the round
+    that those ask for, and rows as they are unless something is clearly better: the model is then,
+    bit for bit, that of None. Columns are standardised on the way, so that their units do not matter;
+    mapped rows keep the total variance of rows (the sum of the standard deviations, for "laplacian"),
+    which is 1 / gamma for gamma="scale", so that gamma keeps its meaning. For kernels of a distance;
+    "laplacian" has no directions. partial_fit settles the map by its first rows.
 n_cells : "auto", int or None, default=None
     Split the input space into about so many cells, each with models of its own ("auto": cells of
     about 1000 rows). A cell of up to 16384 rows (4096 with an intercept; fewer where the kernel
@@ -153,6 +163,17 @@ component_indices_ : ndarray of shape (s,) or None
     a fit that streamed its rows.
 approximation_error_ : float
     Nystroem only: the relative trace error of the kernel approximation, on a sample of 256 rows.
+relevance_ : ndarray of shape (n_features,) or (r, n_features), or None
+    With ``relevance``: the weights w of the columns, or the linear map T, that rows are multiplied with
+    first; components_ and support_vectors_ are mapped rows, decisions k(X * w, components_) or
+    k(X @ T.T, components_) @ dual_coef_.T + intercept_. None where "auto" found rows as they are.
+feature_importances_ : ndarray of shape (n_features,)
+    With ``relevance``: the parts of the columns in the mean squared gradient of the fit that the map was
+    made of, by columns in units of their standard deviation. They add up to 1.
+relevance_history_ : list of dict
+    With ``relevance``: the quick fits, by shape and round (0: standardised columns; shape None: rows as
+    they are), with their scores on the rows that judge, bandwidths beside the spread of the rows, rows
+    and seconds; ``chosen`` marks the one that was taken.
 component_search_ : list of dict
     n_components="auto" only: the trials, with their validation scores and seconds.
 feature_map_ : object

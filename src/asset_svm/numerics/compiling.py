@@ -3,12 +3,19 @@
 numba keeps what it has compiled beside the source, or in the user's cache folder, and refuses a
 function for which it can write to neither: in a container with a read-only root and no home. Such a
 function is compiled anew by every process, which takes seconds, and works.
+
+numba takes what it has kept for good as long as the file of the function is the same. A compiled function
+has those of other files inside it, and would go on computing what they no longer say: here it is good
+as long as all compiled code of the library is the same.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -17,6 +24,7 @@ import numpy as np
 from asset_svm.arrays import Array
 
 logger = logging.getLogger("asset_svm")
+PACKAGE = Path(__file__).parent.parent
 _told = False
 
 
@@ -25,7 +33,7 @@ def njit(**options: Any) -> Callable[[Any], Any]:
 
     def compiled(function: Any) -> Any:
         try:
-            return numba.njit(**options)(function)
+            return _stamped(numba.njit(**options)(function))
         except RuntimeError as error:
             if "cannot cache" not in str(error):
                 raise
@@ -33,6 +41,26 @@ def njit(**options: Any) -> Callable[[Any], Any]:
             return numba.njit(**{**options, "cache": False})(function)
 
     return compiled
+
+
+def _stamped(dispatcher: Any) -> Any:
+    """The compiled function, whose cache is good as long as no compiled code has changed."""
+    index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)  # numba's own affair
+    stamp = compiled_sources(PACKAGE)
+    if index is not None and hasattr(index, "_source_stamp") and stamp:
+        index._source_stamp = (index._source_stamp, stamp)
+    return dispatcher
+
+
+@cache
+def compiled_sources(folder: Path) -> str:
+    """A digest of all files below a folder that have compiled functions; "" where there are none."""
+    try:
+        texts = [path.read_bytes() for path in sorted(folder.rglob("*.py"))]
+    except OSError:
+        return ""
+    found = [text for text in texts if b"njit(" in text]
+    return blake2b(b"\0".join(found), digest_size=16).hexdigest() if found else ""
 
 
 class _Lent:

@@ -17,9 +17,9 @@ gammas : list of float, "auto" or None, default="auto"
     Values of gamma to try. "auto": 1/16, 1/4, 1, 4, 16 and 64 times one over the median squared
     distance of two rows, and at most four beyond these, each 4 times the last, as long as the best of
     a round is the first or last (the square roots of all these, where gamma is one over a length:
-    "exponential", "matern32", "matern52"); but ``gamma`` only where that is given, or the kernel has none. None:
-    ``gamma`` only. Three or more race where there are 9000 rows or more: all are searched on a part of
-    the rows, the better third on three times as many, at most two on all.
+    "exponential", "matern32", "matern52"); but ``gamma`` only where that is given, or the kernel has
+    none. None: ``gamma`` only. Three or more race where there are 9000 rows or more: all are searched
+    on a part of the rows, the better third on three times as many, at most two on all.
 cv : int, float, splitter or iterable, default=None
     Folds (None: 5), a fraction of the rows to hold out once, a splitter of sklearn.model_selection, or
     (train, test) indices. Splitters see X and the ``groups`` of fit.

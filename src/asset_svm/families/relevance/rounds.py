@@ -10,8 +10,8 @@ Pandit and Belkin (2024). Rows that no quick fit sees judge every round:
 
     bandwidth   of standardised columns, by few rows: wider or narrower as long as that is better
     rounds      of each shape, as long as each is better than those before it
-    choice      the round with the smallest loss; with "auto" rows as they are, unless that is larger
-                by more than ``GUARD`` standard errors of the difference, row by row
+    choice      the round with the smallest loss; with "auto" rows as they are, unless theirs is larger
+                by a part of it and by standard errors of the difference, row by row
 
 Quick fits have settings of their own, and targets in units of their standard deviation: what is learnt
 depends on the rows, the targets and the kernel, and on none of gamma, C and epsilon.
@@ -67,7 +67,8 @@ TINY = np.finfo(np.float64).tiny
 MOST_ROUNDS = 5
 FACTOR, MOST_FACTORS = 4.0, 3
 """Of squared bandwidths, and how many steps one way are tried."""
-GUARD = 2.0
+GUARD, LEAST_GAIN = 2.0, 0.01
+"""Standard errors, and a part of the loss, that rows as they are must be worse by."""
 AUTO_COLUMNS = 1024
 """The eigenvectors of more columns take longer than a round: "auto" tries no directions then."""
 
@@ -311,7 +312,8 @@ class _Judged:
             fits += rounds
         best = min(candidates, key=lambda fit: fit.loss, default=None)
         if best is not None and plain is not None:
-            worth = clearly_less(best.losses, plain.losses, self.weight, GUARD)
+            clear = clearly_less(best.losses, plain.losses, self.weight, GUARD)
+            worth = clear and best.loss < (1.0 - LEAST_GAIN) * plain.loss
             best = best if worth else None
         relevance = best.relevance if best is not None else None
         if best is None and not auto:  # no gradient to learn from

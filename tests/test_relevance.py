@@ -1,0 +1,546 @@
+"""Learnt relevance: which columns and directions matter, in every kind of fit, never without gain."""
+
+import logging
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Matern
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+
+import asset_svm
+from asset_svm import AssetClassifier, AssetRegressor, NystroemMap
+from asset_svm.families.relevance import family, rounds
+from asset_svm.features.relevance import Moments, Relevance, column_moments, leading_directions
+from small_problems import frozen
+
+RNG = np.random.default_rng(0)
+X = frozen(RNG.normal(size=(1500, 6)))
+Y = frozen(np.sin(2.0 * X[:, 1]) + 0.5 * X[:, 4])
+LABELS = frozen((np.sin(2.0 * X[:, 1]) > 0.5 * X[:, 4]).astype(int))
+THREE = frozen(np.digitize(np.sin(2.0 * X[:, 1]) + 0.5 * X[:, 4], [-0.4, 0.4]))
+ROUND = frozen(np.linalg.norm(X, axis=1) + RNG.normal(size=len(X)))
+"""The same in all directions, so that nothing is to be learnt."""
+NEW = frozen(np.random.default_rng(1).normal(size=(800, 6)))
+NEW_Y = frozen(np.sin(2.0 * NEW[:, 1]) + 0.5 * NEW[:, 4])
+DISTANCES = ("rbf", "exponential", "matern32", "matern52", "laplacian")
+COMMON = dict(C=10.0, n_components=100, max_iter=3, random_state=0)
+CELLS = dict(C=10.0, n_cells=3, random_state=0)
+
+
+def regressor(relevance="columns", **parameters):
+    return AssetRegressor(relevance=relevance, **{"epsilon": 0.02, **COMMON, **parameters})
+
+
+def error(model, rows=NEW, y=NEW_Y):
+    return float(np.sqrt(np.mean((model.predict(rows) - y) ** 2)))
+
+
+# What is learnt -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", DISTANCES)
+def test_columns_that_matter_are_found_and_the_error_falls(kernel):
+    plain, model = regressor(None, kernel=kernel).fit(X, Y), regressor(kernel=kernel).fit(X, Y)
+    assert set(np.argsort(model.feature_importances_)[-2:]) == {1, 4}
+    assert model.feature_importances_[[1, 4]].sum() > 0.9
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert error(model) < 0.6 * error(plain)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "exponential", "matern32", "matern52"])
+def test_a_direction_that_is_no_column_is_found(kernel):
+    direction = np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0]) / np.sqrt(6.0)
+    y, new = np.sin(3.0 * X @ direction), np.sin(3.0 * NEW @ direction)
+    columns, model = (regressor(kind, kernel=kernel).fit(X, y) for kind in ("columns", "directions"))
+    leading = model.relevance_[0] / np.linalg.norm(model.relevance_[0])
+    assert abs(leading @ direction) > 0.99
+    assert error(model, y=new) < 0.4 * error(columns, y=new)
+
+
+def test_auto_takes_the_shape_that_held_out_rows_ask_for():
+    direction = np.ones(6) / np.sqrt(6.0)
+    found = regressor("auto").fit(X, np.sin(3.0 * X @ direction))
+    assert found.relevance_.ndim == 2
+    (chosen,) = (record for record in found.relevance_history_ if record["chosen"])
+    scores = [record["validation_score"] for record in found.relevance_history_]
+    assert chosen["shape"] == "directions"
+    assert chosen["validation_score"] == max(scores)
+
+
+@pytest.mark.parametrize("parameters", [COMMON, CELLS])
+@pytest.mark.parametrize("seed", [3, np.random.RandomState(3)])
+def test_auto_without_gain_is_bitwise_the_model_without_relevance(parameters, seed):
+    y = ROUND
+    parameters = {**parameters, "random_state": seed}
+    plain = clone(AssetRegressor(**parameters)).fit(X, y)
+    model = clone(AssetRegressor(relevance="auto", **parameters)).fit(X, y)
+    assert model.relevance_ is None
+    np.testing.assert_array_equal(model.predict(NEW), plain.predict(NEW))
+    assert model.objective_ == plain.objective_
+    assert len(model.relevance_history_) > 1
+
+
+def test_auto_scales_columns_of_very_unequal_units():
+    rows, new = X * [1.0, 1e-3, 1.0, 1e4, 1.0, 1.0], NEW * [1.0, 1e-3, 1.0, 1e4, 1.0, 1.0]
+    model = regressor("auto").fit(rows, Y)
+    assert model.relevance_ is not None
+    assert error(model, new) < 0.5 * error(regressor(None).fit(rows, Y), new)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "shape"),
+    [("laplacian", "columns")]
+    + [(kernel, shape) for kernel in ("rbf", "exponential") for shape in ("columns", "directions")],
+)
+def test_units_of_columns_do_not_matter(kernel, shape):
+    units = 10.0 ** np.array([0.0, 3.0, -4.0, 2.0, -1.0, 5.0])
+    offsets = np.array([0.0, 5.0, -3.0, 0.0, 2.0, 1.0])
+    one = regressor(shape, kernel=kernel).fit(X + offsets, Y)
+    other = regressor(shape, kernel=kernel).fit((X + offsets) * units, Y)
+    np.testing.assert_allclose(
+        other.predict((NEW + offsets) * units), one.predict(NEW + offsets), rtol=0, atol=1e-5
+    )
+    np.testing.assert_allclose(other.feature_importances_, one.feature_importances_, atol=1e-6)
+
+
+def test_gamma_keeps_its_meaning_since_rows_keep_their_spread():
+    for kernel, shape in (("rbf", "directions"), ("exponential", "columns"), ("laplacian", "columns")):
+        model = regressor(shape, kernel=kernel).fit(X, Y)
+        T = model.relevance_ if shape == "directions" else np.diag(model.relevance_)
+        deviations = [rows.std(axis=0) for rows in (X, X @ T.T)]
+        power = 1.0 if kernel == "laplacian" else 2.0
+        before, after = ((deviation**power).sum() for deviation in deviations)
+        assert after == pytest.approx(before, rel=0.05)  # a part of the rows tells it
+        expected = 1.0 / before if kernel != "exponential" else before**-0.5
+        assert model.gamma_ == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.filterwarnings("ignore:The model tells no rows apart")
+def test_what_is_learnt_hangs_on_neither_gamma_nor_c_nor_epsilon_nor_units_of_targets():
+    one = regressor("columns").fit(X, Y)
+    other = regressor("columns", gamma=3.0, C=0.1, epsilon=9.0).fit(X, 1e3 * Y - 7.0)
+    np.testing.assert_allclose(one.relevance_, other.relevance_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("relevance", ["columns", "directions", "auto"])
+def test_targets_at_random_have_held_out_scores_of_a_constant(relevance):
+    rng = np.random.default_rng(5)
+    y = rng.permutation(np.sign(Y))
+    model = AssetClassifier(relevance=relevance, **COMMON).fit(X, y)
+    constant = max(np.mean(y == 1), np.mean(y == -1))
+    deviation = np.sqrt(constant * (1 - constant) / (0.25 * len(y)))
+    scores = [record["validation_score"] for record in model.relevance_history_]
+    assert max(scores) < constant + 2.0 * deviation + 1.0 / (0.25 * len(y))
+    if relevance == "auto":
+        assert model.relevance_ is None
+
+
+def test_the_rows_that_judge_are_seen_by_no_quick_fit(monkeypatch):
+    seen, original = [], rounds.trial
+
+    def spying(settings, backend, phi, rows, *others):
+        seen.append(rows.index)
+        return original(settings, backend, phi, rows, *others)
+
+    monkeypatch.setattr(rounds, "trial", spying)
+    judged = []
+    fit = rounds._Judged.fit
+    monkeypatch.setattr(
+        rounds._Judged, "fit", lambda self, *args: judged.append(self.judging.index) or fit(self, *args)
+    )
+    regressor("auto").fit(X, Y)
+    assert len(seen) == len(judged) > 3
+    for one, other in zip(seen, judged, strict=True):
+        assert not set(one) & set(other)
+        assert len(other) >= 300
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        dict(early_stopping=True),
+        dict(n_components="auto"),
+        dict(early_stopping=True, n_components="auto"),
+    ],
+)
+def test_rows_that_judge_the_model_behind_are_not_learnt_from(parameters, monkeypatch):
+    learnt, original = [], family.learn_relevance
+
+    def spying_on_rows(settings, task, rows, seed):
+        learnt.append(rows.index)
+        return original(settings, task, rows, seed)
+
+    monkeypatch.setattr(family, "learn_relevance", spying_on_rows)
+    held, split = [], asset_svm.tasks.Regression.split
+
+    def spying(self, y, fraction, seed):
+        kept, out = split(self, y, fraction, seed)
+        held.append((kept, out))
+        return kept, out
+
+    monkeypatch.setattr(asset_svm.tasks.Regression, "split", spying)
+    regressor("columns", **{**COMMON, **parameters, "max_iter": 2}).fit(X, Y)
+    index = np.arange(len(Y))
+    for kept, out in held[: len(parameters)]:
+        assert not set(learnt[0]) & set(index[out])
+        index = index[kept]
+    np.testing.assert_array_equal(learnt[0], index)
+
+
+def test_rounds_go_on_while_they_gain_and_the_best_is_taken():
+    model = regressor("columns").fit(X, Y)
+    records = [record for record in model.relevance_history_ if record["round"] > 0]
+    losses = [record["validation_loss"] for record in records]
+    assert [record["round"] for record in records] == list(range(1, len(records) + 1))
+    assert all(later < earlier for earlier, later in pairwise(losses[:-1]))
+    assert [record["chosen"] for record in records] == [loss == min(losses) for loss in losses]
+
+
+def test_few_rows_have_standardised_columns_and_no_more():
+    rows = X[:30] * [1.0, 100.0, 1.0, 1.0, 0.01, 1.0]
+    model = regressor("columns", n_components=30).fit(rows, Y[:30])
+    assert model.relevance_history_ == []
+    scale = model.relevance_ * rows.std(axis=0)
+    np.testing.assert_allclose(scale, scale[0])
+    assert regressor("auto", n_components=30).fit(rows, Y[:30]).relevance_ is None
+
+
+def test_a_column_of_one_value_counts_nothing():
+    rows = np.c_[X, np.full(len(X), 7.0)]
+    model = regressor("directions").fit(rows, Y)
+    assert model.feature_importances_[-1] == 0.0
+    np.testing.assert_array_equal(model.relevance_[:, -1], 0.0)
+    np.testing.assert_array_equal(model.predict(rows), model.predict(np.c_[X, np.zeros(len(X))]))
+
+
+def test_constant_targets_leave_columns_standardised():
+    model = regressor("columns").fit(X, np.full(len(X), 3.0))
+    assert np.isfinite(model.relevance_).all()
+    np.testing.assert_allclose(model.predict(NEW), 3.0)
+
+
+# In every kind of fit -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("y", [LABELS, THREE])
+@pytest.mark.parametrize("parameters", [COMMON, CELLS, dict(COMMON, approximation="fourier")])
+def test_classes_are_learnt_on_one_map_in_cells_and_by_fourier_features(y, parameters):
+    plain, model = (AssetClassifier(relevance=r, **parameters).fit(X, y) for r in (None, "columns"))
+    truth = NEW_Y if y is THREE else np.sin(2.0 * NEW[:, 1]) - 0.5 * NEW[:, 4]
+    classes = np.digitize(truth, [-0.4, 0.4]) if y is THREE else (truth > 0).astype(int)
+    assert set(np.argsort(model.feature_importances_)[-2:]) == {1, 4}
+    assert 1.0 - model.score(NEW, classes) < 0.7 * (1.0 - plain.score(NEW, classes))
+
+
+def test_the_tree_of_cells_grows_on_mapped_rows():
+    model = AssetRegressor(relevance="columns", n_cells=8, random_state=0).fit(X, Y)
+    centres = model.cells_[0].partition.root.centres
+    spreads = centres.std(axis=0)
+    assert spreads[[1, 4]].min() > 5.0 * np.delete(spreads, [1, 4]).max()
+
+
+def test_sparse_rows_stay_sparse_and_learn_what_dense_ones_do():
+    rows = sp.csr_matrix(np.where(RNG.random(X.shape) < 0.5, X, 0.0))
+    y = np.sin(2.0 * rows[:, [1]].toarray().ravel()) + 0.5 * rows[:, [4]].toarray().ravel()
+    model, dense = regressor().fit(rows, y), regressor().fit(rows.toarray(), y)
+    assert sp.issparse(model.components_)
+    np.testing.assert_allclose(model.feature_importances_, dense.feature_importances_, atol=0.02)
+    assert set(np.argsort(model.feature_importances_)[-2:]) == {1, 4}
+    turned = regressor("directions").fit(rows, y)
+    assert not sp.issparse(turned.components_)
+    np.testing.assert_allclose(turned.predict(rows), turned.predict(rows.toarray()), atol=1e-9)
+
+
+def test_weights_of_zero_are_no_rows_and_weights_count():
+    weight = np.where(np.arange(len(Y)) % 3 == 0, 0.0, 1.0)
+    kept = weight > 0
+    model = regressor().fit(X, Y, sample_weight=weight)
+    without = regressor().fit(X[kept], Y[kept])
+    np.testing.assert_array_equal(model.relevance_, without.relevance_)
+    np.testing.assert_array_equal(model.predict(NEW), without.predict(NEW))
+    # Where column 0 matters to half of the rows, it matters by their weight.
+    y, half = np.where(np.arange(len(Y)) % 2, Y, np.sin(2.0 * X[:, 0])), np.arange(len(Y)) % 2
+    shares = [
+        regressor().fit(X, y, sample_weight=np.where(half, 1.0, w)).feature_importances_[0]
+        for w in (0.05, 20.0)
+    ]
+    assert shares[1] > 2.0 * shares[0]
+
+
+def test_class_weights_reach_the_quick_fits():
+    model = AssetClassifier(relevance="columns", class_weight={0: 1.0, 1: 5.0}, **COMMON).fit(X, LABELS)
+    same = AssetClassifier(relevance="columns", **COMMON)
+    same.fit(X, LABELS, sample_weight=np.where(LABELS == 1, 5.0, 1.0))
+    np.testing.assert_allclose(model.relevance_, same.relevance_, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        dict(step="robust"),
+        dict(step="strong"),
+        dict(early_stopping=True),
+        dict(fit_intercept=False),
+        dict(landmarks="margin"),
+        dict(landmarks="kmeans"),
+    ],
+)
+def test_other_parameters_are_those_of_the_model_behind(parameters):
+    model = regressor(**{**COMMON, "max_iter": 20, **parameters}).fit(X, Y)
+    assert error(model) < 0.5 * np.std(NEW_Y)
+
+
+def test_landmarks_of_ones_own_are_mapped():
+    model = regressor(landmarks=X[:80], n_components=80).fit(X, Y)
+    np.testing.assert_allclose(model.components_, X[:80] * model.relevance_, atol=1e-9)
+    with pytest.raises(ValueError, match="landmarks have 5 features, and X has 6"):
+        regressor(landmarks=X[:80, :5], n_components=80).fit(X, Y)
+
+
+def test_a_stream_settles_the_map_by_its_first_batches_and_goes_on():
+    model = AssetRegressor(relevance="columns", C=10.0, epsilon=0.02, n_components=300, random_state=0)
+    maps = []
+    for start in range(0, 1500, 100):
+        model.partial_fit(X[start : start + 100], Y[start : start + 100])
+        maps.append(model.relevance_)
+    settled = [np.array_equal(one, maps[-1]) for one in maps]
+    assert settled.index(True) * 100 <= 400 and all(settled[4:])
+    assert not np.array_equal(maps[0], maps[-1])
+    assert error(model) < 0.35
+
+
+def test_partial_fit_goes_on_from_a_fit():
+    model = regressor().fit(X[:1000], Y[:1000])
+    before, relevance = model.predict(NEW), model.relevance_
+    model.partial_fit(X[1000:], Y[1000:])
+    np.testing.assert_array_equal(model.relevance_, relevance)
+    assert not np.array_equal(model.predict(NEW), before)
+
+
+def test_warm_start_keeps_the_map_as_long_as_it_is_asked_for():
+    model = regressor(warm_start=True).fit(X[:1000], Y[:1000])
+    first = model.relevance_
+    model.fit(X, Y)
+    np.testing.assert_array_equal(model.relevance_, first)
+    assert model.t_ > 3 * len(Y)
+    model.set_params(kernel="exponential").fit(X, Y)
+    assert not np.array_equal(model.relevance_, first)
+    assert model.set_params(relevance=None).fit(X, Y).t_ == 3 * len(Y)
+    assert not hasattr(model, "relevance_")
+
+
+@pytest.mark.parametrize("relevance", ["columns", "directions"])
+@pytest.mark.parametrize("parameters", [COMMON, CELLS])
+def test_the_model_does_not_hang_on_the_number_of_threads(relevance, parameters):
+    rows, y = np.tile(X, (4, 1)).astype(np.float32), np.tile(Y, 4)
+    models = [
+        AssetRegressor(relevance=relevance, n_jobs=jobs, **parameters).fit(rows, y)
+        for jobs in (1, 2, 5)
+    ]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.relevance_, models[0].relevance_)
+        np.testing.assert_array_equal(model.predict(NEW), models[0].predict(NEW))
+
+
+def test_one_line_of_the_log_says_what_was_found(caplog):
+    with caplog.at_level(logging.INFO, "asset_svm"):
+        regressor("auto").fit(X, Y)
+    (line,) = (record.message for record in caplog.records if "relevance" in record.message)
+    assert "columns, round" in line or "directions, round" in line
+
+
+# What a model is good for ---------------------------------------------------------------------------
+
+
+FORMULAS = {
+    "rbf": rbf_kernel,
+    "laplacian": laplacian_kernel,
+    "exponential": lambda A, B, gamma: Matern(1.0 / gamma, nu=0.5)(A, B),
+}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "shape"),
+    [(kernel, "columns") for kernel in sorted(FORMULAS)]
+    + [("rbf", "directions"), ("exponential", "directions")],
+)
+def test_decisions_are_kernel_values_of_mapped_rows_with_components(kernel, shape):
+    model = regressor(shape, kernel=kernel).fit(X + 3.0, Y)
+    T = model.relevance_ if shape == "directions" else np.diag(model.relevance_)
+    K = FORMULAS[kernel]((NEW + 3.0) @ T.T, model.components_, gamma=model.gamma_)
+    expected = (K @ model.dual_coef_.T + model.intercept_).ravel()
+    np.testing.assert_allclose(model.predict(NEW + 3.0), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("parameters", [COMMON, CELLS, dict(COMMON, approximation="fourier")])
+@pytest.mark.parametrize("relevance", ["columns", "directions"])
+def test_gradients_are_in_the_units_of_the_columns(relevance, parameters):
+    units = np.array([1.0, 100.0, 0.01, 1.0, 10.0, 1.0])
+    model = AssetRegressor(relevance=relevance, **parameters).fit(X * units, Y)
+    rows, gradients = NEW[:5] * units, model.gradients(NEW[:5] * units)
+    for column in range(6):
+        step = 1e-5 * units[column] * np.eye(6)[column]
+        slope = (model.predict(rows + step) - model.predict(rows - step)) / (2e-5 * units[column])
+        np.testing.assert_allclose(
+            gradients[:, column] * units[column], slope * units[column], atol=1e-6
+        )
+
+
+@pytest.mark.parametrize("parameters", [COMMON, CELLS])
+@pytest.mark.parametrize("relevance", ["columns", "directions", "auto"])
+def test_models_are_pickled_copied_and_compiled(relevance, parameters):
+    model = AssetClassifier(relevance=relevance, **parameters).fit(X.astype(np.float32), THREE)
+    rows = NEW.astype(np.float32)
+    copied = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copied.decision_function(rows), model.decision_function(rows))
+    served = model.compiled("decision_function")
+    np.testing.assert_allclose(served(rows), model.decision_function(rows), atol=1e-4)
+    np.testing.assert_allclose(served(rows[3]), model.decision_function(rows)[3], atol=1e-4)
+
+
+@pytest.mark.parametrize("resumable", [False, True])
+@pytest.mark.parametrize("parameters", [COMMON, CELLS, dict(COMMON, approximation="fourier")])
+@pytest.mark.parametrize("relevance", ["columns", "directions", "auto"])
+def test_model_files_hold_the_relevance(tmp_path, relevance, parameters, resumable):
+    y = ROUND if relevance == "auto" else Y
+    model = AssetRegressor(relevance=relevance, **parameters).fit(X, y)
+    asset_svm.save(model, tmp_path / "model.asset", resumable=resumable)
+    loaded = asset_svm.load(tmp_path / "model.asset")
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+    np.testing.assert_array_equal(loaded.gradients(NEW[:9]), model.gradients(NEW[:9]))
+    np.testing.assert_array_equal(loaded.feature_importances_, model.feature_importances_)
+    assert loaded.relevance_history_ == model.relevance_history_
+    assert (loaded.relevance_ is None) == (relevance == "auto")
+    if resumable:
+        loaded.partial_fit(X, y)
+        np.testing.assert_array_equal(loaded.predict(NEW), model.partial_fit(X, y).predict(NEW))
+
+
+def test_a_stream_that_has_just_begun_goes_on_from_its_file(tmp_path):
+    model = AssetRegressor(relevance="columns", n_components=400, random_state=0).partial_fit(
+        X[:90], Y[:90]
+    )
+    asset_svm.save(model, tmp_path / "model.asset", resumable=True)
+    loaded = asset_svm.load(tmp_path / "model.asset")
+    for each in (model, loaded):
+        each.partial_fit(X[90:300], Y[90:300])
+    np.testing.assert_array_equal(loaded.relevance_, model.relevance_)
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+
+
+def test_damaged_maps_in_files_are_told(tmp_path):
+    from asset_svm.exceptions import ModelFileError
+    from asset_svm.storage import container
+
+    asset_svm.save(regressor().fit(X, Y), tmp_path / "model.asset")
+    _, header, tensors = container.read_any(tmp_path / "model.asset", "model")
+    name = next(name for name in tensors if name.endswith("relevance.weights"))
+    for broken in (tensors[name][:-1], np.full(6, np.nan)):
+        container.write(tmp_path / "bad.asset", "model", header, {**tensors, name: broken})
+        with pytest.raises(ModelFileError, match=r"relevance\.weights"):
+            asset_svm.load(tmp_path / "bad.asset")
+
+
+def test_compact_and_certify_are_of_the_mapped_problem():
+    model = regressor("directions", gamma=0.05, max_iter=30).fit(X, Y)
+    small = model.compact()
+    np.testing.assert_allclose(
+        small.predict(NEW), model.predict(NEW), atol=10 * small.compact_error_ + 1e-6
+    )
+    np.testing.assert_array_equal(small.relevance_, model.relevance_)
+    objective, gap = model.certify(X, Y)
+    assert objective == pytest.approx(model.objective_, rel=1e-6)
+    assert 0.0 <= gap <= 1.5 * model.dual_gap_ + 1e-9
+    # The same problem, mapped by hand.
+    again = AssetRegressor(gamma=model.gamma_, epsilon=0.02, **{**COMMON, "max_iter": 30})
+    again.fit(X @ model.relevance_.T, Y)
+    assert again.objective_ == pytest.approx(model.objective_, rel=0.02)
+
+
+def test_exact_cells_have_mapped_support_vectors():
+    model = AssetRegressor(relevance="columns", n_cells=1, C=10.0, random_state=0).fit(X[:400], Y[:400])
+    mapped = X[:400][model.support_] * model.relevance_
+    np.testing.assert_allclose(model.support_vectors_, mapped, atol=1e-9)
+
+
+# What cannot be -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid", lambda A, B: A @ B.T])
+@pytest.mark.parametrize("relevance", ["columns", "auto"])
+def test_kernels_of_no_distance_are_refused_by_name(kernel, relevance):
+    name = repr(kernel) if isinstance(kernel, str) else "a function of your own"
+    with pytest.raises(ValueError, match=f'relevance={relevance!r}.*kernel={name}.*choose "rbf"'):
+        regressor(relevance, kernel=kernel).fit(X, Y)
+    with pytest.raises(ValueError, match="relevance="):
+        regressor(relevance, kernel=kernel).partial_fit(X, Y)
+
+
+def test_what_cannot_be_is_told_with_its_reason():
+    with pytest.raises(ValueError, match=r'relevance="directions" turns rows.*relevance="columns"'):
+        regressor("directions", kernel="laplacian").fit(X, Y)
+    with pytest.raises(ValueError, match="relevance=3 is not a known choice"):
+        regressor(3).fit(X, Y)
+    with pytest.raises(ValueError, match="a map of your own"):
+        regressor(approximation=NystroemMap().fit(X), n_components=None).fit(X, Y)
+    wide = sp.random(200, 20_000, 0.01, format="csr", random_state=0)
+    with pytest.raises(MemoryError, match=r"20000 x 20000 columns, which take 12.80 GB, and 8.59 GB"):
+        regressor("directions").fit(wide, Y[:200])
+    with pytest.raises(MemoryError, match=r"take 0\.00 MB"):
+        regressor("directions", memory_limit=100).fit(X, Y)
+
+
+def test_a_fit_that_fails_leaves_the_model_of_before():
+    model = regressor().fit(X, Y)
+    before = model.predict(NEW)
+    with pytest.raises(ValueError, match="relevance="):
+        model.set_params(kernel="poly").fit(X, Y)
+    np.testing.assert_array_equal(model.set_params(kernel="rbf").predict(NEW), before)
+
+
+def test_a_model_without_relevance_has_no_importances():
+    model = regressor(None).fit(X, Y)
+    assert not hasattr(model, "feature_importances_")
+    assert not hasattr(model, "relevance_")
+
+
+# The parts ------------------------------------------------------------------------------------------
+
+
+def test_moments_are_weighted_and_offsets_do_not_cancel():
+    weight = np.random.default_rng(2).integers(1, 4, size=len(X)).astype(float)
+    for rows in (X, X + 1e6, sp.csr_matrix(X)):
+        mean, variance = column_moments(rows, weight)
+        dense = rows.toarray() if sp.issparse(rows) else rows
+        copies = np.repeat(dense, weight.astype(int), axis=0)
+        np.testing.assert_allclose(mean, copies.mean(axis=0), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(variance, copies.var(axis=0), rtol=1e-6)
+    assert column_moments(np.full((5, 2), 0.1), np.ones(5))[1].tolist() == [0.0, 0.0]
+
+
+def test_directions_have_the_outer_product_that_they_are_a_root_of():
+    A = np.random.default_rng(3).normal(size=(4, 6))
+    T = leading_directions(A.T @ A, 0.5)
+    M = A.T @ A / np.linalg.eigvalsh(A.T @ A)[-1]
+    assert T.shape == (4, 6)
+    np.testing.assert_allclose(T.T @ T, M, atol=1e-9)
+
+
+def test_mapped_rows_are_the_same_dense_sparse_and_one_by_one():
+    moments = Moments.of(X, np.ones(len(X)), absolute=False)
+    weights = np.random.default_rng(4).normal(size=(3, 6))
+    some = (X - X.mean(axis=0)) / X.std(axis=0) / np.sqrt(len(X))
+    for relevance in (moments.standard(), moments.scaled(weights, some)):
+        mapped = relevance(X)
+        T = relevance.weights if relevance.weights.ndim == 2 else np.diag(relevance.weights)
+        np.testing.assert_allclose(mapped, (X - X.mean(axis=0)) @ T.T, atol=1e-9)
+        np.testing.assert_allclose(relevance.plain(X.dtype)(X[:3]), mapped[:3], atol=1e-12)
+        np.testing.assert_allclose(relevance.unmoved(mapped), X @ T.T, atol=1e-9)
+        assert mapped.var(axis=0).sum() == pytest.approx(X.var(axis=0).sum())
+        unmoved = Relevance(relevance.weights, None, 1.0)(sp.csr_matrix(X))
+        unmoved = unmoved.toarray() if sp.issparse(unmoved) else unmoved
+        np.testing.assert_allclose(unmoved, X @ T.T, atol=1e-9)
