@@ -53,7 +53,7 @@ def test_importing_an_estimator_imports_no_extra():
     present = importlib.util.find_spec("sklearn.callback") is not None
     theirs = "import sklearn.callback" if present else "import sklearn.base"
     before = f"{theirs}; before = {{*sys.modules}}"
-    ours = "from asset_svm import AssetClassifier, FourierMap"
+    ours = "from asset_svm import AssetClassifier, FourierMap, RelevanceDisplay"
     added = modules_after(f"{before}; {ours}; [sys.modules.pop(name) for name in before]")
     assert "numba" in added
     assert not added & extras

@@ -20,6 +20,7 @@ from asset_svm.pages import (
     Rule,
     Section,
     Table,
+    bar_chart,
     heat_map,
     histogram,
     line_chart,
@@ -67,6 +68,7 @@ def charts(text=""):
         ),
         heat_map([[9, 1], [2, 8]], ["a" + text, "b"], ["a", "b"], "predicted", "true", by_row=True),
         histogram({"n" + text: rng.normal(size=99), "p": [1.0, np.nan, np.inf]}, "decision", marks=[0]),
+        bar_chart([60.0, 40.0, 0.0], ["a" + text, text + "猫" * 99, "c"], "share" + text, title="Bars"),
     ]
 
 
@@ -110,6 +112,23 @@ def test_a_page_refers_to_nothing_outside_itself():
         assert not {"src", "srcset", "data"} & set(attributes)
         assert attributes.get("href", "#").startswith("#")
     assert "default-src 'none'" in html
+
+
+@pytest.mark.parametrize("letter", ["x", "W", "猫", "$", "_"])
+def test_long_names_leave_room_for_bars(letter):
+    """The longest bar is at least a third of the chart, and its value is inside."""
+    html = bar_chart([99.9, 0.1], [letter * 200, "b"], "share").html()
+    boxes = re.findall(r'<rect x="([0-9.]+)" y="[0-9.-]+" width="([0-9.]+)" [^>]*class="hit"', html)
+    left, width = map(float, boxes[0])
+    assert left > 0 and width > 1.15 * 4.8 * 72 / 3 and left + width <= 4.8 * 72
+    assert letter * 200 in html, "the whole name is told"
+
+
+def test_a_bar_needs_a_name_and_a_chart_a_bar():
+    for values, names in (([1.0, 2.0], ["a"]), ([], [])):
+        with pytest.raises(ValueError, match="give one name for each of at least one"):
+            bar_chart(values, names, "x")
+    assert "0.0" in bar_chart([0.0], ["none"], "x").html()
 
 
 def test_labels_are_no_formulas_and_none_is_hidden():
@@ -172,7 +191,7 @@ def test_pages_import_neither_matplotlib_nor_scikit_learn():
 def test_a_browser_shows_every_figure_and_complains_of_nothing(tmp_path, width):
     seen = look_at(whole_page().write(tmp_path / "index.html"), width)
     assert seen.console == []
-    assert len(seen.charts) == 3 and len(seen.tables) == 1
+    assert len(seen.charts) == 4 and len(seen.tables) == 1
     assert all(box["width"] > 250 and box["height"] > 150 for box in seen.charts)
     assert all(0 <= box["left"] < box["right"] <= seen.window for box in seen.charts)
     assert seen.page <= seen.window, "nothing but tables scrolls sideways"
