@@ -383,6 +383,31 @@ def test_other_ways_to_run_work_on_the_card_too(card_estimators, options):
 
 
 @pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
+@pytest.mark.parametrize("relevance", ["columns", "directions"])
+@pytest.mark.parametrize("kernel", ["rbf", "exponential"])
+def test_relevance_is_the_same_for_the_card(card_estimators, relevance, kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 6)).astype(np.float32)
+    y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 > 0.7
+    options = dict(kernel=kernel, C=10, n_components=150, random_state=0, max_iter=5)
+    there = AssetClassifier(device="cuda", relevance=relevance, **options).fit(X, y)
+    here = AssetClassifier(relevance=relevance, **options).fit(X, y)
+    close(there.relevance_, here.relevance_, 1e-6)
+    assert there.objective_ == pytest.approx(here.objective_, rel=0.02)
+    close(there.set_params(device="cpu").decision_function(X), there.decision_function(X), 1e-3)
+
+
+def test_mapped_tensors_are_mapped_rows():
+    from asset_svm.features.relevance import Relevance
+
+    rng = np.random.default_rng(0)
+    X, shift = rng.normal(size=(50, 4)), rng.normal(size=4)
+    for weights in (rng.normal(size=4), rng.normal(size=(2, 4))):
+        relevance = Relevance(weights, shift, 1.0)
+        close(relevance(torch.from_numpy(X)).numpy(), relevance(X), 1e-12)
+
+
+@pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
 def test_kept_and_recomputed_rows_give_the_same_model(card_estimators):
     X, y = digits()
     options = dict(gamma=0.1, C=10, n_components=100, random_state=0, device="cuda", max_iter=3)
@@ -585,11 +610,13 @@ def test_tensors_on_the_card_are_taken_as_they_are():
     X, y = digits(classes=2)
     rows = torch.from_numpy(X).cuda()
     options = dict(gamma=0.1, C=10, n_components=200, random_state=0, device="cuda")
-    for given in (dict(), dict(early_stopping=True), dict(approximation="fourier", memory_limit=0)):
+    ways = (dict(), dict(early_stopping=True), dict(approximation="fourier", memory_limit=0))
+    for given in (*ways, dict(relevance="columns"), dict(relevance="directions", n_cells=4)):
         model = AssetClassifier(**options, **given)
         same = AssetClassifier(**options, **given).fit(X, y)
         model.fit(rows, torch.from_numpy(y).cuda())
-        close(model.map_coef_, same.map_coef_, 1e-3)
+        if "n_cells" not in given:
+            close(model.map_coef_, same.map_coef_, 1e-3)
         close(model.decision_function(rows), same.decision_function(X), 1e-3)
     with pytest.raises(ValueError, match="NaN"):
         model.fit(rows * float("nan"), y)

@@ -2,7 +2,6 @@
 
 import logging
 import pickle
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -195,9 +194,34 @@ def test_rounds_go_on_while_they_gain_and_the_best_is_taken():
     model = regressor("columns").fit(X, Y)
     records = [record for record in model.relevance_history_ if record["round"] > 0]
     losses = [record["validation_loss"] for record in records]
-    assert [record["round"] for record in records] == list(range(1, len(records) + 1))
-    assert all(later < earlier for earlier, later in pairwise(losses[:-1]))
     assert [record["chosen"] for record in records] == [loss == min(losses) for loss in losses]
+    # The best of every round; one that is no better is tried with a narrower kernel, and is the last.
+    best = [
+        min(loss for loss, r in zip(losses, records, strict=True) if r["round"] == k) for k in (1, 2)
+    ]
+    assert [record["round"] for record in records] == [1, 2, 2]
+    assert best[1] > best[0]
+    assert records[2]["bandwidth"] == records[1]["bandwidth"] / 2.0
+
+
+def test_rounds_do_not_stick_at_a_bandwidth_that_is_too_wide():
+    # What is seen first is linear; the rest is found by narrower kernels.
+    rng = np.random.default_rng(3)
+    rows, new = rng.normal(size=(1600, 12)), rng.normal(size=(500, 12))
+    truth = [np.sin(4.0 * X[:, 2]) + 2.0 * X[:, 5] * X[:, 6] for X in (rows, new)]
+    model = regressor("columns", C=100.0, n_components=400, max_iter=10).fit(rows, truth[0])
+    assert set(np.argsort(model.feature_importances_)[-3:]) == {2, 5, 6}
+    assert model.score(new, truth[1]) > 0.95
+
+
+def test_cells_go_on_from_the_map_of_quick_fits_in_rounds_of_their_own():
+    model = AssetRegressor(relevance="columns", epsilon=0.02, **CELLS).fit(X, Y)
+    records = model.relevance_history_
+    in_cells = [record["cells"] for record in records]
+    assert in_cells == sorted(in_cells) and 0 < sum(in_cells) < len(records)
+    (chosen,) = (record for record in records if record["chosen"])
+    losses = [record["validation_loss"] for record in records if record["cells"]]
+    assert chosen["cells"] and chosen["validation_loss"] == min(losses)
 
 
 def test_few_rows_have_standardised_columns_and_no_more():

@@ -39,11 +39,14 @@ MODELS = {
     "fourier": AssetClassifier(approximation="fourier", step="robust", **COMMON).fit(X, Y == 1),
     "probability": CalibratedClassifierCV(AssetClassifier(**COMMON), ensemble=False).fit(X, names),
     "regression": AssetRegressor(epsilon=0.05, **COMMON).fit(X, X[:, 0] + 3),
+    "relevance": AssetClassifier(relevance="columns", kernel="exponential", **COMMON).fit(X, names),
+    "relevance-cells": AssetRegressor(relevance="directions", n_cells=3).fit(X, X @ [1, 2, 0, 0, 1]),
     "scaled": Pipeline([("scale", StandardScaler()), ("svm", AssetClassifier(**COMMON))]).fit(X, Y),
 }
 RESUMABLE = {
     "cells-online": AssetClassifier(n_cells=2, **ONLINE).partial_fit(X, Y, [0, 1, 2]),
     "regression-resumable": MODELS["regression"],
+    "relevance-online": AssetRegressor(relevance="auto", **ONLINE).partial_fit(X, X[:, 0] + 3),
     "sparse-online": AssetClassifier(**ONLINE).partial_fit(sp.csr_matrix(X), Y, [0, 1, 2]),
 }
 

@@ -275,6 +275,14 @@ CELLS = (
     fit("cells/approximate, four classes", four_classes, n_cells=2, memory_limit=2e5),
     regression("cells/approximate regression", waves, n_cells=3, memory_limit=2e5),
 )
+RELEVANCE = (
+    fit("relevance/columns", four_classes, relevance="columns"),
+    fit("relevance/auto, balanced", two_classes, relevance="auto", class_weight="balanced"),
+    regression("relevance/directions", waves, relevance="directions", kernel="exponential"),
+    regression("relevance/cells", waves, relevance="columns", n_cells=3, kernel="laplacian", **EXACT),
+    fit("relevance/sparse", words, relevance="columns", kernel="matern52"),
+    stream("relevance/stream", two_classes, relevance="columns"),
+)
 STREAMS = (
     stream("streams/two classes", two_classes),
     stream("streams/four classes", four_classes),
@@ -500,6 +508,7 @@ CARD = (
     on_card("card/cells of a regression", waves, "AssetRegressor", n_cells=3, **EXACT),
 )
 FITS: tuple[Fit, ...] = (
-    *ESTIMATORS, *STEPS, *STOPPING, *KERNELS, *MAPS, *LANDMARKS, *WEIGHTS, *SPARSE, *CELLS, *STREAMS,
+    *ESTIMATORS, *STEPS, *STOPPING, *KERNELS, *MAPS, *LANDMARKS, *WEIGHTS, *SPARSE, *CELLS, *RELEVANCE,
+    *STREAMS,
     *AROUND, *TRANSFORMERS, *SEARCHES, *FILES, *COMMANDS, *CLUSTERS, *CARD,
 )  # fmt: skip

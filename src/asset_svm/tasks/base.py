@@ -120,6 +120,9 @@ class Task(Protocol):
     def row_losses(self, decisions: Array, y: Array) -> Array:
         """What each row adds to the error that users look at."""
 
+    def soft_losses(self, decisions: Array, y: Array) -> Array:
+        """The same, smoothed where it jumps: of few rows its mean says more."""
+
     def importance(self, decisions: Array, y: Array) -> Array:
         """How likely each row should be a landmark, by the decisions of a first fit."""
 

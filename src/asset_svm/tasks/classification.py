@@ -164,6 +164,22 @@ class Classification:
         """Return 1 for rows of another class than predicted, else 0."""
         return (self.predict(decisions) != y).astype(np.float64)
 
+    def soft_losses(self, decisions: Array, y: Array) -> Array:
+        """Return 0 beyond the right margin, 1 beyond the wrong one, and a straight line between them.
+
+        The margin of a row is its decision, times -1 for the first of two classes; of more, half of
+        what its own decision is above the largest of the others.
+        """
+        codes = np.searchsorted(self.known, y)
+        if decisions.shape[1] == 1:
+            margins = np.where(codes == 1, decisions[:, 0], -decisions[:, 0])
+        else:
+            rows = np.arange(len(decisions))
+            others = decisions.copy()
+            others[rows, codes] = -np.inf
+            margins = 0.5 * (decisions[rows, codes] - others.max(axis=1))
+        return np.asarray(np.clip(0.5 * (1.0 - margins), 0.0, 1.0))
+
     def importance(self, decisions: Array, y: Array) -> Array:
         """Return numbers that are high for rows near the boundary."""
         if decisions.shape[1] == 1:

@@ -120,6 +120,10 @@ class Regression:
         """Return |y - prediction| of every row."""
         return np.abs(y - decisions.ravel())
 
+    def soft_losses(self, decisions: Array, y: Array) -> Array:
+        """Return |y - prediction| of every row, which nowhere jumps."""
+        return self.row_losses(decisions, y)
+
     def importance(self, decisions: Array, y: Array) -> Array:
         """Return numbers that are high for rows with large residuals."""
         return np.abs(y - decisions.ravel())

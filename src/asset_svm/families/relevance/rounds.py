@@ -9,7 +9,10 @@ and the next round fits on T z. That is the average gradient outer product of Ra
 Pandit and Belkin (2024). Rows that no quick fit sees judge every round:
 
     bandwidth   of standardised columns, by few rows: wider or narrower as long as that is better
-    rounds      of each shape, as long as each is better than those before it
+    rounds      of each shape, as long as each is better than those before it; one that is not is
+                tried with a narrower kernel first
+    cells       where the model has cells: rounds from the best map so far on, of more rows, whose quick
+                fits have cells too; they see what a few landmarks do not
     choice      the round with the smallest loss; with "auto" rows as they are, unless theirs is larger
                 by a part of it and by standard errors of the difference, row by row
 
@@ -20,7 +23,7 @@ depends on the rows, the targets and the kernel, and on none of gamma, C and eps
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -31,9 +34,10 @@ from asset_svm import clock
 from asset_svm.arrays import Array, Matrix
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.backends.device import on_host
-from asset_svm.families.decision import Decision
+from asset_svm.families.base import DecisionFunction
+from asset_svm.families.cells import Cells
 from asset_svm.families.epochs import Epochs
-from asset_svm.families.observing import logger
+from asset_svm.families.observing import Nobody, logger
 from asset_svm.families.one_map.components import clearly_less
 from asset_svm.families.one_map.maps import draw_map
 from asset_svm.families.one_map.trial import some_of, trial
@@ -47,9 +51,13 @@ from asset_svm.tasks.base import train_test_rows
 Shape = Literal["columns", "directions"]
 
 LANDMARKS, QUICK_C, QUICK = 512, 100.0, Epochs(least=3, steps=30_000)
-"""Of a quick fit."""
+"""Of a quick fit on one map."""
+CELL_C, CELL_TOLERANCE, CELL_FACTOR = 10.0, 0.1, 4.0
+"""Of one in cells, whose gradients need no more, and how much narrower its kernel is to begin with."""
 LEARNING_ROWS, JUDGING_ROWS = 20_000, 5_000
 """Rows that a quick fit sees, and that judge it, where there are more."""
+CELL_PART, CELL_ROWS = 0.125, 60_000
+"""The part of the rows that quick fits in cells see, and so many at most; at least as others do."""
 WIDE = 200
 """From so many columns on these are fewer by ``NARROWER``: a quick fit would take too long."""
 NARROWER = 3
@@ -64,7 +72,9 @@ GRADIENTS, FEWEST_GRADIENTS, MOST_GRADIENTS = 40_000, 500, 4_000
 GRADIENT_BYTES = 32 << 20
 """Gradients that are there at a time."""
 TINY = np.finfo(np.float64).tiny
-MOST_ROUNDS = 5
+MOST_ROUNDS, MOST_CELL_ROUNDS = 5, 8
+CELL_PATIENCE = 1
+"""Rounds in cells that may be no better, since each has another partition's seams."""
 FACTOR, MOST_FACTORS = 4.0, 3
 """Of squared bandwidths, and how many steps one way are tried."""
 GUARD, LEAST_GAIN = 2.0, 0.01
@@ -79,6 +89,8 @@ def learn_relevance(settings: Settings, task: Task, rows: Rows, seed: int) -> Le
     deadline = begun + (settings.time_limit or np.inf) / 2
     fewer = NARROWER if rows.X.shape[1] > WIDE else 1
     most = (LEARNING_ROWS + JUDGING_ROWS) // fewer
+    if settings.n_cells is not None:
+        most = max(most, JUDGING_ROWS + min(int(CELL_PART * len(rows.y)), CELL_ROWS // fewer))
     rows = rows.take(some_of(len(rows.y), most, np.random.default_rng([seed, 11])))
     rows = replace(rows, X=on_host(rows.X))
     shapes = shapes_of(settings, rows.X.shape[1], sparse=bool(sp.issparse(rows.X)))
@@ -90,7 +102,7 @@ def learn_relevance(settings: Settings, task: Task, rows: Rows, seed: int) -> Le
     out = min(JUDGING_ROWS // fewer, int(JUDGING * len(rows.y)))
     kept, held = _split(task, rows.y, out, seed)
     judged = _Judged(settings, task, rows.take(kept), rows.take(held), seed, deadline)
-    found = judged.choose(shapes, auto=auto)
+    found = judged.choose(shapes, LEARNING_ROWS // fewer, auto=auto)
     by = next(record for record in found.history if record["chosen"])
     shown = "rows as they are" if found.relevance is None else "{shape}, round {round}".format(**by)
     logger.info(
@@ -142,13 +154,16 @@ class _Fit:
     shape: Shape | None
     round: int
     relevance: Relevance | None
-    decision: Decision
+    decision: DecisionFunction
     X: Matrix
     losses: Array
     loss: float
     score: float
     seconds: float
     factor: float
+    cells: bool
+    error: float
+    """The mean of what the rows that judge add to the error that users look at."""
 
     @property
     def record(self) -> dict[str, Any]:
@@ -156,6 +171,7 @@ class _Fit:
         return {
             "shape": self.shape,
             "round": self.round,
+            "cells": self.cells,
             "validation_score": self.score,
             "validation_loss": self.loss,
             "bandwidth": self.factor**-0.5,
@@ -166,7 +182,7 @@ class _Fit:
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """Rows to learn the relevance from, and rows that judge it."""
+    """Rows to learn the relevance from, and rows that judge it; ``cells`` have quick fits in cells."""
 
     settings: Settings
     whole: Task
@@ -174,6 +190,7 @@ class _Judged:
     judging: Rows
     seed: int
     deadline: float
+    cells: bool = False
 
     @property
     def is_late(self) -> bool:
@@ -223,37 +240,43 @@ class _Judged:
         rows = replace(self.learning, X=X, y=y, weight=self.learning.weight / mean_weight)
         spread = self.moments.spread or 1.0
         gamma = formula_type(self.settings.map.kernel).gamma_of(spread / c)
-        settings = quick_settings(self.settings, gamma)
-        phi = draw_map(settings, backend, X, rows.uneven, self.seed)
-        lam = 1.0 / (QUICK_C * len(y))
-        decision = trial(settings, backend, phi, rows, task.encode(y), lam, self.seed, QUICK)
+        settings = quick_settings(self.settings, gamma, cells=self.cells)
+        decision: DecisionFunction
+        if self.cells:
+            decision = Cells().fit(settings, task, rows, begun, Nobody()).fitted.decision
+        else:
+            phi = draw_map(settings, backend, X, rows.uneven, self.seed)
+            lam = 1.0 / (QUICK_C * len(y))
+            decision = trial(settings, backend, phi, rows, task.encode(y), lam, self.seed, QUICK)
         decisions = decision(X_out)
-        losses, score = task.row_losses(decisions, y_out), task.score(decisions, y_out, self.weight)
-        loss = float(self.weight @ losses)
-        seconds = clock.now() - begun
-        return _Fit(shape, number, relevance, decision, X, losses, loss, score, seconds, c)
+        losses, score = task.soft_losses(decisions, y_out), task.score(decisions, y_out, self.weight)
+        error = float(self.weight @ task.row_losses(decisions, y_out))
+        loss, seconds = float(self.weight @ losses), clock.now() - begun
+        return _Fit(
+            shape, number, relevance, decision, X, losses, loss, score, seconds, c, self.cells, error
+        )
 
-    @property
-    def smaller(self) -> _Judged:
-        """The same with fewer rows to learn from, which tell bandwidths apart."""
-        count = len(self.learning.y)
-        if count <= 2 * BANDWIDTH_ROWS:
+    def of(self, count: int) -> _Judged:
+        """The same with at most so many rows to learn from."""
+        if len(self.learning.y) <= count:
             return self
-        rows = some_of(count, BANDWIDTH_ROWS, np.random.default_rng([self.seed, 14]))
+        rows = some_of(len(self.learning.y), count, np.random.default_rng([self.seed, 14]))
         return replace(self, learning=self.learning.take(rows))
 
-    def with_bandwidths(self, relevance: Relevance) -> list[_Fit]:
+    def with_bandwidths(
+        self, shape: Shape, number: int, relevance: Relevance, first: float = 1.0
+    ) -> list[_Fit]:
         """Fits with wider and narrower kernels, as long as they are better; the best comes first."""
-        best = self.fit("columns", 0, relevance, 1.0)
+        best = self.fit(shape, number, relevance, first)
         found = [best]
         for factor in (1.0 / FACTOR, FACTOR):
             for _ in range(0 if self.is_late else MOST_FACTORS):
-                next_one = self.fit("columns", 0, relevance, best.factor * factor)
+                next_one = self.fit(shape, number, relevance, best.factor * factor)
                 found.append(next_one)
                 if next_one.loss >= best.loss:
                     break
                 best = next_one
-            if best.factor != 1.0:
+            if best.factor != first:
                 break
         return [best, *(each for each in found if each is not best)]
 
@@ -296,57 +319,128 @@ class _Judged:
 
     # The choice ---------------------------------------------------------------------------------
 
-    def choose(self, shapes: Sequence[Shape], *, auto: bool) -> Learnt:
-        """The best of all rounds."""
-        scaled, smaller = self.moments.standard(), self.smaller
-        first, *fits = smaller.with_bandwidths(scaled)
-        if smaller is not self:
+    def choose(self, shapes: Sequence[Shape], count: int, *, auto: bool) -> Learnt:
+        """The best of all rounds, of quick fits with ``count`` rows, then of those in cells."""
+        found = self.of(count).on_one_map(shapes, auto=auto)
+        if self.settings.n_cells is not None:
+            found = replace(self, cells=True).in_cells(found, auto=auto)
+        return found.learnt(auto=auto, weight=self.weight)
+
+    def on_one_map(self, shapes: Sequence[Shape], *, auto: bool) -> _Found:
+        """The rounds of every shape, from standardised columns on."""
+        scaled = self.moments.standard()
+        few = self.of(BANDWIDTH_ROWS) if len(self.learning.y) > 2 * BANDWIDTH_ROWS else self
+        first, *fits = few.with_bandwidths("columns", 0, scaled)
+        if few is not self:
             fits = [first, *fits]
             first = self.fit("columns", 0, scaled, first.factor)
         fits.append(first)
-        plain: _Fit | None = None
-        if auto:
-            # Rows whose columns have one scale differ from standardised ones in nothing.
-            factors = [] if self.moments.alike else sorted({1.0, first.factor})
-            others = [self.fit(None, 0, None, factor) for factor in factors]
-            plain, fits = min(others, key=lambda fit: fit.loss, default=first), [*fits, *others]
+        # Rows whose columns have one scale differ from standardised ones in nothing.
+        plain = first
+        if auto and not self.moments.alike:
+            others = self.plain({1.0, first.factor})
+            plain, fits = min(others, key=_loss), [*fits, *others]
         M = self.outer_product(first, full="directions" in shapes)
-        importances = {id(first): M}
-        candidates = [first] if auto and not self.moments.alike else []
+        found = _Found(fits, [first] if auto and not self.moments.alike else [], plain, first)
+        found.products[id(first)] = M
         for shape in shapes:
-            rounds = self.rounds(shape, first, M, importances)
-            candidates += rounds
-            fits += rounds
-        best = min(candidates, key=lambda fit: fit.loss, default=None)
-        if best is not None and plain is not None:
-            clear = clearly_less(best.losses, plain.losses, self.weight, GUARD)
-            worth = clear and best.loss < (1.0 - LEAST_GAIN) * plain.loss
-            best = best if worth else None
-        relevance = best.relevance if best is not None else None
-        if best is None and not auto:  # no gradient to learn from
-            best, relevance = first, first.relevance
-        by = importances[id(best)] if best is not None else M
-        chosen = plain if best is None else best
-        history = [{**fit.record, "chosen": fit is chosen} for fit in fits]
-        return Learnt(relevance, _shares(by), history)
+            self.go_on(found, shape, first, M, MOST_ROUNDS)
+        return found
 
-    def rounds(self, shape: Shape, first: _Fit, M: Array, importances: dict[int, Array]) -> list[_Fit]:
-        """Rounds of one shape, as long as each is better than those before it."""
-        found: list[_Fit] = []
-        least = np.inf
-        for number in range(1, MOST_ROUNDS + 1):
+    def in_cells(self, before: _Found, *, auto: bool) -> _Found:
+        """Rounds in cells, from the best map of others on."""
+        start = before.best or before.first
+        assert start.relevance is not None and start.shape is not None
+        first, *fits = self.with_bandwidths(start.shape, start.round, start.relevance, CELL_FACTOR)
+        plain = first
+        if auto:
+            others = self.plain({first.factor, CELL_FACTOR})
+            plain, fits = min(others, key=_loss), [*fits, *others]
+        found = _Found([*before.fits, *fits, first], [first], plain, first)
+        found.products.update(before.products)
+        found.products[id(first)] = before.products[id(start)]
+        shape: Shape = start.shape
+        M = self.outer_product(first, full=shape == "directions")
+        self.go_on(found, shape, first, M, MOST_CELL_ROUNDS, CELL_PATIENCE)
+        return found
+
+    def plain(self, factors: set[float]) -> list[_Fit]:
+        """Fits on rows as they are."""
+        return [self.fit(None, 0, None, factor) for factor in sorted(factors)]
+
+    def go_on(
+        self, found: _Found, shape: Shape, first: _Fit, M: Array, most: int, patience: int = 0
+    ) -> None:
+        """Rounds of one shape, from M on, as long as each is better than those before it."""
+        factor, least, waited = first.factor, np.inf, 0
+        for number in range(first.round + 1, first.round + most + 1):
             relevance = self.next_map(shape, M)
             if relevance is None:
-                break
-            fit = self.fit(shape, number, relevance, first.factor)
-            importances[id(fit)] = M
-            found.append(fit)
-            if fit.loss >= least or self.is_late:
-                break
-            least = fit.loss
-            if number < MOST_ROUNDS:
-                M = self.outer_product(fit, full=shape == "directions")
-        return found
+                return
+            fit = self.fit(shape, number, relevance, factor)
+            found.add(fit, M)
+            if fit.loss >= min(least, first.loss) and not self.is_late:
+                narrower = self.fit(shape, number, relevance, FACTOR * factor)
+                found.add(narrower, M)
+                if narrower.loss < fit.loss:
+                    fit, factor = narrower, FACTOR * factor
+            waited = 0 if fit.loss < least else waited + 1
+            least = min(least, fit.loss)
+            if waited > patience or self.is_late:
+                return
+            M = self.outer_product(fit, full=shape == "directions")
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Quick fits so far.
+
+    Parameters
+    ----------
+    fits : list of _Fit
+        All of them.
+    candidates : list of _Fit
+        Those whose maps may be taken.
+    plain : _Fit
+        The best on rows as they are.
+    first : _Fit
+        The one that rounds began with.
+    products : dict
+        The M that each candidate's map was made of, by its identity.
+    """
+
+    fits: list[_Fit]
+    candidates: list[_Fit]
+    plain: _Fit
+    first: _Fit
+    products: dict[int, Array] = field(default_factory=dict)
+
+    def add(self, fit: _Fit, M: Array) -> None:
+        """Take a fit of a round into account."""
+        self.fits.append(fit)
+        self.candidates.append(fit)
+        self.products[id(fit)] = M
+
+    @property
+    def best(self) -> _Fit | None:
+        """The candidate with the smallest loss."""
+        return min(self.candidates, key=_loss, default=None)
+
+    def learnt(self, *, auto: bool, weight: Array) -> Learnt:
+        """What is taken: the best, or, with ``auto``, rows as they are unless it is clearly better."""
+        best, plain = self.best, self.plain
+        if auto and best is not None:
+            clear = clearly_less(best.losses, plain.losses, weight, GUARD)
+            worth = clear and best.loss < (1.0 - LEAST_GAIN) * plain.loss and best.error <= plain.error
+            best = best if worth else None
+        chosen = best or (plain if auto else self.first)
+        relevance = None if auto and best is None else chosen.relevance
+        history = [{**fit.record, "chosen": fit is chosen} for fit in self.fits]
+        return Learnt(relevance, _shares(self.products[id(best or self.first)]), history)
+
+
+def _loss(fit: _Fit) -> float:
+    return fit.loss
 
 
 def _shares(M: Array) -> Array:
@@ -358,29 +452,32 @@ def _shares(M: Array) -> Array:
     return np.asarray(diagonal / total)
 
 
-def quick_settings(settings: Settings, gamma: float) -> Settings:
-    """The settings of a quick fit with the kernel of these."""
+def quick_settings(settings: Settings, gamma: float, *, cells: bool) -> Settings:
+    """The settings of a quick fit with the kernel of these, on one map or in cells."""
     return settings.changed(
         gamma=gamma,
+        C=CELL_C,
+        lam=None,
         n_components=LANDMARKS,
         landmarks="uniform",
         rank=None,
         rank_threshold=None,
         rank_rule="relative",
         approximation="nystroem",
-        n_cells=None,
+        n_cells="auto" if cells else None,
         n_partitions=1,
         step="metric",
         step_scale=None,
-        free_intercept=True,
+        free_intercept=not cells,
         intercept_bound=None,
         average="auto",
         sampling="auto",
         max_iter=None,
-        tol=None,
+        tol=CELL_TOLERANCE if cells else None,
         early_stopping=False,
         time_limit=None,
         warm_start=False,
+        random_state=0,
         device="cpu",
         verbose=0,
         relevance=None,
