@@ -175,9 +175,9 @@ def test_a_relevance_is_learnt_once_and_settings_are_tried_on_mapped_rows(monkey
     monkeypatch.setattr(asset, "known_kernels", lambda: list(staged.KERNELS))
     rows, lines = made_rows(regression=True), []
     result = asset.WITH.run(rows, lines.append)
-    assert len([line for line in lines if "learnt on" in line]) == 5
+    assert len([line for line in lines if "learnt on" in line]) == 2 * 5
     learning = [model for model in Mapped.fitted if model.relevance is not None]
-    assert len(learning) in (5, 5 + 2), "and perhaps the final model, which learns its own"
+    assert len(learning) in (10, 10 + 2), "and perhaps the final model, which learns its own"
     asked = len([line for line in lines if " rows: " in line])
     assert 32 + 36 + 3 + 1 + 1 <= asked <= 32 + 44 + 3 + 5 + 2 + 1
     plain = encoder(rows).fit(rows.X[rows.train]).transform(rows.X[:1])[0]

@@ -1,7 +1,7 @@
 """asset-svm by the staged search, without relevance, and with relevance where validation rows want it.
 
-A relevance is learnt whatever gamma and C are, so that the search learns each once, and tries settings
-on the mapped rows; the final model learns its own, inside its time.
+A relevance is learnt whatever gamma and C are, so that the search learns each once for one map and once
+for cells, and tries settings on the mapped rows; the final model learns its own, inside its time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Trials:
         self.X, self.held = (columns.transform(rows.X[part]) for part in (rows.train, rows.validation))
         self.scale = total_variance(self.X), total_deviation(self.X)
         self.losses: dict[tuple[staged.Candidate, int], tuple[float, float]] = {}
-        self._relevances: dict[tuple[str, str, int], np.ndarray] = {}
+        self._relevances: dict[tuple[str, str, bool, int], np.ndarray] = {}
         self._mapped: tuple[Any, Any, Any] = (None, None, None)
 
     def ask(self, candidate: staged.Candidate, every: bool, say: Callable[[str], None]) -> float:
@@ -77,16 +77,19 @@ class Trials:
         """Training and validation rows, mapped by the candidate's relevance."""
         if candidate.relevance is None:
             return self.X, self.held
-        key = candidate.kernel, candidate.relevance, count
+        key = candidate.kernel, candidate.relevance, candidate.cells, count
         if key not in self._relevances:
-            options = staged.Candidate(candidate.kernel, None, cells=False).options(
-                *self.scale, regression=self.regression
-            )
-            quick = options | dict(relevance=candidate.relevance, n_components=512, max_iter=3)
+            # Rounds in cells are made for models of cells; what comes after them is as short as can be.
+            options = candidate.shape.options(*self.scale, regression=self.regression)
+            quick = options | dict(relevance=candidate.relevance)
+            if not candidate.cells:
+                quick |= dict(n_components=512, max_iter=3)
             model = estimator(self.rows, quick)
             seconds, _ = timed(lambda: model.fit(self.X[:count], self.rows.y[self.rows.train[:count]]))
             self._relevances[key] = model.relevance_
-            say(f"{candidate.kernel}, {candidate.relevance}: learnt on {count} rows in {seconds:.1f} s")
+            family = "cells" if candidate.cells else "one map"
+            title = f"{candidate.kernel}, {candidate.relevance}, {family}"
+            say(f"{title}: learnt on {count} rows in {seconds:.1f} s")
         if self._mapped[0] != key:
             relevance = self._relevances[key]
             self._mapped = key, mapped(self.X, relevance), mapped(self.held, relevance)
