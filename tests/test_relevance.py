@@ -2,6 +2,8 @@
 
 import logging
 import pickle
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +15,11 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 import asset_svm
 from asset_svm import AssetClassifier, AssetRegressor, NystroemMap
 from asset_svm.families.epochs import Epochs
-from asset_svm.families.relevance import family, rounds
+from asset_svm.families.observing import FitCallbacks
+from asset_svm.families.relevance import choice, family, quick, rounds, wrapping
+from asset_svm.families.rows import Rows
 from asset_svm.features.relevance import Moments, Relevance, column_moments, leading_directions
+from asset_svm.settings import Settings
 from small_problems import frozen
 
 RNG = np.random.default_rng(0)
@@ -40,8 +45,8 @@ def with_slow(quick, *others):
 def quicker(monkeypatch, request):
     """Quick fits of few landmarks, enough for six columns; slow tests have those of the library."""
     if request.node.get_closest_marker("slow") is None:
-        monkeypatch.setattr(rounds, "LANDMARKS", 128)
-        monkeypatch.setattr(rounds, "QUICK", Epochs(least=3, steps=10_000))
+        monkeypatch.setattr(quick, "LANDMARKS", 128)
+        monkeypatch.setattr(quick, "QUICK", Epochs(least=3, steps=10_000))
 
 
 SHAPES_AND_MODELS = with_slow(
@@ -102,7 +107,32 @@ def test_auto_without_gain_is_bitwise_the_model_without_relevance(parameters, se
     assert model.relevance_ is None
     np.testing.assert_array_equal(model.predict(NEW), plain.predict(NEW))
     assert model.objective_ == plain.objective_
+    (chosen,) = (record for record in model.relevance_history_ if record["chosen"])
+    assert chosen["shape"] is None
     assert len(model.relevance_history_) > 1
+
+
+def test_auto_draws_nothing_from_numpys_own_state():
+    models = []
+    for relevance in (None, "auto"):
+        np.random.seed(5)  # noqa: NPY002 - which is what random_state=None draws from
+        models.append(regressor(relevance, random_state=None).fit(X, ROUND))
+    assert models[1].relevance_ is None
+    np.testing.assert_array_equal(models[0].predict(NEW), models[1].predict(NEW))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [AssetClassifier, AssetRegressor])
+def test_noise_is_seldom_taken_for_relevance(kind):
+    # Two standard errors: once in 40 times by chance; 4 of 30 or more have a probability below 1 %.
+    taken = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        rows, y = rng.normal(size=(400, 8)) * np.linspace(0.5, 2.0, 8), rng.normal(size=400)
+        y = y if kind is AssetRegressor else (y > 0).astype(int)
+        model = kind(relevance="auto", n_components=50, max_iter=2, random_state=seed).fit(rows, y)
+        taken += model.relevance_ is not None
+    assert taken < 4
 
 
 def test_auto_scales_columns_of_very_unequal_units():
@@ -165,17 +195,16 @@ def test_targets_at_random_have_held_out_scores_of_a_constant(relevance):
 
 
 def test_the_rows_that_judge_are_seen_by_no_quick_fit(monkeypatch):
-    seen, original = [], rounds.trial
+    seen, original = [], quick.trial
 
     def spying(settings, backend, phi, rows, *others):
         seen.append(rows.index)
         return original(settings, backend, phi, rows, *others)
 
-    monkeypatch.setattr(rounds, "trial", spying)
-    judged = []
-    fit = rounds._Judged.fit
+    monkeypatch.setattr(quick, "trial", spying)
+    judged, fit = [], quick.Judged.fit
     monkeypatch.setattr(
-        rounds._Judged, "fit", lambda self, *args: judged.append(self.judging.index) or fit(self, *args)
+        quick.Judged, "fit", lambda self, *args: judged.append(self.judging.index) or fit(self, *args)
     )
     regressor("auto").fit(X, Y)
     assert len(seen) == len(judged) > 3
@@ -192,8 +221,10 @@ def test_the_rows_that_judge_are_seen_by_no_quick_fit(monkeypatch):
         (dict(n_components="auto"),),
     ),
 )
-def test_rows_that_judge_the_model_behind_are_not_learnt_from(parameters, monkeypatch):
+@pytest.mark.parametrize("seed", [0, None, np.random.RandomState(3)])
+def test_rows_that_judge_the_model_behind_are_not_learnt_from(parameters, seed, monkeypatch):
     learnt, original = [], family.learn_relevance
+    np.random.seed(7)  # noqa: NPY002 - which is what random_state=None draws from
 
     def spying_on_rows(settings, task, rows, seed):
         learnt.append(rows.index)
@@ -208,7 +239,7 @@ def test_rows_that_judge_the_model_behind_are_not_learnt_from(parameters, monkey
         return kept, out
 
     monkeypatch.setattr(asset_svm.tasks.Regression, "split", spying)
-    regressor("columns", **{**COMMON, **parameters, "max_iter": 2}).fit(X, Y)
+    regressor("columns", **{**COMMON, **parameters, "max_iter": 2, "random_state": seed}).fit(X, Y)
     index = np.arange(len(Y))
     for kept, out in held[: len(parameters)]:
         assert not set(learnt[0]) & set(index[out])
@@ -258,7 +289,9 @@ def test_few_rows_have_standardised_columns_and_no_more():
     assert model.relevance_history_ == []
     scale = model.relevance_ * rows.std(axis=0)
     np.testing.assert_allclose(scale, scale[0])
-    assert regressor("auto", n_components=30).fit(rows, Y[:30]).relevance_ is None
+    for count in (30, 200):  # too few to judge by
+        few = AssetRegressor(relevance="auto", n_components=30, random_state=0)
+        assert few.fit(X[:count], Y[:count]).relevance_ is None
 
 
 def test_a_column_of_one_value_counts_nothing():
@@ -313,6 +346,37 @@ def test_sparse_rows_stay_sparse_and_learn_what_dense_ones_do():
     turned = regressor("directions").fit(rows, y)
     assert not sp.issparse(turned.components_)
     np.testing.assert_allclose(turned.predict(rows), turned.predict(rows.toarray()), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("relevance", "more"),
+    with_slow(
+        [("columns", dict(kernel="laplacian")), ("directions", CELLS)],
+        ("columns", dict(kernel="exponential")),
+        ("columns", CELLS),
+        ("directions", dict(kernel="matern32")),
+        ("auto", {}),
+    ),
+)
+def test_dense_and_sparse_rows_are_the_same_to_any_model(relevance, more):
+    rows, new = X + 5.0, NEW[:200] + 5.0
+    for train, there in ((rows, sp.csr_matrix(new)), (sp.csr_matrix(rows), new)):
+        parameters = more if "n_cells" in more else {**COMMON, **more}
+        model = AssetRegressor(relevance=relevance, epsilon=0.02, **parameters).fit(train, Y)
+        assert model.relevance_ is not None
+        other = new if sp.issparse(there) else sp.csr_matrix(new)
+        np.testing.assert_allclose(model.predict(there), model.predict(other), atol=1e-8)
+        np.testing.assert_allclose(model.gradients(there), model.gradients(other), atol=1e-7)
+
+
+def test_a_model_goes_on_with_rows_of_the_other_kind():
+    rows, sparse = X + 5.0, sp.csr_matrix(X + 5.0)
+    one, other = (regressor().fit(rows[:900], Y[:900]) for _ in range(2))
+    one.partial_fit(rows[900:], Y[900:])
+    other.partial_fit(sparse[900:], Y[900:])
+    np.testing.assert_allclose(one.predict(NEW + 5.0), other.predict(NEW + 5.0), atol=1e-6)
+    given = [regressor(landmarks=kind[:80], n_components=80).fit(rows, Y) for kind in (rows, sparse)]
+    np.testing.assert_allclose(*(model.predict(NEW + 5.0) for model in given), atol=1e-6)
 
 
 def test_weights_of_zero_are_no_rows_and_weights_count():
@@ -588,7 +652,7 @@ def test_a_model_without_relevance_has_no_importances():
 
 def test_moments_are_weighted_and_offsets_do_not_cancel():
     weight = np.random.default_rng(2).integers(1, 4, size=len(X)).astype(float)
-    for rows in (X, X + 1e6, sp.csr_matrix(X)):
+    for rows in (X, X + 1e6, sp.csr_matrix(X), sp.csr_matrix(np.where(X > 0, X + 1e8, 0.0))):
         mean, variance = column_moments(rows, weight)
         dense = rows.toarray() if sp.issparse(rows) else rows
         copies = np.repeat(dense, weight.astype(int), axis=0)
@@ -606,16 +670,143 @@ def test_directions_have_the_outer_product_that_they_are_a_root_of():
 
 
 def test_mapped_rows_are_the_same_dense_sparse_and_one_by_one():
-    moments = Moments.of(X, np.ones(len(X)), absolute=False)
+    moments = Moments.of(X + 2.0, np.ones(len(X)), absolute=False)
     weights = np.random.default_rng(4).normal(size=(3, 6))
     some = (X - X.mean(axis=0)) / X.std(axis=0) / np.sqrt(len(X))
     for relevance in (moments.standard(), moments.scaled(weights, some)):
-        mapped = relevance(X)
+        mapped, rows = relevance(X + 2.0), X + 2.0
         T = relevance.weights if relevance.weights.ndim == 2 else np.diag(relevance.weights)
-        np.testing.assert_allclose(mapped, (X - X.mean(axis=0)) @ T.T, atol=1e-9)
-        np.testing.assert_allclose(relevance.plain(X.dtype)(X[:3]), mapped[:3], atol=1e-12)
-        np.testing.assert_allclose(relevance.unmoved(mapped), X @ T.T, atol=1e-9)
+        moved = 0.0 if relevance.weights.ndim == 1 else rows.mean(axis=0)
+        np.testing.assert_allclose(mapped, (rows - moved) @ T.T, atol=1e-9)
+        np.testing.assert_allclose(relevance.plain(X.dtype)(rows[:3]), mapped[:3], atol=1e-12)
+        np.testing.assert_allclose(relevance.unmoved(mapped), rows @ T.T, atol=1e-9)
         assert mapped.var(axis=0).sum() == pytest.approx(X.var(axis=0).sum())
-        unmoved = Relevance(relevance.weights, None, 1.0)(sp.csr_matrix(X))
-        unmoved = unmoved.toarray() if sp.issparse(unmoved) else unmoved
-        np.testing.assert_allclose(unmoved, X @ T.T, atol=1e-9)
+        sparse = relevance(sp.csr_matrix(rows))
+        sparse = sparse.toarray() if sp.issparse(sparse) else sparse
+        np.testing.assert_allclose(sparse, mapped, atol=1e-9)
+
+
+class Slopes:
+    """A decision function of two outputs with known gradients."""
+
+    slopes = np.array([[1.0, 0.0, 2.0], [0.0, 30.0, 0.0]])
+
+    def __call__(self, rows):
+        return rows @ self.slopes.T
+
+    def gradients(self, rows):
+        return np.tile(self.slopes, (len(rows), 1, 1))
+
+
+class Halves(Slopes):
+    """The same, which changes nothing where the first column is negative."""
+
+    def gradients(self, rows):
+        return (rows[:, :1, None] > 0) * super().gradients(rows)
+
+
+def judged_rows(weight, y, judging_y):
+    rng = np.random.default_rng(6)
+    rows = [
+        Rows(rng.normal(size=(len(t), 3)), t, w, w, np.arange(len(t)))
+        for t, w in ((y, weight), (judging_y, np.ones(len(judging_y))))
+    ]
+    settings = Settings.of(AssetRegressor(relevance="columns").get_params())
+    return quick.Judged(settings, asset_svm.tasks.Regression(), *rows, 0, 0)
+
+
+def test_outer_products_are_of_outputs_in_units_of_their_spread_and_by_weights():
+    weight = np.where(np.arange(600) < 300, 1.0, 3.0)
+    judged = judged_rows(weight, np.arange(600.0), np.arange(50.0))
+    judged = replace(judged, learning=replace(judged.learning, X=judged.learning.X * [1.0, 2.0, 1.0]))
+    X3, share = judged.learning.X, weight / weight.sum()
+    task = SimpleNamespace(n_models=2)
+    judged.__dict__["targets"] = (task, judged.learning.y, judged.judging.y)
+    fit = SimpleNamespace(X=X3, decision=Slopes(), relevance=None, round=1)
+    M = judged.outer_product(fit, full=True)
+    some = quick.some_of(600, 500, np.random.default_rng([0, 12, 1]))
+    by = share[some] / share[some].sum()
+    decisions = Slopes()(X3[some])
+    spread = np.sqrt(by @ (decisions - by @ decisions) ** 2)
+    slopes = Slopes.slopes / spread[:, None] * judged.moments.deviation
+    np.testing.assert_allclose(M, slopes.T @ slopes, rtol=1e-9)
+    np.testing.assert_allclose(judged.outer_product(fit, full=False), np.diag(M), rtol=1e-9)
+    # Where gradients differ from row to row, heavy rows count more.
+    fit.decision = Halves()
+    positive = by @ (X3[some][:, 0] > 0)
+    np.testing.assert_allclose(judged.outer_product(fit, full=True), positive * M, rtol=1e-9)
+
+
+def test_rows_that_judge_settle_no_units():
+    y = np.random.default_rng(0).normal(size=600)
+    one = judged_rows(np.ones(600), y, y[:50])
+    other = judged_rows(np.ones(600), y, 1e6 * y[:50])
+    np.testing.assert_array_equal(one.targets[1], other.targets[1])
+    assert one.targets[0].offset == other.targets[0].offset
+
+
+class Scripted:
+    """Rows whose quick fits have losses that are told in advance."""
+
+    def __init__(self, losses):
+        self.losses, self.asked = iter(losses), []
+
+    def outer_product(self, fit, *, full):
+        return np.ones(2)
+
+    def next_map(self, shape, M):
+        return Relevance(np.ones(2), None, 1.0)
+
+    def fit(self, shape, number, relevance, factor, made_of=None):
+        self.asked.append((number, factor))
+        return made_fit(next(self.losses), round=number, factor=factor, made_of=made_of)
+
+
+def made_fit(loss, losses=None, **others):
+    known = dict(
+        shape="columns", round=0, relevance=Relevance(np.ones(2), None, 1.0), made_of=np.ones(2),
+        decision=None, X=np.ones((1, 2)), losses=np.full(9, loss) if losses is None else losses,
+        loss=loss, score=0.0, error=loss, factor=1.0, cells=False, seconds=0.0,
+    )  # fmt: skip
+    return quick.QuickFit(**(known | others))
+
+
+def test_rounds_end_by_patience_and_go_on_with_what_a_narrower_kernel_gains():
+    def asked(losses, **options):
+        judged = Scripted(losses)
+        first = made_fit(1.0)
+        found = choice.Choice(first)
+        rounds.Schedule(judged, np.inf, False).go_on(found, "columns", first, 5, **options)
+        return judged.asked
+
+    assert asked([0.9, 0.8, 0.85, 0.86]) == [(1, 1.0), (2, 1.0), (3, 1.0), (3, 4.0)]
+    assert asked([0.9, 0.95, 0.8, 0.7, 0.75, 0.76]) == [
+        (1, 1.0), (2, 1.0), (2, 4.0), (3, 4.0), (4, 4.0), (4, 16.0),
+    ]  # fmt: skip
+    patient = asked([0.9, 0.95, 0.96, 0.8, 0.85, 0.86, 0.87, 0.88], patience=1)
+    assert [number for number, _ in patient] == [1, 2, 2, 3, 4, 4, 5, 5]
+    assert asked([0.9] * 8) == [(1, 1.0), (2, 1.0), (2, 4.0)]
+
+
+def test_rows_as_they_are_stay_unless_others_are_clearly_better():
+    noise = np.random.default_rng(0).normal(size=400)
+    weight = np.full(400, 1.0 / 400)
+    plain = made_fit(1.0, 1.0 + noise, error=0.3)
+    better = made_fit(0.5, 0.5 + noise, error=0.2)
+    unsure = made_fit(0.95, 0.95 + noise[::-1], error=0.2)
+    slight = made_fit(0.995, 0.995 + noise, error=0.2)
+    wrong = made_fit(0.5, 0.5 + noise, error=0.31)
+    worth = [choice.is_worth(fit, plain, weight) for fit in (better, unsure, slight, wrong)]
+    assert worth == [True, False, False, False]
+
+
+def test_the_last_question_is_put_to_rows_that_no_choice_has_looked_at():
+    judged = replace(judged_rows(np.ones(600), np.arange(600.0), np.arange(50.0)), last=20)
+    assert (judged.choosing[:30] > 0).all() and (judged.choosing[30:] == 0).all()
+    assert (judged.deciding[:30] == 0).all() and (judged.deciding[30:] > 0).all()
+    assert judged.choosing.sum() == judged.deciding.sum() == pytest.approx(1.0)
+
+
+def test_every_callback_is_passed_on():
+    names = {name for name in vars(FitCallbacks) if not name.startswith("_")}
+    assert names <= set(vars(wrapping._WrappedCallbacks))

@@ -61,7 +61,7 @@ relevance : {"columns", "directions", "auto"} or None, default=None
     that those ask for, and rows as they are unless something is clearly better: the model is then,
     bit for bit, that of None. Columns are standardised on the way, so that their units do not matter;
     mapped rows keep the total variance of rows (the sum of the standard deviations, for "laplacian"),
-    which is 1 / gamma for gamma="scale", so that gamma keeps its meaning. For kernels of a distance;
+    so that gamma keeps its meaning, and gamma="scale" goes by that. For kernels of a distance;
     "laplacian" has no directions. partial_fit settles the map by its first rows. It takes half of
     ``time_limit`` at most, but for one round.
 n_cells : "auto", int or None, default=None

@@ -1,10 +1,11 @@
 """Relevance: a linear map of the columns, u = T (x - shift), on whose rows a model lives.
 
-    columns       T = diag(w), a weight a column; CSR rows stay CSR, and are not moved
-    directions    T of shape (r, n), any linear map; rows become dense
+    columns       T = diag(w), a weight a column; CSR rows stay CSR, and no rows are moved
+    directions    T of shape (r, n), any linear map; rows become dense, and are moved
 
 The kernels that rows are mapped for are functions of a distance, so that the shift changes nothing but
-rounding: it is there where rows can be moved. A map is scaled so that rows keep their spread,
+rounding: sums over columns that lie far from 0 would cancel. A map is scaled so that rows keep their
+spread,
 
     Euclidean kernels      sum of the variances of the columns
     |x - z|_1              sum of their standard deviations
@@ -22,7 +23,12 @@ import scipy.sparse as sp
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.features.base import map_in_blocks
+from asset_svm.threads.blas import few_threads
 
+NO_SPREAD = 1e-30
+"""Times the square of its mean: a column of a smaller variance is one of rounding."""
+COLUMNS_AT_A_TIME = 256
+"""Columns that are there in float64 at a time."""
 NEGLIGIBLE = 1e-9
 """Directions whose part of the squared distances is smaller are left out."""
 
@@ -36,7 +42,7 @@ class Relevance:
     weights : array of shape (n,) or (r, n)
         T: its diagonal, or all of it.
     shift : array of shape (n,) or None
-        What is subtracted from rows first; None where they stay where they are.
+        What is subtracted from rows first; None of a map of columns.
     spread : float
         Of the rows that it was learnt from, before and after.
     """
@@ -150,22 +156,19 @@ class Moments:
     Parameters
     ----------
     mean, deviation : arrays of shape (n,)
-    sparse : bool
-        Whether the rows are CSR, and are not moved.
     absolute : bool
         Whether the kernel is one of |x - z|_1.
     """
 
     mean: Array
     deviation: Array
-    sparse: bool
     absolute: bool
 
     @classmethod
     def of(cls, X: Matrix, weight: Array, *, absolute: bool) -> Moments:
         """The moments of rows with these weights; a column of one value has deviation 0."""
         mean, variance = column_moments(X, weight)
-        return cls(mean, np.sqrt(variance), bool(sp.issparse(X)), absolute)
+        return cls(mean, np.sqrt(variance), absolute)
 
     @property
     def spread(self) -> float:
@@ -198,31 +201,47 @@ class Moments:
             found = float(((some @ weights.T) ** 2).sum())
         spread, exponent = self.spread, 1.0 if self.absolute else 0.5
         factor = (spread / found) ** exponent if found > 0.0 and spread > 0.0 else 1.0
-        shift = None if self.sparse else self.mean
+        shift = None if weights.ndim == 1 else self.mean
         return Relevance(factor * weights * inverse, shift, spread)
 
 
 def column_moments(X: Matrix, weight: Array) -> tuple[Array, Array]:
-    """The weighted mean and variance of every column, in float64."""
+    """The weighted mean and variance of every column, in float64; a column of one value has none.
+
+    Moments are about the mean, so that an offset of a column does not cancel its variance away.
+    """
     share = weight / weight.sum()
     if sp.issparse(X):
-        wide = X.astype(np.float64)
-        mean = np.asarray(wide.T @ share).ravel()
-        variance = np.asarray(wide.power(2).T @ share).ravel() - mean**2
-        return mean, np.where(variance > 1e-14 * mean**2, variance, 0.0)
-    wide = np.asarray(X, dtype=np.float64)
-    first = wide[0]
-    moved = wide - first  # an offset of a column does not cancel its variance away
-    mean = share @ moved
-    moved -= mean
-    variance = share @ moved**2
-    alike = (np.abs(wide - first).max(axis=0) == 0.0) | (variance <= 1e-30 * (first + mean) ** 2)
-    return first + mean, np.where(alike, 0.0, variance)
+        by = np.repeat(share, np.diff(X.indptr))
+        n, data = X.shape[1], X.data.astype(np.float64)
+        mean = np.bincount(X.indices, by * data, minlength=n)
+        there = np.bincount(X.indices, by, minlength=n)
+        about = np.bincount(X.indices, by * (data - mean[X.indices]) ** 2, minlength=n)
+        variance = about + np.maximum(1.0 - there, 0.0) * mean**2
+        return mean, np.where(variance > NO_SPREAD * mean**2, variance, 0.0)
+    mean, variance = np.empty((2, X.shape[1]))
+    for start in range(0, X.shape[1], COLUMNS_AT_A_TIME):
+        part = slice(start, start + COLUMNS_AT_A_TIME)
+        block = np.array(X[:, part], dtype=np.float64)
+        first = block[0].copy()
+        block -= first
+        moved = share @ block
+        mean[part] = first + moved
+        block -= moved
+        spread = share @ block**2
+        variance[part] = np.where(spread > NO_SPREAD * mean[part] ** 2, spread, 0.0)
+    return mean, variance
 
 
 def leading_directions(M: Array, power: float) -> Array:
-    """M^power by its eigenvectors, (r, n): a row a direction that is not negligible."""
-    values, vectors = np.linalg.eigh(0.5 * (M + M.T))
+    """M^power by its eigenvectors, (r, n): a row a direction that is not negligible.
+
+    Its largest entry is positive.
+    """
+    with few_threads(len(M)):
+        values, vectors = np.linalg.eigh(0.5 * (M + M.T))
     values = np.maximum(values, 0.0) / max(float(values[-1]), np.finfo(np.float64).tiny)
     kept = values ** (2.0 * power) > NEGLIGIBLE
-    return np.asarray((vectors[:, kept] * values[kept] ** power).T[::-1])
+    found = (vectors[:, kept] * values[kept] ** power).T[::-1]
+    largest = np.abs(found).argmax(axis=1)
+    return np.asarray(found * np.sign(found[np.arange(len(found)), largest])[:, None])

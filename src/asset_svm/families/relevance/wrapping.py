@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from asset_svm.arrays import Array
 from asset_svm.families.observing import FitCallbacks, Observer, Parts, Watch
 from asset_svm.families.relevance.fitted import FittedRelevance
-from asset_svm.families.relevance.rounds import is_absolute
+from asset_svm.families.relevance.quick import is_absolute
 from asset_svm.features.relevance import Learnt
 from asset_svm.kernels import Argument, formula_type
 from asset_svm.memory import in_gigabytes, planned_memory
@@ -88,7 +89,8 @@ def _points(landmarks: Any, n: int) -> Any:
 
 def peeked_seed(settings: Settings) -> int:
     """The seed that the next draw of ``random_state`` gives, which is left to the model itself."""
-    return settings.changed(random_state=copy.deepcopy(settings.random_state)).draw_seed()
+    ahead = copy.deepcopy(check_random_state(settings.random_state))  # numpy's own, where it is None
+    return settings.changed(random_state=ahead).draw_seed()
 
 
 def unjudging(settings: Settings, task: Task, y: Array, seed: int) -> Array:
