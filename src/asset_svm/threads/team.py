@@ -37,9 +37,12 @@ class _Thread(threading.Thread):
     def __init__(self) -> None:
         super().__init__(daemon=True, name="asset-svm-team")
         self.jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.is_idle = threading.Event()
         self.start()
 
     def run(self) -> None:
+        _idle.append(self)  # by itself: who starts it may be interrupted before it knows of it
+        self.is_idle.set()
         while True:
             self.jobs.get()()
 
@@ -196,12 +199,12 @@ def check_interrupt() -> None:
 
 
 def _hire(team: list[_Thread], number: int) -> None:
-    """Bring a team to so many threads, idle ones first."""
+    """Bring a team to so many idle threads, which are started where there are too few."""
     while len(team) < number:
         try:
             team.append(_idle.pop())
         except IndexError:
-            team.append(_Thread())
+            _Thread().is_idle.wait()
 
 
 if hasattr(os, "register_at_fork"):
