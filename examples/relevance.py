@@ -33,7 +33,11 @@ if len(sys.argv) > 1:
     history = model.relevance_history_
     first = min((r for r in history if r["round"] == 0), key=lambda r: r["validation_loss"])
     for shape, style in (("columns", "o-"), ("directions", "s--")):
-        rounds = [first, *(r for r in history if r["shape"] == shape and r["round"] > 0)]
+        best = {0: first}  # of several bandwidths of a round
+        for r in history:
+            if r["shape"] == shape and r["round"] > 0:
+                best[r["round"]] = min(best.get(r["round"], r), r, key=lambda r: r["validation_loss"])
+        rounds = list(best.values())
         errors = [np.sqrt(1 - r["validation_score"]) for r in rounds]  # the score is R2
         right.plot([r["round"] for r in rounds], errors, style, label=shape)
     right.axhline(0.1 / y.std(), color="grey", linestyle=":", label="noise")
