@@ -629,6 +629,11 @@ def test_what_cannot_be_is_told_with_its_reason():
     wide = sp.random(200, 20_000, 0.01, format="csr", random_state=0)
     with pytest.raises(MemoryError, match=r"20000 x 20000 columns, which take 12.80 GB, and 8.59 GB"):
         regressor("directions").fit(wide, Y[:200])
+    long = sp.random(10_000, 500, 0.01, format="csr", random_state=0)
+    with pytest.raises(
+        MemoryError, match=r"10000 sparse rows of 500 columns dense, which take 40.00 MB"
+    ):
+        regressor("directions", memory_limit=1e7).fit(long, np.arange(10_000.0))
     with pytest.raises(MemoryError, match=r"take 0\.00 MB"):
         regressor("directions", memory_limit=100).fit(X, Y)
 

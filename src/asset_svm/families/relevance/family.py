@@ -94,8 +94,7 @@ class Relevant:
 
 def learnt_of(settings: Settings, task: Task, rows: Rows) -> Learnt:
     """The relevance for a model on these rows, learnt without those that judge the model."""
-    n = rows.X.shape[1]
-    check_width(settings, n)
+    check_width(settings, rows.X)
     seed = peeked_seed(settings)
     learning = rows.take(unjudging(settings, task, rows.y, seed))
     learnt = learn_relevance(settings, task, learning, seed)

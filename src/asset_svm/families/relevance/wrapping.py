@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from asset_svm.arrays import Array
@@ -47,15 +48,22 @@ def check_relevance(settings: Settings) -> None:
         )
 
 
-def check_width(settings: Settings, n: int) -> None:
-    """Raise where so many columns have no map of directions that fits in memory."""
-    needed, allowed = MATRICES * 8 * n * n, planned_memory(settings.memory_limit)
-    if settings.relevance == "directions" and needed > allowed:
-        raise MemoryError(
-            f'relevance="directions" learns {MATRICES} matrices of {n} x {n} columns, which take '
-            f"{in_gigabytes(needed)}, and {in_gigabytes(allowed)} are allowed; set "
-            'relevance="columns", or memory_limit to what it may take.'
-        )
+def check_width(settings: Settings, X: Any) -> None:
+    """Raise where rows of so many columns have no map of directions that fits in memory."""
+    (m, n), allowed = X.shape, planned_memory(settings.memory_limit)
+    if settings.relevance != "directions":
+        return
+    squares = MATRICES * 8 * n * n
+    made_dense = m * n * X.dtype.itemsize if sp.issparse(X) else 0
+    for needed, what in (
+        (squares, f"learns {MATRICES} matrices of {n} x {n} columns, which take"),
+        (made_dense, f"makes {m} sparse rows of {n} columns dense, which take"),
+    ):
+        if needed > allowed:
+            raise MemoryError(
+                f'relevance="directions" {what} {in_gigabytes(needed)}, and {in_gigabytes(allowed)} '
+                'are allowed; set relevance="columns", or memory_limit to what it may take.'
+            )
 
 
 def inner_settings(settings: Settings, learnt: Learnt) -> Settings:
