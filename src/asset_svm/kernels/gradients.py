@@ -32,6 +32,8 @@ from asset_svm.threads.team import side_by_side
 
 VALUES = 1 << 18
 """Numbers of W, or of gradients, that a piece of rows has at most: 2 MB."""
+SPARSE = 0.1
+"""The share of nonzeros up to which products with sparse landmarks are the quicker ones."""
 FEWEST_ROWS, MOST_ROWS = 8, 512
 """Rows of a piece, at least and at most."""
 
@@ -165,12 +167,13 @@ _BY_ARGUMENT: dict[Argument, Callable[[Kernel, Matrix, Array], BlockGradients]] 
 
 
 def _wide(Z: Matrix) -> Matrix:
-    """Z in float64; dense, unless that would take more than ``DENSE_LANDMARK_BYTES``."""
+    """Z in float64; sparse as long as few entries are nonzero, or the others would take too much."""
     if not sp.issparse(Z):
         return np.ascontiguousarray(Z, dtype=np.float64)
-    if Z.shape[0] * Z.shape[1] * 8 <= DENSE_LANDMARK_BYTES:
-        return Z.toarray().astype(np.float64, copy=False)
-    return sp.csr_matrix(Z, dtype=np.float64)
+    size = Z.shape[0] * Z.shape[1]
+    if Z.nnz <= SPARSE * size or size * 8 > DENSE_LANDMARK_BYTES:
+        return sp.csr_matrix(Z, dtype=np.float64)
+    return Z.toarray().astype(np.float64, copy=False)
 
 
 def _times_transposed(X: Array, Z: Matrix) -> Array:
