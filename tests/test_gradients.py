@@ -144,6 +144,19 @@ def test_regression_sparse_rows_and_float32():
         np.testing.assert_allclose(single.gradients(X[:20].astype(np.float32)), found, atol=2e-2)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "exponential", "poly", "laplacian"])
+def test_landmarks_of_few_nonzeros_stay_sparse(kernel):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 60)) * (rng.uniform(size=(300, 60)) < 0.05)
+    y = X[:, 0] + X[:, 1] * X[:, 2]
+    model = AssetRegressor(kernel, C=10.0, **OPTIONS).fit(sp.csr_matrix(X), y)
+    assert model.components_.nnz < 0.1 * np.prod(model.components_.shape)
+    dense = model.components_.toarray()
+    weights, own = model.dual_coef_, Kernel(kernel, gamma=model.gamma_)
+    expected = gradients(own, dense, weights, X[:20])[:, 0]
+    np.testing.assert_allclose(model.gradients(sp.csr_matrix(X[:20])), expected, atol=1e-12)
+
+
 def test_models_that_were_compacted_or_come_from_a_file(tmp_path):
     X, y = rows()
     model = AssetClassifier("matern32", rank=15, **OPTIONS).fit(X, y)
