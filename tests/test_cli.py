@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
@@ -72,8 +73,8 @@ def test_train_evaluate_predict_and_info(capsys):
     assert main(["predict", "m.asset", "test.csv"]) == 0
     predicted = capsys.readouterr().out.split()
     model = asset_svm.load("m.asset")
-    expected = model._finisher("predict")(model._fitted.decision(X[900:].astype(np.float32)))
-    assert predicted == expected.tolist()
+    frame = pd.DataFrame(X[900:], columns=list("abcde"))
+    assert predicted == model.predict(frame).tolist()
     assert main(["predict", "m.asset", "test.csv", "--scores", "-o", "p.csv"]) == 0
     rows = list(csv.DictReader(Path("p.csv").read_text().splitlines()))
     assert [row["prediction"] for row in rows] == predicted
@@ -117,7 +118,7 @@ def test_targets_are_not_asked_for_where_rows_are_predicted(cell, capsys):
     assert capsys.readouterr().out == expected
     assert main(["evaluate", "m.asset", "open.csv"]) == 2
     assert re.search(
-        "column 'label': the target|which the model does not know", capsys.readouterr().err
+        "column 'label': the (target|bytes)|which the model does not know", capsys.readouterr().err
     )
 
 
@@ -282,7 +283,7 @@ def test_regression_is_found_by_itself_and_scored(capsys):
     told = lines(capsys)
     model = asset_svm.load("r.asset")
     y = X[:, 0] + 0.5 * X[:, 1] + 3
-    predicted = model._fitted.decision(X[:, :2].astype(np.float32)).ravel()
+    predicted = model.predict(pd.DataFrame(X[:, :2], columns=["a", "b"]))
     assert float(told["R2"]) == pytest.approx(r2_score(y, predicted), abs=1e-4)
     assert float(told["MAE"]) == pytest.approx(np.abs(y - predicted).mean(), rel=1e-3)
 
@@ -353,7 +354,21 @@ def test_options_reach_the_estimator(capsys):
         (["train", "train.csv", "--online", "--scale", "standard"], "needs a pass of its own"),
         (["train", "-", "--checkpoint", "d"], "standard input cannot be read again"),
         (["train", "bad.svm"], "bad.svm, line 2: the value of '3:x' is not a number"),
-        (["train", "text.csv", "--target", "y"], "row 2, column 'b': 'red' is not a number"),
+        (
+            ["train", "text.csv", "--target", "y", "--scale", "none"],
+            "row 2, column 'b': 'red' is not a number",
+        ),
+        (
+            ["train", "text.csv", "--target", "y", "--numeric", "b"],
+            "row 2, column 'b': 'red' is not a number",
+        ),
+        (
+            ["train", "text.csv", "--target", "y", "--numeric", "b", "--categorical", "a,b"],
+            "'b' is in --categorical and in --numeric",
+        ),
+        (["train", "text.csv", "--target", "y", "--drop", "c"], "no column 'c'"),
+        (["train", "text.csv", "--target", "y", "--numbers", "odd"], "--numbers odd: choose one of"),
+        (["train", "train.svm", "--drop", "c"], "--drop c: goes with csv, tsv or Parquet"),
         (["train", "one.svm"], "y has one class"),
         (["predict", "train.csv", "train.csv"], "not a whole asset-svm file"),
         (["predict", "m.asset", "test.csv"], "m.asset does not exist"),

@@ -513,8 +513,8 @@ def test_gradients_are_in_the_units_of_the_columns(relevance, parameters):
     model = AssetRegressor(relevance=relevance, **parameters).fit(X * units, Y)
     rows, gradients = NEW[:5] * units, model.gradients(NEW[:5] * units)
     for column in range(6):
-        step = 1e-5 * units[column] * np.eye(6)[column]
-        slope = (model.predict(rows + step) - model.predict(rows - step)) / (2e-5 * units[column])
+        step = 1e-4 * units[column] * np.eye(6)[column]
+        slope = (model.predict(rows + step) - model.predict(rows - step)) / (2e-4 * units[column])
         np.testing.assert_allclose(
             gradients[:, column] * units[column], slope * units[column], atol=1e-6
         )
@@ -593,7 +593,7 @@ def test_compact_and_certify_are_of_the_mapped_problem():
     np.testing.assert_array_equal(small.relevance_, model.relevance_)
     objective, gap = model.certify(X, Y)
     assert objective == pytest.approx(model.objective_, rel=1e-6)
-    assert 0.0 <= gap <= 1.5 * model.dual_gap_ + 1e-9
+    assert 0.0 <= gap <= 0.005 * objective
     # The same problem, mapped by hand.
     again = AssetRegressor(gamma=model.gamma_, epsilon=0.02, **{**COMMON, "max_iter": 30})
     again.fit(X @ model.relevance_.T, Y)
@@ -727,7 +727,7 @@ def test_outer_products_are_of_outputs_in_units_of_their_spread_and_by_weights()
     X3, share = judged.learning.X, weight / weight.sum()
     task = SimpleNamespace(n_models=2)
     judged.__dict__["targets"] = (task, judged.learning.y, judged.judging.y)
-    fit = SimpleNamespace(X=X3, decision=Slopes(), relevance=None, round=1)
+    fit = SimpleNamespace(X=X3 / judged.unit, decision=Slopes(), relevance=None, round=1)
     M = judged.outer_product(fit, full=True)
     some = quick.some_of(600, 500, np.random.default_rng([0, 12, 1]))
     by = share[some] / share[some].sum()
@@ -740,6 +740,61 @@ def test_outer_products_are_of_outputs_in_units_of_their_spread_and_by_weights()
     fit.decision = Halves()
     positive = by @ (X3[some][:, 0] > 0)
     np.testing.assert_allclose(judged.outer_product(fit, full=True), positive * M, rtol=1e-9)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_quick_fits_see_mapped_rows_in_units_of_their_spread(sparse):
+    judged = judged_rows(np.ones(600), np.arange(600.0), np.arange(50.0))
+    rows = judged.learning.X * [1e-20, 1.0, 1e25] + [0.0, 1e4, 0.0]
+    rows[::2, 0] = 0.0
+    given = sp.csr_matrix(rows) if sparse else rows
+    judged = replace(judged, learning=replace(judged.learning, X=given), judging=judged.learning)
+    T = judged.moments.scaled(np.array([1.0, 0.5, 2.0]))
+    for relevance, expected in ((T, rows * T.weights), (None, rows)):
+        mapped, _ = judged.mapped(relevance)
+        assert mapped.dtype == np.float32
+        dense = mapped.toarray() if sparse else mapped
+        expected = expected / judged.unit
+        # A column far from 0 is moved, which distances do not see.
+        error = (dense - expected) - (dense - expected)[0]
+        np.testing.assert_allclose(error, 0.0, atol=2e-3 if sparse else 1e-6)
+        np.testing.assert_array_equal(dense[::2, 0], 0.0)
+
+
+def rounds_of(losses, plain=None):
+    """How many fits ``go_on`` makes whose losses are these."""
+    made = []
+
+    def fit(shape, number, relevance, factor, M=None):
+        loss = losses[len(made)]
+        made.append(number)
+        rows = loss + 0.001 * np.sin(np.arange(100.0) + number)
+        return SimpleNamespace(round=number, loss=loss, losses=rows, factor=factor, made_of=M)
+
+    judged = SimpleNamespace(
+        fit=fit,
+        outer_product=lambda fit, full: np.ones(3),
+        next_map=lambda shape, M: "map",
+        choosing=np.full(100, 0.01),
+    )
+    first = SimpleNamespace(round=0, loss=1.0, factor=1.0, made_of=np.ones(3))
+    found = choice.Choice(first)
+    if plain is not None:
+        found.plain = SimpleNamespace(loss=plain, losses=np.full(100, plain))
+    rounds.Schedule(judged, np.inf, auto=plain is not None).go_on(found, "columns", first, 5)
+    assert len(found.candidates) == len(made)
+    return made
+
+
+def test_rounds_end_where_they_cannot_win():
+    falling = [0.9, 0.8, 0.7, 0.65, 0.62]
+    assert rounds_of(falling) == [1, 2, 3, 4, 5]
+    assert rounds_of(falling, plain=0.95) == [1, 2, 3, 4, 5]
+    assert rounds_of(falling, plain=0.5) == [1], "far worse than rows as they are"
+    # 0.76 - (0.78 - 0.76) is above 0.99 times 0.74: one more gain like the last is not enough.
+    assert rounds_of([0.78, 0.76, 0.7, 0.6, 0.5], plain=0.74) == [1, 2]
+    assert rounds_of([0.78, 0.74, 0.7, 0.6, 0.5], plain=0.74) == [1, 2, 3, 4, 5]
+    assert rounds_of([0.9, 0.95, 0.96, 0.5, 0.5]) == [1, 2, 2], "a narrower kernel, then an end"
 
 
 def test_rows_that_judge_settle_no_units():

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +29,9 @@ def ask_about(best, asked):
 
     def ask(candidate, every):
         asked.append((candidate, every))
-        away = abs(np.log(candidate.factor / best.factor)) + abs(np.log(candidate.C / best.C))
+        away = 1 + abs(np.log(candidate.factor / best.factor)) + abs(np.log(candidate.C / best.C))
         away += 10 * (candidate.shape != best.shape)
-        return away + (candidate.large != best.large) + (candidate.epsilon != best.epsilon)
+        return away + (candidate.size != best.size) + (candidate.epsilon != best.epsilon)
 
     return ask
 
@@ -39,9 +40,10 @@ def ask_about(best, asked):
 @pytest.mark.parametrize(
     "best",
     [
-        staged.Candidate("rbf", None, cells=False, factor=1.0, C=100.0, large=True),
+        staged.Candidate("rbf", None, cells=False, factor=1.0, C=100.0, size=1),
         staged.Candidate("exponential", "directions", cells=True, factor=64.0, C=1.0),
-        staged.Candidate("laplacian", "columns", cells=True, factor=4.0, C=1000.0, large=True),
+        staged.Candidate("rbf", "columns", cells=True, factor=8.0, C=30.0, size=2),
+        staged.Candidate("laplacian", "columns", cells=True, factor=4.0, C=1000.0, size=1),
     ],
     ids=str,
 )
@@ -49,17 +51,42 @@ def test_the_search_finds_the_best_setting_and_asks_nothing_twice(best, regressi
     asked = []
     shapes = staged.shapes(staged.KERNELS, staged.RELEVANCES)
     assert len(shapes) == 3 * 3 * 2 - 2, "the laplacian has no directions"
-    assert staged.staged_search(shapes, ask_about(best, asked), regression=regression) == best
+    found = staged.staged_search(shapes, ask_about(best, asked), n_rows=16_384, regression=regression)
+    assert found == best
     assert len(asked) == len(set(asked))
     few = [candidate for candidate, every in asked if not every]
     kept = {candidate.shape for candidate in few if candidate.C == 1000.0}
     assert len(kept) == 2
     assert len(few) == 2 * len(shapes) + sum(4 * len(shape.factors()) - 2 for shape in kept)
-    assert not any(candidate.large for candidate in few)
+    assert not any(candidate.size for candidate in few)
     assert {c.epsilon for c, _ in asked} == ({0.05, 0.01} if regression else {0.05})
-    narrower = [c for c, every in asked if every and not c.large and c.factor > best.factor]
-    assert len(narrower) <= 3, "one beyond the best, and what the first stages thought best"
-    assert len(asked) - len(few) <= 3 + 1 + 2 + regression
+    narrower = [c for c, every in asked if every and not c.size and c.factor > best.factor]
+    assert len(narrower) <= 4, "one step and half a step beyond the best, and what was thought best"
+    assert len(asked) - len(few) <= 3 + 1 + 4 + 2 * 2 + regression
+
+
+def test_the_exact_model_of_all_rows_is_tried_where_the_library_has_it():
+    asked = []
+    best = staged.Candidate("rbf", None, cells=True, factor=4.0, C=10.0, size=2)
+    shapes = staged.shapes(["rbf"], [None])
+    found = staged.staged_search(shapes, ask_about(best, asked), n_rows=16_385, regression=False)
+    assert found == replace(best, size=0) and not any(c.size == 2 for c, _ in asked)
+    assert best.options(12_000, 1.0, 1.0, regression=False)["n_cells"] == 1
+    large = replace(best, size=1).options(12_000, 1.0, 1.0, regression=False)
+    assert (large["n_cells"], large["n_partitions"]) == (6, 4)
+
+
+def test_of_settings_that_are_alike_the_simplest_is_taken():
+    asked = []
+
+    def ask(candidate, every):
+        asked.append(candidate)
+        return 1.0 - 0.001 * np.log(candidate.C) - 0.001 * candidate.size
+
+    shapes = staged.shapes(["rbf"], [None])
+    found = staged.staged_search(shapes, ask, n_rows=1000, regression=False)
+    assert found.size == 0 and any(candidate.size for candidate in asked)
+    assert max(candidate.C for candidate in asked) > found.C
 
 
 def test_a_factor_of_one_is_as_wide_as_standardised_rows():
@@ -68,7 +95,7 @@ def test_a_factor_of_one_is_as_wide_as_standardised_rows():
     scale = total_variance(X), total_deviation(X)
     assert scale == pytest.approx((7, 7))
     found = [
-        staged.Candidate(kernel, None, cells=False, factor=4.0).options(*scale, regression=False)
+        staged.Candidate(kernel, None, cells=False, factor=4.0).options(500, *scale, regression=False)
         for kernel in staged.KERNELS
     ]
     assert [options["gamma"] for options in found] == pytest.approx([4 / 7, 2 / 7**0.5, 2 / 7])
@@ -172,7 +199,6 @@ class Mapped:
 def test_a_relevance_is_learnt_once_and_settings_are_tried_on_mapped_rows(monkeypatch):
     monkeypatch.setattr(Mapped, "fitted", ())
     monkeypatch.setattr(asset, "AssetRegressor", Mapped)
-    monkeypatch.setattr(asset, "known_kernels", lambda: list(staged.KERNELS))
     rows, lines = made_rows(regression=True), []
     result = asset.WITH.run(rows, lines.append)
     assert len([line for line in lines if "learnt on" in line]) == 2 * 5
@@ -197,14 +223,13 @@ def test_sparse_rows_stay_sparse_under_weighted_columns():
 
 
 def test_what_rows_do_not_allow_is_left_out_with_a_line(monkeypatch):
-    monkeypatch.setattr(asset, "known_kernels", lambda: ["rbf", "laplacian"])
+    monkeypatch.setattr(staged, "KERNELS", ["rbf", "laplacian"])
     wide = sp.csr_matrix((10, 2000), dtype=np.float32)
     rows = Rows(wide, np.zeros(10), *[np.arange(3)] * 3)
     lines = []
     left = asset.WITH.shapes(rows, lines.append)
     assert {(shape.kernel, shape.relevance) for shape in left} == {("rbf", None), ("rbf", "columns")}
     assert [line.split(", ")[0] for line in lines] == [
-        'left out: kernel="exponential"',
         'left out: kernel="laplacian"',
         'left out: relevance="directions"',
     ]

@@ -6,7 +6,6 @@ for cells, and tries settings on the mapped rows; the final model learns its own
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,11 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from asset_svm import AssetClassifier, AssetRegressor
-from asset_svm.kernels.table import NAMES
 from solvers.base import installed
 from tabular import staged
 from tabular.base import Predict, Rows, final, timed
-from tabular.encoding import encoder, total_deviation, total_variance
+from tabular.encoding import our_encoder, total_deviation, total_variance
 
 FEW_ROWS = 15_000
 """Training rows of the first two stages; as many validation rows."""
@@ -28,23 +26,14 @@ MOST_COLUMNS = 1000
 """With more, a matrix of directions is larger than the rows it could be learnt from."""
 
 
-def known_kernels() -> list[str]:
-    """Those of the search that the library has."""
-    return [kernel for kernel in staged.KERNELS if kernel in NAMES]
-
-
-def knows_relevance() -> bool:
-    """Whether the library's estimators learn it."""
-    return "relevance" in inspect.signature(AssetClassifier).parameters
-
-
 class Trials:
     """Losses of candidates on validation rows; each is fitted once, whoever asks."""
 
     def __init__(self, rows: Rows):
         self.rows = rows
-        columns = encoder(rows).fit(rows.X[rows.train])
-        self.X, self.held = (columns.transform(rows.X[part]) for part in (rows.train, rows.validation))
+        columns = our_encoder(rows)
+        self.X = columns.fit_transform(rows.X[rows.train], rows.y[rows.train])
+        self.held = columns.transform(rows.X[rows.validation])
         self.scale = total_variance(self.X), total_deviation(self.X)
         self.losses: dict[tuple[staged.Candidate, int], tuple[float, float]] = {}
         self._relevances: dict[tuple[str, str, bool, int], np.ndarray] = {}
@@ -58,7 +47,9 @@ class Trials:
             X, held = self._columns(candidate, count, say)
             train = self.rows.train[:count]
             chosen = self.rows.validation[: None if every else FEW_ROWS]
-            model = estimator(self.rows, candidate.options(*self.scale, regression=self.regression))
+            model = estimator(
+                self.rows, candidate.options(count, *self.scale, regression=self.regression)
+            )
             seconds, _ = timed(lambda: model.fit(X[:count], self.rows.y[train]))
             loss = self.rows.loss(model.predict(held[: len(chosen)]), chosen)
             self.losses[key] = loss, seconds
@@ -80,7 +71,7 @@ class Trials:
         key = candidate.kernel, candidate.relevance, candidate.cells, count
         if key not in self._relevances:
             # Rounds in cells are made for models of cells; what comes after them is as short as can be.
-            options = candidate.shape.options(*self.scale, regression=self.regression)
+            options = candidate.shape.options(count, *self.scale, regression=self.regression)
             quick = options | dict(relevance=candidate.relevance)
             if not candidate.cells:
                 quick |= dict(n_components=512, max_iter=3)
@@ -124,10 +115,8 @@ class Asset:
     relevances: tuple[str | None, ...]
 
     def missing(self) -> str:
-        """A line where the library cannot do it yet."""
-        if knows_relevance() or self.relevances == (None,):
-            return ""
-        return "an asset-svm whose estimators have the parameter relevance"
+        """Nothing: it is ours."""
+        return ""
 
     def version(self) -> str | None:
         """Ours."""
@@ -136,9 +125,10 @@ class Asset:
     def settings(self) -> dict[str, Any]:
         """The grid."""
         return dict(
-            kernels=known_kernels(), relevances=self.relevances, few_rows=FEW_ROWS,
+            kernels=staged.KERNELS, relevances=self.relevances, few_rows=FEW_ROWS,
             factors=(staged.MAP_FACTORS, staged.CELL_FACTORS), costs=staged.COSTS,
-            epsilons=staged.EPSILONS,
+            epsilons=staged.EPSILONS, half_steps=staged.HALF_STEPS, alike=staged.ALIKE,
+            large_cell=staged.LARGE_CELL,
         )  # fmt: skip
 
     def run(self, rows: Rows, say: Callable[[str], None]) -> dict[str, Any]:
@@ -151,15 +141,17 @@ class Asset:
             return judged[candidate, every]
 
         search_seconds, best = timed(
-            lambda: staged.staged_search(tried, ask, regression=rows.regression)
+            lambda: staged.staged_search(
+                tried, ask, n_rows=len(rows.learning), regression=rows.regression
+            )
         )
-        options = best.options(*trials(rows).scale, regression=rows.regression)
+        options = best.options(len(rows.learning), *trials(rows).scale, regression=rows.regression)
         if best.relevance is not None:
             options["relevance"] = best.relevance
 
         def fit(X: Any, y: np.ndarray) -> Predict:
-            columns = encoder(rows).fit(X)
-            model = estimator(rows, options).fit(columns.transform(X), y)
+            columns = our_encoder(rows)
+            model = estimator(rows, options).fit(columns.fit_transform(X, y), y)
             return lambda held: model.predict(columns.transform(held))
 
         say(f"chosen: {best}")
@@ -169,14 +161,9 @@ class Asset:
         )  # fmt: skip
 
     def shapes(self, rows: Rows, say: Callable[[str], None]) -> list[staged.Candidate]:
-        """Those that library and rows allow; says which are left out."""
-        kernels, relevances = known_kernels(), list(self.relevances)
-        left_out = {
-            f'kernel="{kernel}"': "this asset-svm does not have it"
-            for kernel in staged.KERNELS
-            if kernel not in kernels
-        }
-        if sp.issparse(rows.X) and "laplacian" in kernels:
+        """Those that the rows allow; says which are left out."""
+        kernels, relevances, left_out = list(staged.KERNELS), list(self.relevances), {}
+        if sp.issparse(rows.X):
             kernels.remove("laplacian")
             left_out['kernel="laplacian"'] = "it would make landmarks dense"
         if "directions" in relevances and rows.X.shape[1] > MOST_COLUMNS:

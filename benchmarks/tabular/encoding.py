@@ -1,7 +1,8 @@
-"""Columns for methods that measure distances: what scikit-learn has for it.
+"""Columns for methods that measure distances: ours for ours, what scikit-learn has for others.
 
-Numbers are standardised, their gaps become medians with a column that tells; categories become one
-column each, a gap being one more of them. Sparse rows, and columns that share a unit, stay.
+Tables of numbers are standardised. Where there are categories, ours has ``TableEncoder``; others have
+standardised numbers, gaps that become medians with a column that tells, and a column for each
+category, a gap being one more of them. Sparse rows, and columns that share a unit, stay.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
+from asset_svm import TableEncoder
 from tabular.base import Rows
 
 
@@ -30,6 +32,11 @@ def encoder(rows: Rows) -> Any:
     return ColumnTransformer(
         [("numbers", filled, numbers), ("categories", categories, list(rows.categorical))]
     )
+
+
+def our_encoder(rows: Rows) -> Any:
+    """The same for ours."""
+    return TableEncoder(categorical=rows.categorical) if rows.categorical else encoder(rows)
 
 
 def total_variance(X: Any) -> float:

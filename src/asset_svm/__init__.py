@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from asset_svm.data.opening import open_rows
+    from asset_svm.data.raw import RawOptions
     from asset_svm.datasets import load_adult
     from asset_svm.estimators import (
         AssetClassifier,
         AssetRegressor,
         FourierMap,
         NystroemMap,
+        TableEncoder,
     )
     from asset_svm.exceptions import DataError, ModelFileError, NonFiniteError
     from asset_svm.persistence import load, save
@@ -35,7 +37,9 @@ __all__ = [
     "ModelFileError",
     "NonFiniteError",
     "NystroemMap",
+    "RawOptions",
     "RelevanceDisplay",
+    "TableEncoder",
     "load",
     "load_adult",
     "open_rows",
@@ -52,7 +56,9 @@ _HOMES = {
     "ModelFileError": "asset_svm.exceptions",
     "NonFiniteError": "asset_svm.exceptions",
     "NystroemMap": "asset_svm.estimators",
+    "RawOptions": "asset_svm.data.raw",
     "RelevanceDisplay": "asset_svm.plotting",
+    "TableEncoder": "asset_svm.estimators",
     "load": "asset_svm.persistence",
     "load_adult": "asset_svm.datasets",
     "open_rows": "asset_svm.data.opening",

@@ -55,7 +55,38 @@ Task = Annotated[
 Width = Annotated[int | None, typer.Option("--n-features", metavar="COUNT", help="Of svmlight rows.")]
 Dtype = Annotated[str, typer.Option("--dtype", metavar="float32|float64", help="Of the rows.")]
 Scale = Annotated[
-    str, typer.Option("--scale", metavar="none|standard|minmax", help="Scaling of the columns.")
+    str,
+    typer.Option(
+        "--scale",
+        metavar="auto|none|standard|minmax",
+        help="Of the columns; auto encodes csv, tsv and Parquet, and leaves other files alone.",
+    ),
+]
+Categorical = Annotated[
+    str | None,
+    typer.Option("--categorical", metavar="COLUMN,...", help="Columns that are categories."),
+]
+Numeric = Annotated[
+    str | None, typer.Option("--numeric", metavar="COLUMN,...", help="Columns that are numbers.")
+]
+Drop = Annotated[str | None, typer.Option("--drop", metavar="COLUMN,...", help="Columns to leave out.")]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        "--missing", metavar="WORD,...", help="Cells that are gaps [NA,N/A,NaN,null,?]; blank ones are."
+    ),
+]
+Decimal = Annotated[
+    str | None, typer.Option("--decimal", metavar=".|,", help="What begins decimals in a text table.")
+]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", metavar="NAME", help="Of a text table [utf-8].")
+]
+Numbers = Annotated[
+    str | None,
+    typer.Option(
+        "--numbers", metavar="auto|standard|pieces|...", help="How tables' numbers are encoded [auto]."
+    ),
 ]
 Probability = Annotated[
     bool, typer.Option("--probability", help="Learn probabilities of classes too, on 5 folds.")
@@ -87,7 +118,14 @@ def _shared(
     zero_based: ZeroBased = False,
     n_features: Width = None,
     dtype: Dtype = "float32",
-    scale: Scale = "none",
+    scale: Scale = "auto",
+    categorical: Categorical = None,
+    numeric: Numeric = None,
+    drop: Drop = None,
+    missing: Missing = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    numbers: Numbers = None,
     probability: Probability = False,
     resumable: Resumable = False,
     memory: Memory = None,

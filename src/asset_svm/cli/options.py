@@ -49,6 +49,11 @@ PARAMETERS = (
     Parameter("C", "NUMBER", "Inverse regularisation [1]."),
     Parameter("lam", "NUMBER", "Regularisation itself, instead of C."),
     Parameter("epsilon", "NUMBER", "Half-width of the tube of a regression [0.1]."),
+    Parameter(
+        "target_transform",
+        "none|standard|log",
+        "Units that a regression learns in [standard for csv, tsv and Parquet, else none].",
+    ),
     Parameter("approximation", "nystroem|fourier", "Of the kernel [nystroem]."),
     Parameter("n_components", "auto|COUNT", "Landmarks or features [up to 2048]."),
     Parameter(
@@ -86,6 +91,7 @@ ELSEWHERE = {
     "n_jobs": "--jobs",
     "verbose": "--verbose",
     "warm_start": "",  # a new process has nothing to start from
+    "encoder": "--scale",
 }
 """Parameters that have an option of another name, or none."""
 
@@ -98,7 +104,15 @@ TUNED = (
     Parameter("search_iter", "COUNT", "Epochs of the models of the search [5, or more]."),
 )
 """Parameters of the searches that the estimators have not."""
-SEARCHED = ("C", "lam", "relevance", "early_stopping", "validation_fraction", "n_iter_no_change")
+SEARCHED = (
+    "C",
+    "lam",
+    "relevance",
+    "target_transform",
+    "early_stopping",
+    "validation_fraction",
+    "n_iter_no_change",
+)
 """Parameters of the estimators that the searches have not."""
 SEARCH_PARAMETERS = (*TUNED, *(each for each in PARAMETERS if each.name not in SEARCHED))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.cli.columns import columns_section
 from asset_svm.cli.progress import running_error
 from asset_svm.cli.relevance import relevance_section
 from asset_svm.cli.scores import ClassScores, RealScores, Scores, centre_of
@@ -72,7 +73,15 @@ def report_page(
     told = machine()
     page = Page(title, subtitle, f"asset-svm {told['asset_svm']}, {told['saved']}")
     data = [] if summary is None else [Section("Data", _data(summary, model.columns))]
-    for section in (*before, model_section(model), *data, *relevance_section(model), *after):
+    columns = columns_section(model.estimator)
+    for section in (
+        *before,
+        model_section(model),
+        *data,
+        *columns,
+        *relevance_section(model),
+        *after,
+    ):
         page.add(section)
     if scores is not None and scores.n_rows:
         page.add(errors_section(scores, scored_on))

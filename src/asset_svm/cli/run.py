@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from asset_svm.cli.columns import TABLES, ColumnOptions, advice_of, column_lines
 from asset_svm.cli.options import Interrupted, UsageError, parse_params, parse_size
 from asset_svm.cli.outputs import check_output
 from asset_svm.cli.progress import Display, Interrupt
@@ -24,9 +27,11 @@ from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.scan import MOST_CLASSES, Scanned, Summary
 from asset_svm.data.source import Block, RowSource
-from asset_svm.estimators import AssetClassifier, AssetRegressor
+from asset_svm.estimators import AssetClassifier, AssetRegressor, TableEncoder
 from asset_svm.estimators.calibration import CalibratedClassifier, check_counts
-from asset_svm.estimators.files import scan_for
+from asset_svm.estimators.encoded import encode_rows
+from asset_svm.estimators.files import held_bytes, scan_for
+from asset_svm.estimators.inside import in_units, settings_of, task_of
 from asset_svm.families.labels import labelled
 from asset_svm.pages import Page
 from asset_svm.persistence import save
@@ -50,6 +55,13 @@ class Run:
     n_features: int | None
     dtype: str
     scale: str
+    categorical: str | None
+    numeric: str | None
+    drop: str | None
+    missing: str | None
+    decimal: str | None
+    encoding: str | None
+    numbers: str | None
     probability: bool
     resumable: bool
     memory: str | None
@@ -68,6 +80,12 @@ class Run:
             raise UsageError(f"--task {self.task}: choose one of {', '.join(TASKS)}.")
         if self.scale not in KINDS:
             raise UsageError(f"--scale {self.scale}: choose one of {', '.join(KINDS)}.")
+        names = ColumnOptions.__dataclass_fields__
+        self.columns = ColumnOptions(**{name: getattr(self, name) for name in names})
+        if not self.raw:
+            self.columns.check_none("goes with csv, tsv or Parquet, and --scale auto")
+        elif self.n_features is not None:
+            raise UsageError("--n-features is for svmlight rows; tables name their columns.")
         if self.dtype not in ("float32", "float64"):
             raise UsageError(f"--dtype {self.dtype}: choose float32 or float64.")
         if self.probability and self.task == "regression":
@@ -87,6 +105,7 @@ class Run:
                 f"--test, then run: asset evaluate MODEL {self.test} --target FILE."
             )
         self.scaler: BaseEstimator | None = None
+        self.encoder: TableEncoder | None = None
         self.summary: Summary | None = None
         self.params = parse_params(self.parameters)
         self.params |= {"random_state": self.seed, "n_jobs": self.jobs, "verbose": int(self.verbose)}
@@ -101,6 +120,12 @@ class Run:
             logging.basicConfig(level=logging.WARNING, format="asset: %(message)s", stream=sys.stderr)
 
     @property
+    def raw(self) -> bool:
+        """Whether the rows are those of a table as it is, to be encoded."""
+        kind = self.format or ("svmlight" if self.data == STANDARD_INPUT else find_format(self.data))
+        return self.scale == "auto" and kind in TABLES and getattr(self, "dask", None) is None
+
+    @property
     def _reading(self) -> dict[str, Any]:
         return {"format": self.format, "zero_based": self.zero_based, "dtype": np.dtype(self.dtype)}
 
@@ -108,10 +133,14 @@ class Run:
 
     def _open(self) -> RowSource:
         """The rows of the file."""
-        source = open_rows(self.data, target=self.target, n_features=self.n_features, **self._reading)
+        raw = self.columns.reading() if self.raw else None
+        source = open_rows(
+            self.data, target=self.target, n_features=self.n_features, raw=raw, **self._reading
+        )
         self._note(source)
         if self.test is not None:  # what is wrong with its header is wrong before the training too
-            open_rows(self.test, target=self._test_target, **self._reading)
+            features = source.feature_names if self.raw else None
+            open_rows(self.test, target=self._test_target, features=features, raw=raw, **self._reading)
         return source
 
     def _note(self, source: RowSource) -> None:
@@ -124,6 +153,7 @@ class Run:
             "data": source.name,
             "format": self.format or find_format(self.data),
             "target": self.target if columns is None else columns.target,
+            **self.columns.told,
         }
 
     @property
@@ -131,7 +161,7 @@ class Run:
         return same_target(self.told, self.test or "", self.format)
 
     def _scan(self, source: RowSource, *, fingerprint: bool = False) -> Scanned:
-        scaling = None if self.scale == "none" else ColumnScaling(self.scale)
+        scaling = None if self.scale in ("none", "auto") else ColumnScaling(self.scale)
         scanned = scan_for(
             source,
             n_components=self.params.get("n_components"),
@@ -146,6 +176,22 @@ class Run:
             return scanned
         self.scaler = scaling.finish(scanned.summary.n_features)
         return scanned.transformed(self.scaler.transform)
+
+    def _encoded(self, scanned: Scanned, model: Estimator, *, means: bool) -> Scanned:
+        """The rows that are made of a table, with a word on its columns."""
+        if scanned.summary.table is None:
+            return scanned
+        for sentence in advice_of(scanned.summary.table):
+            warnings.warn(sentence, stacklevel=2)
+        self.encoder = self.columns.encoder(np.dtype(self.dtype))
+        room = held_bytes(self.params.get("memory_limit"))
+        task = task_of(model, settings_of(model))
+        scanned = encode_rows(
+            self.encoder, scanned, task, room, means=means, in_units=partial(in_units, model)
+        )
+        for line in column_lines(self.encoder.encoding_.notes):
+            print(f"asset: {line}", file=sys.stderr)
+        return scanned
 
     def _check_stream(self) -> None:
         """Refuse what cannot be done with rows that do not fit in memory."""
@@ -201,7 +247,7 @@ class Run:
 
     def _scores(self, model: ScaledModel, data: str, target: str | None) -> Scores:
         """The scores of a model on the rows of a file."""
-        return score_rows(model, rows_for(model, data, target=target, **self._reading))
+        return score_rows(model, rows_for(model, data, self.told, target=target, **self._reading))
 
     def _end(
         self,

@@ -10,7 +10,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from asset_svm.data.source import widened
 
-KINDS = ("none", "standard", "minmax")
+KINDS = ("auto", "none", "standard", "minmax")
 
 
 class ColumnScaling:

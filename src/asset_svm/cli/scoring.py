@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+from asset_svm.cli.columns import TABLES, reading_again, used_columns
 from asset_svm.cli.options import UsageError
 from asset_svm.cli.outputs import check_output
 from asset_svm.cli.scores import ClassScores, RealScores, Scores
@@ -25,13 +26,12 @@ from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.files import predict_rows
+from asset_svm.estimators.inside import encoder_of
 from asset_svm.exceptions import DataError
 from asset_svm.families.labels import whole_labels
 from asset_svm.persistence import load, read_provenance
 from asset_svm.persistence.transformers import SCALERS
 from asset_svm.storage.atomic import replacing
-
-TABLES = ("csv", "tsv", "parquet")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +100,17 @@ def same_target(told: dict[str, Any], data: str, format: str | None) -> str | No
     return target if trained == now or (trained in TABLES and now in TABLES) else None
 
 
-def rows_for(model: ScaledModel, data: str, **options: Any) -> RowSource:
-    """The rows of a file with the columns of a model, scaled as in its training."""
-    width, scaler = model.estimator.n_features_in_, model.scaler
+def rows_for(model: ScaledModel, data: str, told: dict[str, Any], **options: Any) -> RowSource:
+    """The rows of a file with the columns of a model, encoded or scaled as in its training.
+
+    ``told`` is the provenance of the model.
+    """
+    width, scaler, encoder = model.estimator.n_features_in_, model.scaler, encoder_of(model.estimator)
+    if encoder is not None:
+        notes = encoder.encoding_.notes
+        raw, features = reading_again(told, notes), used_columns(notes)
+        source = open_rows(data, features=features, raw=raw, **options)
+        return source.transformed(encoder.rows, encoder.encoding_.width)
     source = open_rows(data, features=model.columns, n_features=width, **options).narrowed(width)
     if scaler is None:
         return source
@@ -152,7 +160,8 @@ def evaluate_file(
     loaded = ScaledModel.of(load(model))
     if target is None:
         target = same_target(_told(model, loaded), data, format)
-    return score_rows(loaded, rows_for(loaded, data, target=target, format=format, **options))
+    told = _told(model, loaded)
+    return score_rows(loaded, rows_for(loaded, data, told, target=target, format=format, **options))
 
 
 def _told(path: str, model: ScaledModel) -> dict[str, Any]:
@@ -180,7 +189,8 @@ def write_predictions(
         raise UsageError(f"{model} has no probabilities; train it with asset train --probability.")
     if target is None and (format or find_format(data)) == "npy":  # a column to leave out
         target = same_target(_told(model, loaded), data, format)
-    source = rows_for(loaded, data, target=target, format=format, targets=False, **options)
+    told = _told(model, loaded)
+    source = rows_for(loaded, data, told, target=target, format=format, targets=False, **options)
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
         if scores or probability:

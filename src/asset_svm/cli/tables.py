@@ -10,11 +10,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from asset_svm.cli.columns import note_lines
 from asset_svm.cli.options import UsageError
 from asset_svm.cli.relevance import importance_lines, relevance_lines
 from asset_svm.cli.scores import ClassScores, Scores
 from asset_svm.cli.scoring import ScaledModel, names_of
-from asset_svm.estimators.inside import fitted_of
+from asset_svm.estimators.inside import encoder_of, fitted_of
 from asset_svm.persistence import load, read_provenance
 from asset_svm.persistence.composed import changed_parameters
 
@@ -80,6 +81,7 @@ def show_model(path: str) -> None:
     loaded, size = load(path), Path(path).stat().st_size
     changed: dict[str, Any] = {}
     shares: list[list[str]] = []
+    columns: list[list[str]] = []
     try:
         model = ScaledModel.of(loaded)
     except UsageError:  # of other steps
@@ -87,8 +89,10 @@ def show_model(path: str) -> None:
     else:
         resumable = "yes" if fitted_of(model.core).fixed is None else "no"
         lines, changed = [*model_lines(model), ["resumable", resumable]], changed_parameters(model.core)
-        shares = importance_lines(model)
+        shares, columns = importance_lines(model), note_lines(model.estimator)
     show(path, [*lines, ["bytes", str(size)]])
+    if columns:
+        show("columns", columns, ["column", "kind", "becomes"])
     if shares:
         show("importance", shares, ["column", "share"])
     if changed:
@@ -108,6 +112,12 @@ def model_lines(model: ScaledModel) -> list[list[str]]:
         lines.append(["classes", f"{len(classes)}: {shown}{more}"])
     if model.estimator is not estimator:
         lines.append(["probabilities", "sigmoids of decisions of rows held out"])
+    encoder = encoder_of(estimator)
+    if encoder is not None:
+        lines.append(["numbers a row", str(encoder.encoding_.width)])
+    units = getattr(fitted_of(estimator).task, "units", None)
+    if units is not None:
+        lines.append(["target units", f"{units.scale:.6g}, from {units.mean:.6g} on ({units.kind})"])
     if model.scaler is not None:
         lines.append(["scaling", type(model.scaler).__name__])
     landmarks = getattr(estimator, "components_", None)

@@ -12,6 +12,7 @@ from sklearn.base import is_regressor
 
 from asset_svm import clock
 from asset_svm.cli.cluster import check_dask, connected
+from asset_svm.cli.columns import ColumnOptions
 from asset_svm.cli.options import UsageError, parse_seconds, parse_value
 from asset_svm.cli.progress import Display
 from asset_svm.cli.run import Estimator, Run
@@ -21,7 +22,7 @@ from asset_svm.cli.tables import model_lines
 from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import RowSource
-from asset_svm.estimators import AssetClassifier, AssetRegressor
+from asset_svm.estimators import AssetClassifier, AssetRegressor, TableEncoder
 from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, learn_online
 from asset_svm.estimators.inside import fit_watched, settings_of
@@ -80,7 +81,7 @@ class Training(Run):
             raise UsageError("--checkpoint: standard input cannot be read again; save it to a file.")
         if self.checkpoint is not None and self.online:
             raise UsageError("--checkpoint does not go with --online, which is one pass.")
-        if self.scale != "none" and self.online:
+        if self.scale not in ("none", "auto") and self.online:
             raise UsageError(f"--scale {self.scale} needs a pass of its own, and --online makes one.")
         if self.classes is not None and not self.online:
             raise UsageError("--classes goes with --online; other runs find the classes themselves.")
@@ -126,6 +127,8 @@ class Training(Run):
 
     def _model(self, task: str) -> Estimator:
         params = dict(self.params)
+        if self.raw:
+            params["encoder"] = self.columns.encoder(np.dtype(self.dtype))
         classifier, regressor = AssetClassifier, AssetRegressor
         if self.dask is not None:
             from asset_svm.dask import DaskAssetClassifier, DaskAssetRegressor
@@ -134,8 +137,11 @@ class Training(Run):
         if task == "regression":
             if "class_weight" in params:
                 raise UsageError("--class-weight is for classification.")
+            if self.raw and self.dask is None:
+                params.setdefault("target_transform", "standard")
             return regressor(**params)
-        params.pop("epsilon", None)
+        for name in ("epsilon", "target_transform"):
+            params.pop(name, None)
         return classifier(**params)
 
     # Learning -----------------------------------------------------------------------------------
@@ -152,7 +158,11 @@ class Training(Run):
             scaler = self.store.notes["scaler"]
             if scaler is not None:
                 record, arrays = scaler
-                self.scaler = model_of(record, arrays, self.store.run_path)
+                found = model_of(record, arrays, self.store.run_path)
+                if isinstance(found, TableEncoder):
+                    self.encoder = found
+                else:
+                    self.scaler = found
             scanned = self._scanned_again(source, saved.summary)
             print(f"asset: going on with the run in {self.store.folder}.", file=sys.stderr)
         else:
@@ -160,18 +170,30 @@ class Training(Run):
                 print(f"asset: no run in {self.checkpoint}; beginning one.", file=sys.stderr)
             scanned = self._scan(source, fingerprint=self.store is not None)
         self.summary = scanned.summary
-        task = self._found_task()
+        task, held = self._found_task(), scanned.held
+        model = self._model(task)
+        settings = self.settings = settings_of(model)
+        scanned = self._encoded(scanned, model, means=True)
         if self.store is not None:
             self.store.notes = self._notes()
-        model = self._model(task)
         with self._display(model).shown() as watch:
-            fit_rows(model, scanned, checkpoint=self.store, watch=watch, settings=self.settings)
-        return self._calibrated(model, scanned.held)
+            fit_rows(
+                model,
+                scanned,
+                checkpoint=self.store,
+                watch=watch,
+                settings=settings,
+                encoder=self.encoder,
+            )
+        return self._calibrated(model, held)
 
     def _scanned_again(self, source: RowSource, summary: Summary | None) -> Scanned:
         """The rows of a run to go on with, read again where they are held in memory."""
         if summary is None:
             return self._scan(source, fingerprint=True)
+        if self.encoder is not None:
+            rows = source.transformed(partial(self.encoder.rows, learning=True), summary.n_features)
+            return Scanned(rows, summary)
         scanned = Scanned(source.narrowed(summary.n_features), summary)
         if self.scaler is None:
             return scanned
@@ -183,7 +205,7 @@ class Training(Run):
         files = RowFiles(self.data, target=self.target, n_features=self.n_features, **self._reading)
         self._note(files.source)
         with connected(where, self.jobs) as client:
-            scaling = None if self.scale == "none" else ColumnScaling(self.scale)
+            scaling = None if self.scale in ("none", "auto") else ColumnScaling(self.scale)
             self.summary, scaling = files.scan(client, scaling)
             if scaling is not None:
                 self.scaler = scaling.finish(self.summary.n_features)
@@ -205,8 +227,18 @@ class Training(Run):
 
     def _notes(self) -> dict[str, Any]:
         """What a resumed run must find as it was, and the scaler."""
-        names = ("scale", "task", "target", "format", "zero_based", "n_features", "dtype")
-        scaler = None if self.scaler is None else parts_of(self.scaler)
+        names = (
+            *ColumnOptions.__dataclass_fields__,
+            "scale",
+            "task",
+            "target",
+            "format",
+            "zero_based",
+            "n_features",
+            "dtype",
+        )
+        before = self.scaler if self.encoder is None else self.encoder
+        scaler = None if before is None else parts_of(before)
         return {"options": {name: getattr(self, name) for name in names}, "scaler": scaler}
 
     def _learn_online(self, source: RowSource) -> ScaledModel:

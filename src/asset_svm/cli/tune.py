@@ -14,6 +14,8 @@ from asset_svm.cli.run import Run
 from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.search_progress import SearchDisplay, scored, shown_count
 from asset_svm.cli.tables import model_lines
+from asset_svm.estimators import AssetClassifier, AssetRegressor
+from asset_svm.estimators.inside import take_encoder
 from asset_svm.families.labels import labelled
 from asset_svm.pages import Page
 from asset_svm.search import AssetClassifierCV, AssetRegressorCV
@@ -34,7 +36,11 @@ class Tuning(Run):
         self.summary, held = scanned.summary, scanned.held
         assert held is not None  # else _check_stream has told so
         search = self._search(self._found_task())
-        rows = labelled(held, self.summary, numeric=is_regressor(search))
+        # A search splits the rows itself: targets of those that judge have no part in any number.
+        kind = AssetRegressor if is_regressor(search) else AssetClassifier
+        encoded = self._encoded(scanned, kind(), means=False).held
+        assert encoded is not None
+        rows = labelled(encoded, self.summary, numeric=is_regressor(search))
         display = SearchDisplay()
         self.interrupt = display.interrupt
         with display.shown() as watch:
@@ -48,7 +54,10 @@ class Tuning(Run):
             )
         estimator = search.best_estimator_
         names = scanned.source.feature_names
-        if names is not None:
+        if self.encoder is not None:
+            estimator.set_params(encoder=self.columns.encoder(np.dtype(self.dtype)))
+            take_encoder(estimator, self.encoder)
+        elif names is not None:
             estimator.feature_names_in_ = np.array(names, dtype=object)
         model = self._calibrated(estimator, held)
         lines = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,11 +17,15 @@ from asset_svm.arrays import Array
 from asset_svm.data import compression
 from asset_svm.data.ahead import in_order
 from asset_svm.data.compression import TOO_LONG, Piece, opened, pieces
-from asset_svm.data.csv_lexer import RecordEnds, last_cell, odd_quote, odd_record
+from asset_svm.data.csv_lexer import RecordEnds, odd_record
+from asset_svm.data.csv_pieces import Fault, arrow_table, piece_fault
 from asset_svm.data.notation import BLANKS, FOREIGN, MISSING, NUMBER, kind_of, shown
+from asset_svm.data.raw import RawOptions
+from asset_svm.data.raw_csv import RawPiece, RawPieces, not_text
 from asset_svm.data.source import Block, TextRows
 from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
 from asset_svm.data.text_targets import TextTargets
+from asset_svm.data.transcoding import as_utf8
 from asset_svm.exceptions import DataError
 
 BLOCK_BYTES = 2 << 20
@@ -41,7 +45,7 @@ DELIMITERS = {
 
 
 class CsvRows(TextRows):
-    """Rows of a text table: numeric columns, and a target column of numbers or text.
+    """Rows of a text table: numeric columns, or any as they came, and a target of numbers or text.
 
     Parameters
     ----------
@@ -54,6 +58,10 @@ class CsvRows(TextRows):
     targets : bool
         Whether targets are read.
     dtype : dtype
+        Of matrices.
+    raw : RawOptions, optional
+        Read the columns as they came: the X of blocks are tables, and not matrices. A header without
+        the delimiter says itself what separates columns.
     """
 
     def __init__(
@@ -65,27 +73,37 @@ class CsvRows(TextRows):
         features: tuple[str, ...] | None = None,
         targets: bool = True,
         dtype: npt.DTypeLike = np.float32,
+        raw: RawOptions | None = None,
     ):
         need_pyarrow("Reading CSV")
         self._set_path(path)
-        self.delimiter, self.dtype = delimiter, np.dtype(dtype)
+        self.delimiter, self.dtype, self.raw = delimiter, np.dtype(dtype), raw
         self._asked = (target, features, targets)
         if self.rereadable:
             with opened(path) as stream:
-                self._settle(self._header(stream))
+                self._settle(self._header(self._text(stream)))
+
+    def _text(self, stream: BinaryIO) -> BinaryIO:
+        return stream if self.raw is None else as_utf8(stream, self.raw.encoding)
 
     def _header(self, stream: BinaryIO) -> list[str]:
         line = stream.readline(compression.LONGEST_LINE + 1)
         if len(line) > compression.LONGEST_LINE:
             raise DataError(f"{self.name}, line 1: {TOO_LONG}.")
-        if line.count(self.delimiter.encode()) >= MOST_COLUMNS:
+        delimiters = (self.delimiter,) if self.raw is None else DELIMITERS
+        if max(line.count(delimiter.encode()) for delimiter in delimiters) >= MOST_COLUMNS:
             raise DataError(f"{self.name}, line 1: the header has more than {MOST_COLUMNS} columns.")
         try:
             text = line.decode("utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError:
-            raise DataError(f"{self.name}, line 1: the header is not UTF-8 text.") from None
+            said = "the header is not UTF-8 text" if self.raw is None else not_text(self.raw.encoding)
+            raise DataError(f"{self.name}, line 1: {said}.") from None
         try:
-            names = next(csv.reader([text], delimiter=self.delimiter, strict=True), [])
+            names = _names(text, self.delimiter)
+            if self.raw is not None and self.delimiter not in text:
+                others = {each: _names(text, each) for each in (self.delimiter, *DELIMITERS)}
+                self.delimiter = max(others, key=lambda each: len(others[each]))
+                names = others[self.delimiter]
         except csv.Error as error:
             raise DataError(f"{self.name}, line 1: the header is not CSV ({error}).") from None
         if not names:
@@ -99,8 +117,10 @@ class CsvRows(TextRows):
 
     def _settle(self, names: list[str]) -> Columns:
         target, features, targets = self._asked
-        if len(names) == 1:
+        if len(names) == 1 and self.raw is None:
             self._check_delimiter(names)
+        if self.raw is not None:
+            names = self.raw.kept(names, self.name, strict=features is None)
         try:
             columns = Columns.choose(names, target, features, self.name, targets=targets)
         except DataError:
@@ -121,12 +141,18 @@ class CsvRows(TextRows):
                     f"{advice}."
                 )
 
+    def settle(self, kinds: Mapping[str, str]) -> None:
+        """Read columns of tables as these kinds from now on."""
+        if self.raw is not None:
+            self.raw = replace(self.raw, kinds={**self.raw.kinds, **kinds})
+
     def _read(self, order: Array | None) -> Iterator[Block]:
         read = 0
         with opened(self.path) as stream:
-            names = self._header(stream)
+            text = self._text(stream)
+            names = self._header(text)
             columns = self._settle(names)
-            targets = TextTargets()
+            targets = TextTargets() if self.raw is None else TextTargets(self.raw.gaps)
 
             def place(i: int) -> str:
                 return f"{self.name}, row {read + i + 1}"
@@ -134,76 +160,53 @@ class CsvRows(TextRows):
             def target_place(i: int) -> str:
                 return f"{place(i)}, column {columns.target!r}"
 
-            parts = pieces(stream, BLOCK_BYTES, RecordEnds(self.delimiter))
-            parse = partial(_parse, names=names, columns=columns, delimiter=self.delimiter)
-            for parsed in in_order(parts, parse):
-                if isinstance(parsed, _Fault):
+            parts = pieces(text, BLOCK_BYTES, RecordEnds(self.delimiter))
+            for parsed in in_order(parts, self._parser(names, columns)):
+                if isinstance(parsed, Fault):
                     raise DataError(f"{place(parsed.row)}{parsed.said}.")
-                for batch in parsed:
-                    X = as_matrix(batch, columns, self.dtype, place)
-                    y = None
-                    if columns.target is not None:
-                        y = targets.of_arrow(batch.column(columns.target), target_place)
-                    yield Block(X, y)
-                    read += batch.num_rows
+                for part in parsed:
+                    if isinstance(part, RawPiece):
+                        block = part.block(targets, target_place)
+                    else:
+                        X = as_matrix(part, columns, self.dtype, place)
+                        y = None
+                        if columns.target is not None:
+                            y = targets.of_arrow(part.column(columns.target), target_place)
+                        block = Block(X, y)
+                    yield block
+                    read += len(block)
+
+    def _parser(self, names: list[str], columns: Columns) -> Callable[[Piece], list[Any] | Fault]:
+        if self.raw is not None:
+            return RawPieces(names, columns, self.delimiter, self.raw)
+        return partial(_parse, names=names, columns=columns, delimiter=self.delimiter)
 
 
-@dataclass(frozen=True)
-class _Fault:
-    """What is wrong with a row, counted from 0 in its piece."""
-
-    row: int
-    said: str
+def _names(text: str, delimiter: str) -> list[str]:
+    """The names in a header."""
+    return next(csv.reader([text], delimiter=delimiter, strict=True), [])
 
 
-def _parse(piece: Piece, names: list[str], columns: Columns, delimiter: str) -> list[Any] | _Fault:
+def _parse(piece: Piece, names: list[str], columns: Columns, delimiter: str) -> list[Any] | Fault:
     """Record batches of a piece, features as float64 and the target as text; or its first fault."""
     import pyarrow as pa
-    import pyarrow.csv as pa_csv
 
-    text = piece.text
-    quote = odd_quote(text, delimiter)
-    if quote >= 0:
-        return _at_quote(text, quote, names, delimiter)
-    if piece.cut:
-        return _Fault(0, f": {TOO_LONG}")
-    if not text.strip(b"\r\n"):
+    fault = piece_fault(piece, names, delimiter)
+    if fault is not None:
+        return fault
+    if not piece.text.strip(b"\r\n"):
         return []  # pyarrow takes a text without rows for an error
     types: dict[str, Any] = {column: pa.float64() for column in columns.features}
     if columns.target is not None:
         types[columns.target] = pa.string()
     try:
-        table = pa_csv.read_csv(
-            pa.BufferReader(text),
-            # One block: the piece has been cut already, and other pieces have the other threads.
-            read_options=pa_csv.ReadOptions(
-                column_names=names, block_size=len(text) + 1, use_threads=False
-            ),
-            parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in text),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=types,
-                include_columns=columns.all,
-                null_values=sorted(MISSING),
-                strings_can_be_null=False,
-            ),
-        )
+        table = arrow_table(piece.text, names, delimiter, types, null_values=sorted(MISSING))
     except pa.ArrowInvalid as error:
-        return _first_fault(text, names, columns, delimiter, str(error))
+        return _first_fault(piece.text, names, columns, delimiter, str(error))
     return [batch for batch in table.to_batches() if batch.num_rows]
 
 
-def _at_quote(text: bytes, quote: int, names: list[str], delimiter: str) -> _Fault:
-    """The fault of a cell that opens with the quote at this place."""
-    row, column = last_cell(text[:quote], delimiter)
-    where = repr(names[column]) if column < len(names) else str(column + 1)
-    return _Fault(
-        row,
-        f", column {where}: the quote that opens this cell is never closed, or closed before the end "
-        "of the cell; close it, or write it twice where it is part of the text",
-    )
-
-
-def _first_fault(text: bytes, names: list[str], columns: Columns, delimiter: str, said: str) -> _Fault:
+def _first_fault(text: bytes, names: list[str], columns: Columns, delimiter: str, said: str) -> Fault:
     """The first bad cell, found slowly: pyarrow does not say where it stands.
 
     Rows of the header's width are taken apart, and no others, of which one may have millions of cells.
@@ -213,12 +216,12 @@ def _first_fault(text: bytes, names: list[str], columns: Columns, delimiter: str
     try:
         for row, cells in enumerate(_rows(text[:begin], delimiter)):
             if found := _fault(cells, names, columns):
-                return _Fault(row, found)
+                return Fault(row, found)
     except csv.Error as error:
-        return _Fault(row + 1, f": {error}")
+        return Fault(row + 1, f": {error}")
     if odd >= 0:
-        return _Fault(odd, f": {width} cells where the header has {len(names)}")
-    return _Fault(0, f" or below: {said}")
+        return Fault(odd, f": {width} cells where the header has {len(names)}")
+    return Fault(0, f" or below: {said}")
 
 
 def _rows(text: bytes, delimiter: str) -> Iterator[list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from glob import glob, has_magic
 from pathlib import Path
 
@@ -41,6 +41,11 @@ class JoinedRows(RowSource):
         segments = [source.n_segments for source in self.sources if source.n_segments is not None]
         self.n_segments = sum(segments) if len(segments) == len(self.sources) else None
         self._ends = np.cumsum(segments)
+
+    def settle(self, kinds: Mapping[str, str]) -> None:
+        """Read columns of tables as these kinds from now on."""
+        for source in self.sources:
+            source.settle(kinds)
 
     def _read(self, order: Array | None) -> Iterator[Block]:
         if order is None:

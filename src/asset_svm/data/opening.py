@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from asset_svm.data.compression import STANDARD_INPUT, stripped
 from asset_svm.data.joined import JoinedRows, matching_files
+from asset_svm.data.raw import RawOptions
 from asset_svm.data.source import RowSource
 
 
@@ -37,7 +38,8 @@ class _Reader:
         return rows
 
 
-_TABLE, _ARRAYS = ("target", "features", "targets"), ("target", "n_features", "targets")
+_TABLE = ("target", "features", "targets", "raw")
+_ARRAYS = ("target", "n_features", "targets")
 FORMATS = {
     "svmlight": _Reader("svmlight.SvmlightRows", ("n_features", "zero_based"), ()),
     "csv": _Reader("csv.CsvRows", _TABLE, (".csv",)),
@@ -70,6 +72,7 @@ def open_rows(
     zero_based: bool = False,
     targets: bool = True,
     dtype: npt.DTypeLike = np.float32,
+    raw: RawOptions | None = None,
 ) -> RowSource:
     """Rows of a file, for ``fit`` and for reading a block at a time.
 
@@ -95,6 +98,9 @@ def open_rows(
         svmlight rows begin with theirs in any case.
     dtype : dtype
         Of the rows, float32 or float64.
+    raw : RawOptions, optional
+        Read columns as they came, with categories, gaps and dates (CSV, Parquet): the X of blocks are
+        tables then.
 
     Returns
     -------
@@ -110,7 +116,7 @@ def open_rows(
     if format is not None and format not in FORMATS:
         raise ValueError(f'format="{format}" is not known; choose one of {", ".join(FORMATS)}.')
     given: dict[str, Any] = {"target": target, "n_features": n_features, "zero_based": zero_based}
-    given |= {"targets": targets, "dtype": dtype}
+    given |= {"targets": targets, "dtype": dtype, "raw": raw}
     piped = str(path) == STANDARD_INPUT
     several = None if piped else matching_files(path)
     if several is not None:
@@ -128,4 +134,11 @@ def open_rows(
         raise ValueError(f"{path} is a folder; only Parquet is read from folders.")
     if target is not None and kind == "svmlight":
         raise ValueError(f"target={target!r}: svmlight rows begin with their target; leave it out.")
+    if raw is not None and "raw" not in FORMATS[kind].options:
+        tables = ", ".join(name for name, reader in FORMATS.items() if "raw" in reader.options)
+        what = "standard input" if piped else path
+        raise ValueError(
+            f"{what} is read as {kind}, which has no categories, gaps or dates; only {tables} are "
+            "read as they came, and format= (--format) says which of them it is."
+        )
     return FORMATS[kind](path, {**given, "features": features})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,21 +11,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.arrays import Array
+from asset_svm.arrays import Array, Matrix
+from asset_svm.data.raw import BadCellError, RawOptions, target_cells
+from asset_svm.data.raw_arrow import arrow_column, categorical, check_type
 from asset_svm.data.source import BLOCK_BYTES, Block, RowSource, check_targets
 from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
 from asset_svm.data.text_targets import TextTargets
+from asset_svm.encoding.table import Column, Table
 from asset_svm.exceptions import DataError
 
 
 class ParquetRows(RowSource):
-    """Rows of Parquet files: numeric columns, and a target column of numbers or text.
+    """Rows of Parquet files: numeric columns, or any as they came, and a target of numbers or text.
 
     Parameters
     ----------
     path : path
         A file, or a folder whose ``*.parquet`` files follow each other by name.
-    target, features, targets, dtype
+    target, features, targets, dtype, raw
         As in ``CsvRows``.
     """
 
@@ -36,6 +40,7 @@ class ParquetRows(RowSource):
         features: tuple[str, ...] | None = None,
         targets: bool = True,
         dtype: npt.DTypeLike = np.float32,
+        raw: RawOptions | None = None,
     ):
         need_pyarrow("Reading Parquet")
         self.path, self.name, self.dtype = Path(path), str(path), np.dtype(dtype)
@@ -45,28 +50,44 @@ class ParquetRows(RowSource):
         if not self.files:
             raise DataError(f"{self.name} is a folder without *.parquet files.")
         self.n_rows, self.groups = 0, list[tuple[Path, int, int]]()  # file, its group, first row
-        first: Any = None
+        schemas, levels = list[Any](), set[str]()
         for file in self.files:
             with _opened(file) as parquet:
                 schema = parquet.schema_arrow
-                if first is not None and schema.names != first.names:
+                schemas.append(schema)
+                if raw is not None:
+                    levels |= categorical(parquet.metadata.metadata)
+                if schema.names != schemas[0].names:
                     raise DataError(f"{file} has other columns than {self.files[0]}.")
-                first = first or schema
                 self.n_rows += parquet.metadata.num_rows
                 row = 0
                 for group in range(parquet.num_row_groups):
                     self.groups.append((file, group, row))
                     row += parquet.metadata.row_group(group).num_rows
         self.n_segments = len(self.groups)
-        self.columns = Columns.choose(first.names, target, features, self.name, targets=targets)
+        names = schemas[0].names
+        if raw is not None:
+            names = raw.kept(names, self.name, strict=features is None)
+            raw = replace(raw, kinds={**dict.fromkeys(levels, "levels"), **raw.kinds})
+        self.columns = Columns.choose(names, target, features, self.name, targets=targets)
+        self.raw = raw
         for column in self.columns.features:
-            _check_numeric(first.field(column), self.name)
+            if raw is None:
+                _check_numeric(schemas[0].field(column), self.name)
+                continue
+            for file, schema in zip(self.files, schemas, strict=True):
+                check_type(schema.field(column), raw, str(file))
         self.feature_names, self.n_features = self.columns.features, len(self.columns.features)
+
+    def settle(self, kinds: Mapping[str, str]) -> None:
+        """Read columns of tables as these kinds from now on."""
+        if self.raw is not None:
+            self.raw = replace(self.raw, kinds={**self.raw.kinds, **kinds})
 
     def _read(self, order: Array | None) -> Iterator[Block]:
         step = max(1, min(BLOCK_BYTES // (8 * len(self.columns.features)), 65_536))
         numbers = range(len(self.groups)) if order is None else order.tolist()
-        texts = TextTargets()
+        texts = TextTargets() if self.raw is None else TextTargets(self.raw.gaps)
         for file, group, row in (self.groups[number] for number in numbers):
             with _opened(file) as parquet:
                 batches = parquet.iter_batches(step, row_groups=[group], columns=self.columns.all)
@@ -75,9 +96,19 @@ class ParquetRows(RowSource):
                     if not batch.num_rows:
                         continue
                     place = partial(_place, file, read)
-                    X = as_matrix(batch, self.columns, self.dtype, place)
-                    yield Block(X, self._targets(batch, place, texts))
+                    yield Block(self._features(batch, place), self._targets(batch, place, texts))
                     read += batch.num_rows
+
+    def _features(self, batch: Any, place: Callable[[int], str]) -> Matrix:
+        if self.raw is None:
+            return as_matrix(batch, self.columns, self.dtype, place)
+        columns = list[Column]()
+        for name in self.columns.features:
+            try:
+                columns.append(arrow_column(batch.column(name), self.raw.kinds.get(name), self.raw))
+            except BadCellError as fault:
+                raise DataError(f"{place(fault.row)}, column {name!r}: {fault.said}.") from None
+        return Table(self.columns.features, tuple(columns))
 
     def _targets(self, batch: Any, place: Callable[[int], str], texts: TextTargets) -> Array | None:
         import pyarrow as pa
@@ -96,6 +127,8 @@ class ParquetRows(RowSource):
         if pa.types.is_dictionary(cells.type):
             cells = cells.dictionary_decode()
         if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
+            if self.raw is not None:
+                cells = target_cells(cells, self.raw, where)
             return texts.of_arrow(cells, where)
         y = cells.to_numpy(zero_copy_only=False)
         if y.dtype.kind not in "biuf":

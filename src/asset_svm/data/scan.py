@@ -16,6 +16,8 @@ import numpy as np
 from asset_svm.arrays import Array, Matrix
 from asset_svm.data.fingerprint import Fingerprint, fingerprinted
 from asset_svm.data.source import Block, RowSource, widened
+from asset_svm.encoding.summary import TableSummary
+from asset_svm.encoding.table import Table
 from asset_svm.exceptions import DataError
 
 MOST_CLASSES = 100
@@ -103,6 +105,8 @@ class Summary:
     targets : TargetSummary
     sample : Block
         Rows drawn uniformly without replacement, in a random order.
+    table : TableSummary or None
+        What the columns are, where blocks are tables.
     """
 
     n_rows: int
@@ -110,6 +114,7 @@ class Summary:
     n_bytes: int
     targets: TargetSummary
     sample: Block
+    table: TableSummary | None = None
 
     def window_rows(self, n_bytes: int, most: int) -> int:
         """Rows that fit in so many bytes, at most ``most``."""
@@ -126,12 +131,30 @@ class Scanned:
     held: Block | None = None
     files: Fingerprint | None = None
 
-    def transformed(self, function: Callable[[Matrix], Matrix]) -> Scanned:
+    def transformed(self, function: Callable[[Any], Matrix]) -> Scanned:
         """The same scan with ``function`` applied to the X of every block."""
-        sample = self.summary.sample
-        summary = replace(self.summary, sample=Block(function(sample.X), sample.y))
+        before = self.summary
+        sample = Block(function(before.sample.X), before.sample.y)
+        n, per_row = int(sample.X.shape[1]), sample.n_bytes / max(len(sample), 1)
+        summary = replace(before, sample=sample, n_features=n, table=None)
+        if before.table is not None:  # what rows take says nothing of what their numbers will
+            summary = replace(summary, n_bytes=int(per_row * before.n_rows))
         held = None if self.held is None else Block(function(self.held.X), self.held.y)
-        return Scanned(self.source.transformed(function), summary, held, self.files)
+        return Scanned(self.source.transformed(function, n), summary, held, self.files)
+
+    def with_targets(self, function: Callable[[Array], Array]) -> Scanned:
+        """The same scan of numbers with an increasing ``function`` applied to every target."""
+
+        def changed(block: Block) -> Block:
+            return Block(block.X, None if block.y is None else function(block.y))
+
+        ends = function(np.array([self.summary.targets.low, self.summary.targets.high]))
+        targets = replace(
+            self.summary.targets, low=float(ends[0]), high=float(ends[1]), whole=False, counts=None
+        )
+        summary = replace(self.summary, targets=targets, sample=changed(self.summary.sample))
+        held = None if self.held is None else changed(self.held)
+        return Scanned(self.source.with_targets(function), summary, held, self.files)
 
 
 class _Sample:
@@ -190,7 +213,7 @@ def scan(
     fingerprint : bool
         Whether to tell what the files were.
     """
-    targets, sample = TargetSummary(), _Sample(sample_rows, seed)
+    targets, sample, table = TargetSummary(), _Sample(sample_rows, seed), TableSummary()
     n_rows = n_features = n_bytes = 0
     held: list[Block] | None = []
     with ExitStack() as stack:
@@ -202,6 +225,8 @@ def scan(
             n_rows, n_bytes = n_rows + len(block), n_bytes + block.n_bytes
             n_features = max(n_features, block.X.shape[1])
             sample.add(block)
+            if isinstance(block.X, Table):
+                table.add(block.X, block.y if block.y.dtype.kind in "fiu" else None)
             if observe is not None:
                 observe(block.X)
             if held is not None:
@@ -225,9 +250,9 @@ def scan(
         told = None if files is None else files()
     n_features = source.n_features or max(n_features, 1)
     drawn, whole = sample.take(), None
-    summary = Summary(
-        n_rows, n_features, n_bytes, targets, Block(widened(drawn.X, n_features), drawn.y)
-    )
+    drawn = Block(widened(drawn.X, n_features), drawn.y)
+    columns = table if table.columns else None
+    summary = Summary(n_rows, n_features, n_bytes, targets, drawn, columns)
     if held is not None:
         whole = Block.joined(held)
         whole = Block(widened(whole.X, n_features), whole.y)

@@ -11,7 +11,7 @@ window then holds rows from all over the file, sorted or not.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from asset_svm.arrays import Array, Matrix
 from asset_svm.data.ahead import ahead
 from asset_svm.data.compression import STANDARD_INPUT
+from asset_svm.encoding.table import Table
 from asset_svm.exceptions import DataError
 
 BLOCK_BYTES = 4 << 20
@@ -33,9 +34,9 @@ SEGMENT_BYTES = 1 << 19
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows: X dense or CSR, and their targets, None where the source has none."""
+    """Some rows: X dense, CSR, or a table as it came, and their targets, None where there are none."""
 
-    X: Matrix
+    X: Matrix  # or a Table
     y: Array | None
 
     def __len__(self) -> int:
@@ -57,7 +58,9 @@ class Block:
         if len(blocks) == 1:
             return blocks[0]
         parts = [block.X for block in blocks]
-        if sp.issparse(parts[0]):
+        if isinstance(parts[0], Table):
+            X: Matrix = Table.joined(parts)
+        elif sp.issparse(parts[0]):
             width = max(part.shape[1] for part in parts)
             X = sp.vstack([widened(part, width) for part in parts], format="csr")
         else:
@@ -186,6 +189,14 @@ class RowSource(ABC):
         """
         return _Transformed(self, function, n_features)
 
+    def with_targets(self, function: Callable[[Array], Array]) -> RowSource:
+        """The same rows with ``function`` applied to the targets of every block."""
+        return _WithTargets(self, function)
+
+    def settle(self, kinds: Mapping[str, str]) -> None:
+        """Read columns of tables as these kinds from now on, whatever the cells of a part look like."""
+        del kinds  # there are none here: matrices have numbers alone
+
     def narrowed(self, n_features: int) -> RowSource:
         """The same rows, known to have this many features."""
         return _Narrowed(self, n_features)
@@ -209,6 +220,10 @@ class _Wrapped(RowSource):
         self.feature_names, self.rereadable = source.feature_names, source.rereadable
         self.files, self.n_segments = source.files, source.n_segments
 
+    def settle(self, kinds: Mapping[str, str]) -> None:
+        """Read columns of tables as these kinds from now on."""
+        self.source.settle(kinds)
+
 
 class _Transformed(_Wrapped):
     def __init__(self, source: RowSource, function: Callable[[Matrix], Matrix], n_features: int | None):
@@ -220,6 +235,16 @@ class _Transformed(_Wrapped):
     def _read(self, order: Array | None) -> Iterator[Block]:
         for block in self.source.blocks(order):
             yield Block(self.function(block.X), block.y)
+
+
+class _WithTargets(_Wrapped):
+    def __init__(self, source: RowSource, function: Callable[[Array], Array]):
+        super().__init__(source)
+        self.function = function
+
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        for block in self.source.blocks(order):
+            yield Block(block.X, None if block.y is None else self.function(block.y))
 
 
 class _Narrowed(_Wrapped):

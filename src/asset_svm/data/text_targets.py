@@ -31,10 +31,16 @@ class TextTargets:
     are fewer, or the first name where there are as many. What any reader of tables takes for a missing
     value (an empty cell, NA, null, ...) is no name here, and no more is a number in a notation that is
     not read.
+
+    Parameters
+    ----------
+    gaps : frozenset of str
+        More texts that are missing values, in lower case.
     """
 
-    def __init__(self) -> None:
-        self.seen: dict[str, _Seen] = {}
+    def __init__(self, gaps: frozenset[str] = frozenset()) -> None:
+        self.gaps, self.seen = gaps, dict[str, _Seen]()
+        self.quick = not any(kind_of(text) == "number" for text in gaps)
 
     def __call__(self, texts: Array, place: Callable[[int], str]) -> Array:
         """The targets of numpy's texts; ``place(i)`` names row i."""
@@ -46,7 +52,7 @@ class TextTargets:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if "name" not in self.seen and len(cells):
+        if "name" not in self.seen and len(cells) and self.quick:
             try:  # the usual case, which needs no look at every text
                 numbers: Array = pc.cast(pc.utf8_trim(cells, BLANKS), pa.float64()).to_numpy(
                     zero_copy_only=False
@@ -70,7 +76,7 @@ class TextTargets:
         first[codes[::-1]] = np.arange(len(codes))[::-1]
         counts = np.bincount(codes, minlength=len(texts)).tolist()
         for k in np.argsort(first).tolist():
-            kind = kind_of(texts[k])
+            kind = "missing" if texts[k].lower() in self.gaps else kind_of(texts[k])
             fault = _fault(texts[k], kind)
             if fault is not None:
                 raise DataError(f"{place(int(first[k]))}: {fault}.")

@@ -4,6 +4,7 @@ classifier, regressor     the two estimators
 learner                   what they share: fit, partial_fit, certify, predict
 files                     fits to files, and predictions of their rows
 transformers              the feature maps by themselves
+tables                    rows of numbers from columns of any kind
 calibration               probabilities of classes
 validation                what every fit obeys: checked rows, all or nothing
 callbacks                 who looks on at a fit
@@ -14,6 +15,7 @@ Searches are in ``asset_svm.search``.
 
 from asset_svm.estimators.classifier import AssetClassifier
 from asset_svm.estimators.regressor import AssetRegressor
+from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.transformers import FourierMap, NystroemMap
 
 __all__ = [
@@ -21,4 +23,5 @@ __all__ = [
     "AssetRegressor",
     "FourierMap",
     "NystroemMap",
+    "TableEncoder",
 ]

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import ScoresTargets
+from asset_svm.estimators.tables import TableEncoder
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.settings.kinds import check_targets
@@ -65,6 +66,7 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         rank_threshold: float | None = None,
         rank_rule: str = "relative",
         relevance: str | None = None,
+        encoder: str | TableEncoder | None = "auto",
         n_cells: int | str | None = None,
         n_partitions: int = 1,
         step: str = "auto",

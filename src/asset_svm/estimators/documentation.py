@@ -64,6 +64,10 @@ relevance : {"columns", "directions", "auto"} or None, default=None
     so that gamma keeps its meaning, and gamma="scale" goes by that. For kernels of a distance;
     "laplacian" has no directions. partial_fit settles the map by its first rows. It takes half of
     ``time_limit`` at most, but for one round.
+encoder : "auto", TableEncoder or None, default="auto"
+    What makes numbers of a table. "auto": arrays, and data frames of numbers without gaps, are taken
+    as they are; a frame with a category, a date or a gap is encoded by ``TableEncoder()``, its numbers
+    scaled. A TableEncoder encodes whatever is given; None leaves all to the user.
 n_cells : "auto", int or None, default=None
     Split the input space into about so many cells, each with models of its own ("auto": cells of
     about 1000 rows). A cell of up to 16384 rows (4096 with an intercept; fewer where the kernel
@@ -164,6 +168,9 @@ component_indices_ : ndarray of shape (s,) or None
     a fit that streamed its rows.
 approximation_error_ : float
     Nystroem only: the relative trace error of the kernel approximation, on a sample of 256 rows.
+encoder_ : TableEncoder or None
+    What makes numbers of the columns, where they are encoded; n_features_in_, feature_names_in_ and
+    feature_importances_ are those of the table then, and all else is of its numbers.
 relevance_ : ndarray of shape (n_features,) or (r, n_features), or None
     With ``relevance``: the weights w of the columns, or the linear map T, that rows are multiplied with
     first; components_ and support_vectors_ are mapped rows, decisions k(X * w, components_) or

@@ -12,27 +12,32 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
 
 from asset_svm import clock
 from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Scanned, scan
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.estimators.callbacks import FitObserver
+from asset_svm.estimators.encoded import encode_rows
 from asset_svm.estimators.inside import (
     adopt,
+    encoder_of,
     fit_watched,
     fitted_of,
+    in_units,
     predictions_of,
     settings_of,
+    take_encoder,
     task_of,
     warn_of,
 )
+from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.validation import all_or_nothing
 from asset_svm.exceptions import DataError
 from asset_svm.families import Trained, family_of
 from asset_svm.families.labels import labelled, whole_labels
-from asset_svm.families.observing import Watch, shown
+from asset_svm.families.observing import Watch, logger, shown
 from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.one_map.windows import WindowFit
 from asset_svm.families.probe import progressive_error
@@ -65,6 +70,7 @@ def fit_rows(
     checkpoint: Checkpoint | None = None,
     watch: Watch | None = None,
     settings: Settings | None = None,
+    encoder: TableEncoder | None = None,
 ) -> Model:
     """Fit an estimator to the rows of a source.
 
@@ -81,6 +87,8 @@ def fit_rows(
         True ends the run, which leaves the model of that moment.
     settings : Settings, optional
         Those of the model, where its parameters are checked already.
+    encoder : TableEncoder, optional
+        What has made the rows of a scan of a table.
 
     Returns
     -------
@@ -110,15 +118,31 @@ def fit_rows(
             fingerprint=checkpoint is not None,
             too_large=partial(check_streamed, settings),
         )
+    if scanned.summary.table is not None:
+        encoder = clone(model.encoder) if isinstance(model.encoder, TableEncoder) else TableEncoder()
+        task, room = task_of(model, settings), held_bytes(settings.memory_limit)
+        scanned = encode_rows(encoder, scanned, task, room, in_units=partial(in_units, model))
     keeper = None if checkpoint is None else _keeper(model, scanned, checkpoint, resumed)
     columns = scanned.source.feature_names
     if scanned.held is not None:
         held = labelled(scanned.held, scanned.summary, numeric=is_regressor(model))
         return fit_watched(
-            model, held.X, held.y, watch=watch, columns=columns, keeper=keeper, settings=settings
+            model,
+            held.X,
+            held.y,
+            watch=watch,
+            columns=columns,
+            encoder=encoder,
+            keeper=keeper,
+            settings=settings,
         )
     check_streamed(settings)
     task, observer = task_of(model, settings), FitObserver(model, watch=watch)
+    if is_regressor(model):
+        seen = np.asarray(scanned.summary.sample.y, dtype=np.float64)
+        task = in_units(model, task, seen, np.ones(len(seen)))[0]
+        if task.units is not None:
+            scanned = scanned.with_targets(task.units.into)
     with all_or_nothing(model), shown(settings.verbose):
         model.n_features_in_ = scanned.summary.n_features
         run: WindowFit | RelevantWindows = (
@@ -129,7 +153,11 @@ def fit_rows(
         trained: Trained[Any] = run.run()
         adopt(model, trained.fitted)
         model.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        if columns is not None:
+        model.encoder_ = None
+        if encoder is not None:
+            take_encoder(model, encoder)
+            adopt(model, trained.fitted)
+        elif columns is not None:
             model.feature_names_in_ = np.array(columns, dtype=object)
     run.warn()
     warn_of(model, settings, trained)
@@ -214,16 +242,29 @@ def scan_for(
     is called as soon as they do not. ``fingerprint`` tells what the files were.
     """
     least_rows = SAMPLE_ROWS if relevance is None else RELEVANCE_ROWS
-    return scan(
+    look = partial(
+        scan,
         source,
         sample_rows=max(least_rows, n_components if is_integer(n_components) else 0),
-        hold_bytes=planned_memory(memory_limit) // 4,
+        hold_bytes=held_bytes(memory_limit),
         free=available_memory,
         seed=int(random_state) if is_integer(random_state) else 0,
         observe=observe,
         too_large=too_large,
         fingerprint=fingerprint,
     )
+    found = look()
+    mixed = [] if found.summary.table is None else found.summary.table.mixed()
+    if mixed and source.rereadable:  # numbers among names are names, as they are written
+        logger.info("table: some cells of %s are numbers, others not: all are levels", ", ".join(mixed))
+        source.settle(dict.fromkeys(mixed, "levels"))
+        found = look()
+    return found
+
+
+def held_bytes(memory_limit: float | None) -> int:
+    """The bytes of rows that are held in memory."""
+    return planned_memory(memory_limit) // 4
 
 
 def learn_online(
@@ -257,8 +298,10 @@ def learn_online(
             width = width or max(window.X.shape[1], 1)
             X, y = _wide(window.X, width, source, size), whole_labels(window.y, numeric=task.numeric)
             if not first:
-                fitted = fitted_of(model)
-                errors.append(progressive_error(fitted.task, fitted.decision, X, y))
+                fitted, encoder = fitted_of(model), encoder_of(model)
+                rows = X if encoder is None else encoder.rows(X)
+                inside = in_units(model, fitted.task, y, np.ones(len(y)))[1]
+                errors.append(progressive_error(fitted.task, fitted.decision, rows, inside))
             if first and not task.numeric:
                 model.partial_fit(X, y, classes=np.unique(y) if classes is None else classes)
             else:
@@ -270,7 +313,7 @@ def learn_online(
             stop = watch is not None and watch(record)
             if stop or clock.now() > deadline:
                 break
-    if source.feature_names is not None:
+    if source.feature_names is not None and encoder_of(model) is None:
         model.feature_names_in_ = np.array(source.feature_names, dtype=object)
     return model
 
@@ -293,8 +336,9 @@ def predict_rows(
 
     Decisions have shape (rows, K). Columns are those of the fit already: nothing is checked again.
     """
-    decide, finish = fitted_of(model).decision, predictions_of(model)
-    with closing(source.narrowed(model.n_features_in_).blocks()) as blocks:  # type: ignore[type-var]
+    decide, finish, encoder = fitted_of(model).decision, predictions_of(model), encoder_of(model)
+    width = model.n_features_in_ if encoder is None else encoder.encoding_.width
+    with closing(source.narrowed(width).blocks()) as blocks:  # type: ignore[type-var]
         for block in blocks:
             decisions = decide(block.X)
             yield block, decisions, finish(decisions)

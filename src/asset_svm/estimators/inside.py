@@ -19,6 +19,7 @@ from asset_svm.tasks import Task
 if TYPE_CHECKING:
     from asset_svm.estimators.calibration import CalibratedClassifier
     from asset_svm.estimators.learner import Learner
+    from asset_svm.estimators.tables import TableEncoder
 
 L = TypeVar("L", bound="Learner")
 
@@ -33,11 +34,37 @@ def task_of(estimator: Learner, settings: Settings, classes: Any = None) -> Task
     return estimator._task(settings, classes)
 
 
+def in_units(estimator: Learner, task: Task, y: np.ndarray, weight: np.ndarray) -> tuple[Any, Any]:
+    """The task with the units of its targets, and these in them."""
+    return estimator._in_units(task, y, weight)
+
+
+def encoder_of(estimator: Learner | CalibratedClassifier) -> TableEncoder | None:
+    """What makes numbers of the tables that a fitted estimator takes."""
+    inner: Any = getattr(estimator, "estimator", estimator)
+    return inner.__dict__.get("encoder_")
+
+
+def take_encoder(estimator: Learner, encoder: TableEncoder) -> None:
+    """Have an estimator take tables as an encoder does."""
+    estimator._take_encoder(encoder)
+
+
 def checked_rows(
-    estimator: Learner, task: Task, X: Any, y: Any, sample_weight: Any, *, first: bool
+    estimator: Learner,
+    task: Task,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    first: bool,
+    means: bool = True,
 ) -> tuple[Task, Rows] | None:
-    """The settled task, and checked rows of positive weight; None where there are none."""
-    return estimator._check_rows(task, X, y, sample_weight, first=first)
+    """The settled task, and checked rows of positive weight; None where there are none.
+
+    Without ``means`` no target has a part in the numbers that are made of a table.
+    """
+    return estimator._check_rows(task, X, y, sample_weight, first=first, means=means)
 
 
 def fit_watched(estimator: L, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> L:

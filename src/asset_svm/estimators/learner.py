@@ -18,7 +18,14 @@ from asset_svm.backends.device import as_type, on_card, on_host
 from asset_svm.data import GivenOrder
 from asset_svm.data.source import RowSource
 from asset_svm.estimators.callbacks import FitObserver, SeenByCallbacks, with_callbacks
+from asset_svm.estimators.encoded import (
+    by_columns,
+    check_table,
+    encoder_for,
+    gradients_by_columns,
+)
 from asset_svm.estimators.files import fit_rows
+from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.validation import (
     FROM_VALIDATION,
     all_or_nothing,
@@ -61,6 +68,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     """An estimator that learns; not for use by itself. Subclasses say what they learn."""
 
     _fitted: Fitted
+    encoder_: TableEncoder | None
     _methods: tuple[str, ...] = ("predict",)
     """The methods that ``compiled`` knows."""
 
@@ -86,12 +94,19 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         """What is learnt; ``before`` is what a model that has begun has learnt."""
         raise NotImplementedError
 
+    def _in_units(self, task: Task, y: np.ndarray, weight: np.ndarray) -> tuple[Task, np.ndarray]:
+        """The task with the units of its targets, and these in them; the same where it has none."""
+        return task, y
+
     # The model --------------------------------------------------------------------------------
 
     def _adopt(self, fitted: Fitted) -> None:
         """Take a model as that of a fit of this estimator."""
         forget(self, keep=FROM_VALIDATION)
         self.__dict__.update(face_of(fitted))
+        encoder, shares = self.__dict__.get("encoder_"), self.__dict__.get("feature_importances_")
+        if encoder is not None and shares is not None:
+            self.feature_importances_ = by_columns(encoder.encoding_, shares)
 
     def _copy_with(self, fitted: Fitted) -> Self:
         """An estimator like this one, with another model."""
@@ -103,19 +118,51 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     # Rows -------------------------------------------------------------------------------------
 
     def _check_rows(
-        self, task: Task, X: Any, y: Any, sample_weight: Any, *, first: bool
+        self,
+        task: Task,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        first: bool,
+        encoded: bool = False,
+        means: bool = True,
     ) -> tuple[Task, Rows] | None:
-        """The settled task, and checked rows of positive weight; None where there are none."""
-        if on_card(X):
-            X = check_card_rows(self, X, reset=first)
-            y = check_card_targets(X, y, numeric=task.numeric)
+        """The settled task, and checked rows of positive weight; None where there are none.
+
+        Rows that are ``encoded`` already are numbers. Without ``means`` no target has a part in those
+        that are made of a table.
+        """
+        encoder = None
+        if not encoded:
+            encoder = encoder_for(self.encoder, X) if first else self.__dict__.get("encoder_")
+        if encoder is not None:
+            X, y, weight = check_table(
+                encoder,
+                task,
+                X,
+                y,
+                sample_weight,
+                first=first,
+                means=means,
+                in_units=self._in_units,
+            )
+            self._take_encoder(encoder)
         else:
-            X, y = validate_rows(self, X, y, reset=first, y_numeric=task.numeric)
-        weight = check_weight(on_host(sample_weight), y, part=not first)
+            if on_card(X):
+                X = check_card_rows(self, X, reset=first)
+                y = check_card_targets(X, y, numeric=task.numeric)
+            else:
+                X, y = validate_rows(self, X, y, reset=first, y_numeric=task.numeric)
+            weight = check_weight(on_host(sample_weight), y, part=not first)
+            if first:
+                self.encoder_ = None
         rows = Rows(X, y, weight, weight, np.arange(len(y)))
         rows = rows.take(np.flatnonzero(weight))
         if len(rows.y) == 0:
             return None
+        task, inside = self._in_units(task, rows.y, rows.weight)
+        rows = replace(rows, y=inside)
         if first:
             task = task.settled(rows.y, rows.weight)
         task.encode(rows.y)
@@ -126,6 +173,13 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             if len(rows.y) == 0:
                 return None
         return task, rows
+
+    def _take_encoder(self, encoder: TableEncoder) -> None:
+        """Take tables as this encoder does."""
+        self.encoder_, self.n_features_in_ = encoder, encoder.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(encoder, "feature_names_in_"):
+            self.feature_names_in_ = encoder.feature_names_in_
 
     # All rows at once -------------------------------------------------------------------------
 
@@ -158,6 +212,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         watch: Watch | None = None,
         searched: bool = False,
         columns: Sequence[str] | None = None,
+        encoder: TableEncoder | None = None,
         drawn: DrawnMap | None = None,
         keeper: Keeper | None = None,
         settings: Settings | None = None,
@@ -175,6 +230,8 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             Whether the parameters are the best of many, so that a poor model is no surprise.
         columns : sequence of str, optional
             The names of the columns, where X has none.
+        encoder : TableEncoder, optional
+            What has made the rows of X of a table.
         drawn, keeper, settings
             As for ``_train``.
 
@@ -183,9 +240,19 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         self
         """
         settings, trained = self._train(
-            X, y, sample_weight, watch, drawn=drawn, keeper=keeper, settings=settings
+            X,
+            y,
+            sample_weight,
+            watch,
+            drawn=drawn,
+            keeper=keeper,
+            settings=settings,
+            encoded=encoder is not None,
         )
-        if columns is not None:
+        if encoder is not None:
+            self._take_encoder(encoder)
+            self._adopt(trained.fitted)
+        elif columns is not None:
             self.feature_names_in_ = np.array(columns, dtype=object)
         self._warn(settings, trained, searched=searched)
         return self
@@ -201,18 +268,20 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         drawn: DrawnMap | None = None,
         keeper: Keeper | None = None,
         settings: Settings | None = None,
+        encoded: bool = False,
     ) -> tuple[Settings, Trained[Any]]:
         """Train on all rows.
 
         ``drawn`` is the map that this fit would draw, where it is known; ``keeper`` saves the run;
-        ``settings`` are those of this estimator, where they are known.
+        ``settings`` are those of this estimator, where they are known; rows may be ``encoded`` already.
         """
         begun = clock.now()
         with all_or_nothing(self), shown(self.verbose):
             settings = self._settings() if settings is None else settings
             family = family_of(settings)
             family.check(settings)
-            found = self._check_rows(self._task(settings), X, y, sample_weight, first=True)
+            task = self._task(settings)
+            found = self._check_rows(task, X, y, sample_weight, first=True, encoded=encoded)
             if found is None:
                 raise ValueError(NO_WEIGHT)
             task, rows = found
@@ -228,6 +297,8 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         """Warn where the model is not what it should be; ``searched``: it is the best of many."""
         family_of(settings).warn(settings, trained)
         rows, names = trained.rows, getattr(self, "feature_names_in_", None)
+        if (encoder := self.__dict__.get("encoder_")) is not None:
+            names = encoder.get_feature_names_out()
         warn_of_constant(
             settings, trained.fitted, rows.X, rows.y, rows.weight, names, searched=searched
         )
@@ -328,14 +399,21 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         Returns
         -------
         gradients : ndarray of shape (n_samples, n_features), or (n_samples, n_classes, n_features)
-            In float64; the latter where there are more than two classes. Where a term of the sum has a
+            In float64; the latter where there are more than two classes. NaN for columns of an encoded
+            table that are no numbers, and where a number is missing. Where a term of the sum has a
             kink, in the exponential kernel at a landmark, or in the laplacian where a column has the
             value of a landmark's, that term counts 0.
         """
         decision = self._fitted.decision
         n_jobs = self.n_jobs if check.is_jobs(self.n_jobs) else None
         with grant(count_threads(n_jobs)):
-            found: np.ndarray = decision.gradients(on_host(self._checked(X)))
+            rows = on_host(self._checked(X))
+            found: np.ndarray = decision.gradients(rows)
+            units = getattr(self._fitted.task, "units", None)
+            if units is not None:
+                found = found * units.slope(decision(rows))[:, :, None]
+        if (encoder := self.__dict__.get("encoder_")) is not None:
+            found = gradients_by_columns(encoder.encoding_, encoder.table(X), found)
         return found[:, 0] if found.shape[1] == 1 else found
 
     def _decided(self, decision: Any, X: Any) -> np.ndarray:
@@ -351,6 +429,8 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
 
     def _checked(self, X: Any) -> Any:
         """Rows that can be worked on: an array, a CSR matrix, or a tensor on the card."""
+        if (encoder := self.__dict__.get("encoder_")) is not None:
+            return encoder.rows(X)
         if on_card(X):
             return check_card_rows(self, X, reset=False)
         return validate_rows(self, X, reset=False)
@@ -369,7 +449,8 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             Takes an array of one row, of shape (n_features,), and returns its value, or of rows, of
             shape (m, n_features), and returns an array. Rows are taken in the type of the landmarks
             (float32 for Fourier features). It keeps no link to the estimator. Rows that are not
-            finite, or of another length, are the caller's care.
+            finite, or of another length, are the caller's care. A model of encoded tables takes rows
+            of numbers that ``encoder_.transform`` has made.
         """
         decision, finish = self._fitted.decision, self._finisher(method)
         dtype = decision.dtype

@@ -13,9 +13,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import ScoresTargets
+from asset_svm.estimators.tables import TableEncoder
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.tasks import Regression, Task
+from asset_svm.tasks.units import KINDS, Units
 
 
 @document
@@ -30,7 +32,11 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
     ----------
     %(common)s
     epsilon : float, default=0.1
-        The half-width of the tube inside which errors do not count.
+        The half-width of the tube inside which errors do not count; in the units of
+        ``target_transform``, where there is one.
+    target_transform : {"standard", "log"} or None, default=None
+        Learn targets less their mean and over their standard deviation, or so of their logarithms;
+        predictions come back in the units of y. C and epsilon then mean the same whatever those are.
 
     Attributes
     ----------
@@ -56,6 +62,7 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         C: float = 1.0,
         lam: float | None = None,
         epsilon: float = 0.1,
+        target_transform: str | None = None,
         approximation: str | BaseEstimator = "nystroem",
         n_components: int | str | None = None,
         landmarks: str | ArrayLike = "uniform",
@@ -64,6 +71,7 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         rank_threshold: float | None = None,
         rank_rule: str = "relative",
         relevance: str | None = None,
+        encoder: str | TableEncoder | None = "auto",
         n_cells: int | str | None = None,
         n_partitions: int = 1,
         step: str = "auto",
@@ -126,4 +134,14 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         """Learning numbers, less the offset of ``before``, where a model has begun."""
         centred = settings.free_intercept or settings.n_cells is not None
         task = Regression.of(self.epsilon, centred=centred)
-        return task if before is None else replace(task, offset=before.offset)
+        check.check_choice("target_transform", self.target_transform, (None, *KINDS))
+        if isinstance(before, Regression):
+            return replace(task, offset=before.offset, units=before.units)
+        return task
+
+    def _in_units(self, task: Task, y: np.ndarray, weight: np.ndarray) -> tuple[Task, np.ndarray]:
+        """The task with the units of its targets, and these in them."""
+        assert isinstance(task, Regression)
+        if task.units is None and self.target_transform is not None:
+            task = replace(task, units=Units.of(self.target_transform, y, weight))
+        return task, y if task.units is None else task.units.into(y)

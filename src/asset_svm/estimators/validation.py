@@ -19,6 +19,8 @@ from sklearn.utils.validation import (
 )
 
 from asset_svm.backends.device import on_host
+from asset_svm.encoding.frames import as_table, is_frame
+from asset_svm.encoding.table import gaps
 from asset_svm.families.base import Fitted
 from asset_svm.settings.kinds import check_kind, check_targets
 from asset_svm.threads.granted import granted
@@ -28,7 +30,7 @@ FLOATS = [np.float64, np.float32]
 PRIVATE_RESULTS = ("_fitted",)
 LARGE = 1 << 22
 """Bytes from which threads look for numbers that are not finite."""
-FROM_VALIDATION = ("n_features_in_", "feature_names_in_", "classes_")
+FROM_VALIDATION = ("n_features_in_", "feature_names_in_", "classes_", "encoder_")
 
 
 def is_result(name: str) -> bool:
@@ -68,6 +70,38 @@ def validate_rows(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **
     options = dict(accept_sparse="csr", dtype=FLOATS) | options
     check_kind(X, "X")
     check_targets(y, numeric=bool(options.get("y_numeric")))
+    try:
+        return _validated(estimator, X, y, options)
+    except ValueError as error:
+        if not str(error).startswith("Input X contains NaN"):
+            raise
+        raise ValueError(_told_of_gaps(estimator, X, trained=not options.get("reset", True))) from None
+
+
+def _told_of_gaps(estimator: BaseEstimator, X: Any, *, trained: bool) -> str:
+    """What to do about gaps in rows of numbers."""
+    where = ""
+    if is_frame(X):
+        table = as_table(X)
+        holes = (
+            name for name, each in zip(table.names, table.columns, strict=True) if gaps(each).any()
+        )
+        where = f" in the column {next(holes)!r}"
+    begun = f"Input X contains NaN{where}, and {type(estimator).__name__} "
+    if not hasattr(estimator, "encoder"):
+        return f"{begun}takes none; put a TableEncoder before it, or impute or drop such rows."
+    if trained:
+        return (
+            f"{begun}was trained on rows without gaps; train it with encoder=TableEncoder(), which "
+            "gives new gaps a meaning, or impute or drop such rows."
+        )
+    return (
+        f"{begun}takes rows of numbers as they are; give encoder=TableEncoder(), which makes the "
+        "median and a column of its own of gaps, or impute or drop such rows."
+    )
+
+
+def _validated(estimator: BaseEstimator, X: Any, y: Any, options: dict[str, Any]) -> Any:
     large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.nbytes >= LARGE
     if not large or get_config()["assume_finite"]:
         return validate_data(estimator, X, y, **options)

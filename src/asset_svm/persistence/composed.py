@@ -20,14 +20,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators.calibration import CalibratedClassifier
+from asset_svm.persistence.columns import read_columns, write_columns
+from asset_svm.persistence.encoders import read_encoder, write_encoder
 from asset_svm.persistence.estimators import (
     ESTIMATORS,
     kind_of,
     read_calibrated,
-    read_columns,
     read_estimator,
     write_calibrated,
-    write_columns,
     write_estimator,
 )
 from asset_svm.persistence.folds import read_folds, write_folds
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
 BY_COLUMNS = "ColumnTransformer"
-KINDS = (*TRANSFORMERS, BY_COLUMNS)
+OURS = "TableEncoder"
+KINDS = (*TRANSFORMERS, BY_COLUMNS, OURS)
 MODELS = (*ESTIMATORS, "calibrated", "Pipeline", "CalibratedClassifierCV")
 """What a file may hold, and a pipeline may end in."""
 Step: TypeAlias = BaseEstimator | str | None
@@ -51,7 +52,9 @@ def _class_of(kind: str) -> Any:
     """The class of one of ``KINDS``."""
     from sklearn import compose, impute, preprocessing
 
-    modules = {BY_COLUMNS: compose, "SimpleImputer": impute}
+    from asset_svm import estimators
+
+    modules = {BY_COLUMNS: compose, "SimpleImputer": impute, OURS: estimators}
     return getattr(modules.get(kind, preprocessing), kind)
 
 
@@ -197,6 +200,8 @@ def _read_pipeline(f: Fields) -> tuple[Pipeline, int | None]:
 def _write_transformer(write: Writer, step: BaseEstimator, name: str) -> dict[str, Any]:
     check_is_fitted(step)
     kind = type(step).__name__
+    if kind == OURS:
+        return write_encoder(write, step, name)
     params = changed_parameters(step)  # versions differ in what there are
     if kind == BY_COLUMNS:
         fitted = _write_by_columns(write, step, name)
@@ -225,6 +230,9 @@ def _plain(cls: Any) -> BaseEstimator:
 
 
 def _read_transformer(f: Fields, kind: str) -> tuple[BaseEstimator, int]:
+    if kind == OURS:
+        encoder = read_encoder(f)
+        return encoder, encoder.encoding_.width
     params, step = f.mapping("parameters"), _plain(_class_of(kind))
     unknown = [name for name in params if name not in step.get_params(deep=False)]
     if unknown:

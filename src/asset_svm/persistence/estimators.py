@@ -1,9 +1,10 @@
 """Estimators of ours: parameters, columns, and the fitted model.
 
-"classifier", "regressor"     parameters, n_columns, column_names, task, relevance, model, resume
+"classifier", "regressor"     parameters, n_columns, column_names, encoder, task, relevance, model,
+                              resume
 "calibrated"                  estimator, slope (K,), offset (K,)
 parameters                    by their names; "approximation" may be a map of the user's own:
-                              its kind, parameters, features, frozen
+                              its kind, parameters, features, frozen; "encoder" the parameters of one
 """
 
 from __future__ import annotations
@@ -11,18 +12,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from asset_svm.estimators import AssetClassifier, AssetRegressor, FourierMap, NystroemMap
+from asset_svm.estimators import (
+    AssetClassifier,
+    AssetRegressor,
+    FourierMap,
+    NystroemMap,
+    TableEncoder,
+)
 from asset_svm.estimators.calibration import CalibratedClassifier
-from asset_svm.estimators.inside import adopt, fitted_of, settings_of
+from asset_svm.estimators.inside import adopt, encoder_of, fitted_of, settings_of
 from asset_svm.families.cells import FittedCells
 from asset_svm.families.one_map import FittedMap
 from asset_svm.families.relevance.fitted import FittedRelevance
 from asset_svm.families.relevance.wrapping import inner_settings
+from asset_svm.persistence.columns import read_columns, write_columns
+from asset_svm.persistence.encoders import read_encoder, read_parameters, write_encoder
 from asset_svm.persistence.models import (
     cells,
     fields_of_cells,
@@ -53,7 +61,9 @@ def kind_of(estimator: BaseEstimator, kinds: dict[str, Any] = ESTIMATORS) -> str
 def write_estimator(write: Writer, estimator: Estimator, name: str) -> dict[str, Any]:
     """The record of a fitted estimator."""
     fitted, settings = fitted_of(estimator), settings_of(estimator)
-    n, section, relevance = int(estimator.n_features_in_), None, None
+    encoder = encoder_of(estimator)
+    n = int(estimator.n_features_in_) if encoder is None else encoder.encoding_.width
+    section, relevance = None, None
     if isinstance(fitted, FittedRelevance):
         front = fitted if write.resumable else fitted.begun_with(None)
         relevance = Writing.of(write, relevant, f"{name}.relevance", front, n)
@@ -73,6 +83,7 @@ def write_estimator(write: Writer, estimator: Estimator, name: str) -> dict[str,
         "kind": kind_of(estimator),
         "parameters": _write_parameters(write, estimator, f"{name}.parameters"),
         **write_columns(estimator),
+        "encoder": None if encoder is None else write_encoder(write, encoder, f"{name}.encoder"),
         "task": Writing.of(write, task, name, fitted.task),
         "relevance": relevance,
         "model": model,
@@ -88,6 +99,11 @@ def read_estimator(f: Fields) -> Estimator:
     settings = settings_of(estimator)
     read_columns(f, estimator)
     n, learnt = estimator.n_features_in_, f.record("task", task)
+    encoder = f.maybe(f.record, "encoder", read_encoder) if f.has("encoder") else None
+    estimator.encoder_ = encoder
+    if encoder is not None:
+        f.check(encoder.n_features_in_ == n, f"takes other columns than {n}", "encoder")
+        n = encoder.encoding_.width
     f.check(learnt.numeric == (kind == "regressor"), f"is not that of a {kind}", "task")
     if isinstance(learnt, Classification):
         f.check(len(learnt.known) >= 2, "has fewer than two classes", "task")
@@ -104,27 +120,6 @@ def read_estimator(f: Fields) -> Estimator:
     return estimator
 
 
-# Columns ------------------------------------------------------------------------------------------
-
-
-def write_columns(estimator: BaseEstimator) -> dict[str, Any]:
-    """What validation has noted of the rows: how many columns there are, and their names."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return {
-        "n_columns": int(estimator.n_features_in_),
-        "column_names": None if names is None else [str(each) for each in names],
-    }
-
-
-def read_columns(f: Fields, estimator: BaseEstimator) -> None:
-    """Note on an estimator what its record says of the columns."""
-    count, names = f.integer("n_columns", 1), f.maybe(f.each, "column_names", "text")
-    estimator.n_features_in_ = count
-    if names is not None:
-        f.check(len(names) == count, f"has {len(names)} names for {count} columns", "column_names")
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-
-
 # Parameters -----------------------------------------------------------------------------------------
 
 
@@ -132,12 +127,16 @@ def _write_parameters(write: Writer, estimator: Estimator | GivenMap, name: str)
     params = estimator.get_params(deep=False)
     if params.get("device") == "cuda":  # a card may not be where the file is read
         params["device"] = "cpu"
-    given = params.pop("approximation", None)
+    given, encoder = params.pop("approximation", None), params.pop("encoder", "auto")
     written = write.mapping(params, name)
     if isinstance(given, str):
         written["approximation"] = given
     elif given is not None:
         written["approximation"] = _write_given_map(write, given, f"{name}.approximation")
+    if isinstance(encoder, TableEncoder):
+        written["encoder"] = write.mapping(encoder.get_params(deep=False), f"{name}.encoder")
+    elif encoder is None:
+        written["encoder"] = None
     return written
 
 
@@ -159,9 +158,10 @@ def _read_parameters(f: Fields, estimator: Estimator | GivenMap) -> None:
     known = estimator.get_params(deep=False)
     unknown = [name for name in f.fields if name not in known]
     f.check(not unknown, "is a parameter that this asset-svm does not know", *unknown[:1])
+    records = {"approximation": _given_map, "encoder": read_parameters}
     params = {
-        name: f.record(name, _given_map)
-        if name == "approximation" and isinstance(value, dict)
+        name: f.record(name, records[name])
+        if name in records and isinstance(value, dict)
         else f.value(name)
         for name, value in f.fields.items()
     }

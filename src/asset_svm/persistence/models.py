@@ -20,6 +20,8 @@ from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.storage.fields import FLOATS, INTEGERS, Fields, shown
 from asset_svm.storage.maps import kernel, source
 from asset_svm.tasks import Classification, Regression, Task
+from asset_svm.tasks.units import KINDS as UNITS
+from asset_svm.tasks.units import Units
 
 FOR_PREDICTION = (
     "its file was saved for prediction; save the model with resumable=True (asset train --resumable)"
@@ -32,7 +34,9 @@ def task(f: Fields) -> Task:
     """What a model has learnt."""
     if f.kind({"classification": Classification, "regression": Regression}) == "regression":
         epsilon, offset = f.number("epsilon", 0.0), f.number("offset")
-        return Regression(epsilon, f.flag("centred"), offset)
+        centred = f.flag("centred")
+        units = f.maybe(f.record, "units", _units) if f.has("units") else None
+        return Regression(epsilon, centred, offset, units)
     classes = f.labels("classes")
     listed = classes.tolist()
     known = listed and not any(isinstance(each, dict | list | tuple) for each in listed)
@@ -40,6 +44,12 @@ def task(f: Fields) -> Task:
     in_order = all(one < other for one, other in pairwise(listed))
     f.check(in_order, "is not in order, or has a class twice", "classes")
     return Classification(None, classes)
+
+
+def _units(f: Fields) -> Units:
+    kind, mean, scale = f.text("kind", UNITS), f.number("mean"), f.number("scale", 0.0)
+    f.check(scale > 0.0, "is 0", "scale")
+    return Units(kind, mean, scale)
 
 
 def _facts(f: Fields) -> dict[str, Any]:

@@ -178,7 +178,10 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             learner, settings, scorer = self._checked()
             random_state = one_seed(self.random_state)
             settings = settings.changed(random_state=random_state)
-            found = checked_rows(learner, task_of(learner, settings), X, y, sample_weight, first=True)
+            # Rows that judge have no part in what others are made of: no target means here.
+            found = checked_rows(
+                learner, task_of(learner, settings), X, y, sample_weight, first=True, means=False
+            )
             if found is None:
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
             task, rows = found
@@ -228,9 +231,15 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                     refitting()
                 refitted = clock.now()
                 best = self._learner(random_state=random_state, **self.best_params_)
-                drawn = run.take_drawn()
+                drawn, encoder = run.take_drawn(), self.encoder_
                 self.best_estimator_ = fit_watched(
-                    best, X, y, sample_weight, searched=True, drawn=drawn
+                    best,
+                    X if encoder is None else encoder.rows(X),
+                    y,
+                    sample_weight,
+                    searched=True,
+                    drawn=drawn,
+                    encoder=encoder,
                 )
                 self.n_iter_ = best.n_iter_
                 self.refit_time_ = clock.now() - refitted

@@ -63,6 +63,7 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
         rank=None,
         rank_threshold=None,
         rank_rule="relative",
+        encoder="auto",
         n_cells=None,
         n_partitions=1,
         step="auto",

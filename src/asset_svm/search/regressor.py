@@ -65,6 +65,7 @@ class AssetRegressorCV(RegressorMixin, SearchEstimator):
         rank=None,
         rank_threshold=None,
         rank_rule="relative",
+        encoder="auto",
         n_cells=None,
         n_partitions=1,
         step="auto",

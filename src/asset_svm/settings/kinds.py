@@ -36,6 +36,12 @@ def check_kind(values: Any, name: str, *, numeric: bool = True) -> None:
     if np.ma.is_masked(values):
         count = int(np.ma.getmaskarray(values).sum())
         raise ValueError(f"{name} has {count} masked values; fill them in, or leave their rows out.")
+    if getattr(getattr(values, "dtype", None), "names", None) is not None:
+        raise ValueError(
+            f"{name} is an array of records; make a data frame of it: pandas.DataFrame({name})."
+        )
+    if hasattr(values, "collect_schema") and not hasattr(values, "get_columns"):
+        raise ValueError(f"{name} is a lazy frame, whose rows are not there yet; collect() it.")
     for where, array in _arrays(values, name):
         _check_array(array, where, numeric=numeric)
 
@@ -79,14 +85,15 @@ def _check_array(array: np.ndarray, name: str, *, numeric: bool) -> None:
         odd = next((value for value in array.flat if isinstance(value, kinds)), None)
     if odd is None:
         return
+    how = " (encoder=TableEncoder())" if name.partition(",")[0] == "X" else ""
     if isinstance(odd, str | bytes):
         raise ValueError(
-            f"{name} has text ({odd[:40]!r}) where numbers are needed; encode it as numbers, or "
+            f"{name} has text ({odd[:40]!r}) where numbers are needed; encode it as numbers{how}, or "
             "convert text that is numbers by astype(float)."
         )
     raise ValueError(
-        f"{name} has times ({odd!s}), which are no numbers and no classes; convert them first, for "
-        "example to seconds."
+        f"{name} has times ({odd!s}), which are no numbers and no classes; convert them first{how}, "
+        "for example to seconds."
     )
 
 

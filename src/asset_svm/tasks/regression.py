@@ -12,6 +12,7 @@ from asset_svm.data import RealTargets
 from asset_svm.losses import EpsilonInsensitive
 from asset_svm.settings import checks as check
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
+from asset_svm.tasks.units import Units
 
 NARROW = 0.03
 """Times the range of the targets: predictions that range over less tell no rows apart."""
@@ -33,11 +34,14 @@ class Regression:
         the same problem in a smaller ball.
     offset : float
         What is subtracted.
+    units : Units or None
+        Those of targets and decisions, where they are not the user's.
     """
 
     epsilon: float = 0.1
     centred: bool = True
     offset: float = 0.0
+    units: Units | None = None
     numeric: ClassVar[bool] = True
     classes: ClassVar[Array | None] = None
 
@@ -103,8 +107,8 @@ class Regression:
         """Numbers can always be learnt from one batch after the other."""
 
     def predict(self, decisions: Array) -> Array:
-        """Return the decisions themselves."""
-        return decisions.ravel()
+        """Return the decisions in the user's units."""
+        return decisions.ravel() if self.units is None else self.units.back(decisions.ravel())
 
     def decisions(self, decisions: Array) -> Array:
         """Return one decision a row."""
@@ -142,7 +146,7 @@ class Regression:
             advice = ["lower epsilon"]
         elif C is not None and wanted > UNEQUAL * C:
             causes.append(f"the targets spread over {wanted / C:.2g} times C={C:g}")
-            advice.append("divide the targets by their spread (TransformedTargetRegressor)")
+            advice.append('divide the targets by their spread (target_transform="standard")')
         return Constancy(seen, causes, advice)
 
     def split(self, y: Array, fraction: float, seed: int) -> tuple[Array, Array]:

@@ -1,9 +1,10 @@
 """Quick fits on mapped rows, the rows that judge them, and the outer products of their gradients.
 
 A quick fit has settings of its own, and targets in units of their standard deviation: what is learnt
-from it depends on the rows, the targets and the kernel, and on none of gamma, C and epsilon. The rows
-that judge are in two parts: one chooses among fits, and the other says, once, whether the chosen one is
-worth anything.
+from it depends on the rows, the targets and the kernel, and on none of gamma, C and epsilon. Its rows
+are in single precision and in units of their spread, and columns far from 0 are centred.
+The rows that judge are in two parts: one chooses among fits, and the other says, once, whether the
+chosen one is worth anything.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from asset_svm.families.observing import Nobody
 from asset_svm.families.one_map.maps import draw_map
 from asset_svm.families.one_map.trial import some_of, trial
 from asset_svm.families.rows import Rows
+from asset_svm.features.base import map_in_blocks
 from asset_svm.features.relevance import Moments, Relevance, leading_directions
 from asset_svm.kernels import Argument, formula_type
 from asset_svm.settings import Settings
@@ -45,8 +47,13 @@ CELL_TOLERANCE = 0.1
 GRADIENTS = 40_000
 """Rows times outputs whose gradients make M; the rows lie between the next two."""
 FEWEST_GRADIENTS, MOST_GRADIENTS = 500, 4_000
+MOST_PARTIAL = 8_000_000
+"""Entries of all gradients together: of very many columns there are fewer rows."""
 GRADIENT_BYTES = 32 << 20
 """The bytes of gradients that are there at a time."""
+FAR = 10.0
+"""Deviations from 0: a column whose mean is further away is centred."""
+SINGLE = np.dtype(np.float32)
 TINY = np.finfo(np.float64).tiny
 
 
@@ -71,7 +78,7 @@ class QuickFit:
         The M that the map was made of; None where it was made of none.
     decision : DecisionFunction
     X : matrix
-        The mapped rows that the fit has seen.
+        The mapped rows that the fit has seen, in units of their spread.
     losses : array
         The smoothed losses of the rows that judge.
     loss : float
@@ -180,15 +187,49 @@ class Judged:
         return np.asarray(weight / weight.sum()) if self.last else self.choosing
 
     @cached_property
-    def standardised(self) -> Array:
-        """Some rows with standardised columns, by which maps of directions are scaled."""
-        rows, moments = self.learning, self.moments
+    def unit(self) -> float:
+        """The length by which mapped rows are measured: the square root of their spread, or it."""
+        spread = self.moments.spread
+        return (spread if self.moments.absolute else spread**0.5) or 1.0
+
+    @cached_property
+    def standardised(self) -> tuple[Array, Array]:
+        """The rows to learn from and to judge by, dense ones, with standardised columns."""
+        return self._standardised(self.learning.X), self._standardised(self.judging.X)
+
+    def _standardised(self, X: Array) -> Array:
+        """Dense rows with columns of deviation 1 in single precision; one of a single value is 0."""
+        deviation, mean = self.moments.deviation, self.moments.mean
+        # Zeros of columns that lie about 0 stay zeros, which products of many of them make use of.
+        mean = np.where(np.abs(mean) > FAR * deviation, mean, 0.0)
+        inverse = np.where(deviation > 0.0, 1.0, 0.0) / np.maximum(deviation, TINY)
+        return map_in_blocks(
+            lambda block: (block - mean) * inverse, X, len(mean), SINGLE, reentrant=True
+        )
+
+    @cached_property
+    def some_standardised(self) -> Array:
+        """Some rows Z of standardised columns, Z^T Z their covariance: directions are scaled by it."""
+        rows = self.learning
         index = some_of(len(rows.y), MOST_GRADIENTS, np.random.default_rng([self.seed, 13]))
-        X = rows.X[index].toarray() if sp.issparse(rows.X) else rows.X[index]
-        inverse = np.where(moments.deviation > 0.0, 1.0, 0.0) / np.maximum(moments.deviation, TINY)
         share = rows.weight[index] / rows.weight[index].sum()
-        Z = (X - moments.mean) * inverse
+        if sp.issparse(rows.X):
+            Z = self._standardised(rows.X[index].toarray())
+        else:
+            Z = self.standardised[0][index]
         return np.asarray((Z - share @ Z) * np.sqrt(share)[:, None])
+
+    def mapped(self, relevance: Relevance | None) -> tuple[Matrix, Matrix]:
+        """The rows of a quick fit, to learn from and to judge by, in units of their spread."""
+        if sp.issparse(self.learning.X):
+            parts = self.learning.X, self.judging.X
+            if relevance is not None:
+                parts = relevance(parts[0]), relevance(parts[1])
+            return (parts[0] / self.unit).astype(SINGLE), (parts[1] / self.unit).astype(SINGLE)
+        deviation = self.moments.deviation / self.unit
+        weights = deviation if relevance is None else relevance.weights * deviation
+        scaled = Relevance(weights, None, 1.0)
+        return scaled(self.standardised[0]), scaled(self.standardised[1])
 
     # Fits ---------------------------------------------------------------------------------------
 
@@ -203,12 +244,10 @@ class Judged:
         """A quick fit on mapped rows, whose squared distances are measured by their spread / factor."""
         begun, backend = clock.now(), CpuBackend()
         task, y, y_out = self.targets
-        X, X_out = self.learning.X, self.judging.X
-        if relevance is not None:
-            X, X_out = relevance(X), relevance(X_out)
+        X, X_out = self.mapped(relevance)
         weight = self.learning.weight / self.learning.weight.mean()
         rows = replace(self.learning, X=X, y=y, weight=weight)
-        gamma = formula_type(self.settings.map.kernel).gamma_of((self.moments.spread or 1.0) / factor)
+        gamma = formula_type(self.settings.map.kernel).gamma_of(1.0 / factor)
         settings = quick_settings(self.settings, gamma, cells=self.cells)
         decision: DecisionFunction
         if self.cells:
@@ -243,14 +282,15 @@ class Judged:
         Outputs are divided by their spread, and rows count by their weight.
         """
         task = self.targets[0]
-        most = min(GRADIENTS // task.n_models, len(self.learning.y) // 4)
-        count = min(max(most, FEWEST_GRADIENTS), MOST_GRADIENTS)
+        n, deviation = len(self.moments.deviation), self.moments.deviation / self.unit
+        most = min(GRADIENTS // task.n_models, len(self.learning.y) // 4, MOST_GRADIENTS)
+        most = min(most, MOST_PARTIAL // (n * task.n_models))
+        count = max(most, FEWEST_GRADIENTS)
         index = some_of(len(self.learning.y), count, np.random.default_rng([self.seed, 12, fit.round]))
         X, weight = fit.X[index], self.learning.weight[index] / self.learning.weight[index].sum()
         decisions = fit.decision(X)
         spread = np.sqrt(weight @ (decisions - weight @ decisions) ** 2)
         units = np.where(spread > 0.0, 1.0, 0.0) / np.maximum(spread, TINY)
-        n, deviation = len(self.moments.deviation), self.moments.deviation
         total = np.zeros((n, n) if full else n)
         step = max(GRADIENT_BYTES // (8 * n * task.n_models), 1)
         for start in range(0, len(index), step):
@@ -271,7 +311,7 @@ class Judged:
         if not np.isfinite(largest) or largest <= 0.0:
             return None
         if shape == "directions":
-            return self.moments.scaled(leading_directions(M, 0.5), self.standardised)
+            return self.moments.scaled(leading_directions(M, 0.5), self.some_standardised)
         power = 0.8 if self.moments.absolute else 0.5
         return self.moments.scaled((diagonal / largest) ** power)
 

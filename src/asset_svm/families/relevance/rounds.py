@@ -10,7 +10,8 @@ Pandit and Belkin (2024). Rows that no quick fit sees judge every round:
 
     bandwidth   of standardised columns, by few rows: wider or narrower as long as that is better
     rounds      of each shape, as long as each is better than those before it; one that is not is
-                tried with a narrower kernel first
+                tried with a narrower kernel first; with "auto" a shape ends whose round is far worse
+                than rows as they are, or would be no better after one more gain like the last
     cells       where the model has cells: rounds from the best map so far on, of more rows, whose quick
                 fits have cells too; they see what a few landmarks do not
     choice      the round with the smallest loss; with "auto" rows as they are, unless others of the
@@ -30,8 +31,9 @@ from asset_svm.arrays import Array
 from asset_svm.backends.device import on_host
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.families.observing import logger
+from asset_svm.families.one_map.components import clearly_less
 from asset_svm.families.one_map.trial import some_of
-from asset_svm.families.relevance.choice import Choice, best_of
+from asset_svm.families.relevance.choice import GUARD, LEAST_GAIN, Choice, best_of
 from asset_svm.families.relevance.quick import Judged, QuickFit, Shape, is_absolute
 from asset_svm.families.rows import Rows
 from asset_svm.features.relevance import Learnt, Moments, Relevance
@@ -54,7 +56,9 @@ LAST = 0.4
 FEWEST_ROWS, FEWEST_LAST = 40, 30
 """Fewer rows judge nothing: columns are standardised, and no more; with "auto", not even that."""
 BANDWIDTH_ROWS = 5_000
-"""Rows that tell the bandwidth."""
+"""Rows that tell the bandwidth, where there are twice as many or more."""
+HOPELESS = 1.1
+"""Times the loss of rows as they are, clearly more than it: "auto" tries no further round."""
 FACTOR, MOST_FACTORS = 4.0, 3
 """The factor between squared bandwidths that are tried, and how many steps one way."""
 CELL_FACTOR = 4.0
@@ -223,7 +227,7 @@ class Schedule:
         So many in a row as ``patience`` says may be no better.
         """
         judged, fit, full = self.judged, first, shape == "directions"
-        factor, least, waited = first.factor, np.inf, 0
+        factor, before, least, waited = first.factor, first.loss, np.inf, 0
         for number in range(first.round + 1, first.round + most + 1):
             # Round 0 has its own M already.
             M = fit.made_of if fit.round == 0 else judged.outer_product(fit, full=full)
@@ -233,6 +237,8 @@ class Schedule:
                 return
             fit = judged.fit(shape, number, relevance, factor, M)
             choice.add(fit)
+            if self._is_hopeless(fit, choice.plain):
+                return
             if fit.loss >= min(least, first.loss) and not self.is_late:
                 narrower = judged.fit(shape, number, relevance, FACTOR * factor, M)
                 choice.add(narrower)
@@ -240,5 +246,17 @@ class Schedule:
                     fit, factor = narrower, FACTOR * factor
             waited = 0 if fit.loss < least else waited + 1
             least = min(least, fit.loss)
-            if waited > patience or self.is_late:
+            if waited > patience or self.is_late or not self._may_win(fit, before, choice.plain):
                 return
+            before = fit.loss
+
+    def _may_win(self, fit: QuickFit, before: float, plain: QuickFit | None) -> bool:
+        """Whether one more gain like the last would be enough, where rows as they are may be taken."""
+        gain = max(before - fit.loss, 0.0)
+        return plain is None or fit.loss - gain < (1.0 - LEAST_GAIN) * plain.loss
+
+    def _is_hopeless(self, fit: QuickFit, plain: QuickFit | None) -> bool:
+        """Whether a round is far worse than rows as they are, where those may be taken."""
+        if plain is None or fit.loss <= HOPELESS * plain.loss:
+            return False
+        return clearly_less(plain.losses, fit.losses, self.judged.choosing, GUARD)

@@ -1,0 +1,140 @@
+"""Tables that are given to estimators: whether they are encoded, and what follows for results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+
+from asset_svm.arrays import Array
+from asset_svm.data.scan import Scanned
+from asset_svm.encoding.encoding import Encoding
+from asset_svm.encoding.frames import as_table, is_frame, is_plain
+from asset_svm.encoding.plan import SPARSE_PART
+from asset_svm.encoding.table import Table
+from asset_svm.estimators.tables import TableEncoder, means_fit, outputs_of
+from asset_svm.estimators.validation import check_weight
+from asset_svm.families.labels import labelled
+from asset_svm.families.observing import logger
+from asset_svm.settings.kinds import check_targets
+from asset_svm.tasks import Task
+
+InUnits = Callable[[Task, Array, Array], tuple[Task, Array]]
+
+
+def check_encoder(encoder: Any) -> None:
+    """Raise where the parameter is none that there is."""
+    if encoder is not None and encoder != "auto" and not isinstance(encoder, TableEncoder):
+        raise ValueError(f'encoder={encoder!r} is not known; use "auto", None or a TableEncoder.')
+
+
+def encoder_for(encoder: Any, X: Any) -> TableEncoder | None:
+    """The encoder to fit to X; None where its rows are taken as they are."""
+    check_encoder(encoder)
+    if isinstance(encoder, TableEncoder):
+        return clone(encoder)
+    if encoder is None or not is_frame(X) or is_plain(X):
+        return None
+    logger.info(
+        "table: columns of X are encoded, numbers too, since some are no numbers or have gaps; "
+        "encoder=None refuses that, a TableEncoder says how"
+    )
+    return TableEncoder()
+
+
+def check_table(
+    encoder: TableEncoder,
+    task: Task,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    first: bool,
+    means: bool = True,
+    in_units: InUnits,
+) -> tuple[Any, Array, Array]:
+    """Encoded rows to learn from, checked targets and weights; ``first`` rows settle the encoder.
+
+    ``in_units`` gives a task the units of its targets, and these in them. A row of weight 0 has no part
+    in that, and the numbers of another.
+    """
+    table = as_table(X, encoder.unread) if first else encoder.table(X)
+    check_targets(y, numeric=task.numeric)
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    y = column_or_1d(y, warn=True)
+    y = check_array(y, ensure_2d=False, dtype=np.float64 if task.numeric else None, input_name="y")
+    check_consistent_length(table, y)
+    weight = check_weight(sample_weight, y, part=not first)
+    some = weight > 0.0
+    if not some.any():
+        return encoder.rows(table), y, weight
+    table = table if some.all() else table[some]
+    if first:
+        task, inside = in_units(task, y[some], weight[some])
+        settled, targets = task.settled(inside, weight[some]), (inside, weight[some])
+        encoder.learn(table, settled, targets, named=is_frame(X), means=means)
+    rows = encoder.rows(table, learning=True, whole=True)
+    return rows if some.all() else rows[np.maximum(np.cumsum(some) - 1, 0)], y, weight
+
+
+def by_columns(encoding: Encoding, shares: Array) -> Array:
+    """Importances of the user's columns: those of their numbers, added up."""
+    return np.bincount(encoding.origins, shares, minlength=len(encoding.notes))
+
+
+def gradients_by_columns(encoding: Encoding, table: Table, gradients: Array) -> Array:
+    """(rows, outputs, columns) gradients by the user's columns; NaN for those of levels.
+
+    A column that was left out has 0.
+    """
+    found = np.zeros((*gradients.shape[:2], len(encoding.notes)))
+    products = gradients * encoding.slopes(table)[:, None, :]
+    for number, column in enumerate(encoding.origins):
+        found[..., column] += products[..., number]
+    return found
+
+
+def encode_rows(
+    encoder: TableEncoder,
+    scanned: Scanned,
+    task: Task,
+    hold_bytes: int,
+    *,
+    means: bool = True,
+    in_units: InUnits,
+) -> Scanned:
+    """Fit an encoder to a scan of a table, and the rows that it makes, to learn from.
+
+    They are held in memory where they take no more than ``hold_bytes``. Without ``means`` no target has
+    a part in them.
+    """
+    summary, source = scanned.summary, scanned.source
+    assert summary.table is not None
+    kinds = zip(summary.table.names, summary.table.columns, strict=True)
+    source.settle({name: each.kind for name, each in kinds if each.kind})
+    classes, some = summary.targets.classes, labelled(summary.sample, summary, numeric=task.numeric)
+    task = task if task.numeric or classes is None else task.with_classes(classes)
+    task, y = in_units(task, np.asarray(some.y), np.ones(len(some)))
+    numbers = encoder.chosen(summary.table, encoder.given(some.X), task, (y, np.ones(len(y))))
+    plan = encoder.planned(summary.table, task if means else None, numbers)
+    found = None
+    if plan.lacks_means:
+        filled = means_fit(plan, task)
+        blocks = source.blocks() if scanned.held is None else iter([scanned.held])
+        for block in blocks:
+            known = labelled(block, summary, numeric=task.numeric)
+            y = in_units(task, np.asarray(known.y), np.ones(len(known)))[1]
+            filled.add(encoder.given(known.X), outputs_of(task, y), np.ones(len(y)))
+        found = filled.finish()
+    encoder.adopt(plan.encoding(found), named=True, numbers=numbers)
+    width = encoder.encoding_.width * (SPARSE_PART if encoder.encoding_.sparse else 1.0)
+    n_bytes = width * np.dtype(encoder.dtype).itemsize * summary.n_rows
+    if n_bytes > hold_bytes and source.rereadable:
+        scanned = replace(scanned, held=None)
+    return scanned.transformed(partial(encoder.rows, learning=True))
