@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import pairwise
 
 from asset_svm import AssetClassifier, load_adult
@@ -222,12 +224,53 @@ def test_elementwise_functions_agree_with_numpy(dtype, tolerance):
 def test_products_of_padded_matrices_do_not_depend_on_the_rows_beside(dtype):
     """What "cached or recomputed, bit for bit" rests on."""
     from asset_svm.numerics.padding import padded_columns
+    from asset_svm.numerics.row_products import product
 
     rng = np.random.default_rng(0)
-    A = rng.normal(size=(512, 123)).astype(dtype)
-    for width in (30, 301, 1024):
-        P = padded_columns(rng.normal(size=(123, width)), dtype)
-        whole = A @ P
-        for count in (16, 48, 160, 400):
+    for depth, width in ((123, 30), (123, 301), (700, 1024), (1, 16)):
+        A = rng.normal(size=(512, depth)).astype(dtype)
+        P = padded_columns(rng.normal(size=(depth, width)), dtype)
+        whole = product(A, P)
+        for count in (1, 2, 5, 16, 48, 160, 401):
             rows = rng.permutation(512)[:count]
-            np.testing.assert_array_equal(A[rows] @ P, whole[rows])
+            np.testing.assert_array_equal(product(A[rows], P), whole[rows])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(m=st.integers(0, 30), k=st.sampled_from([0, 1, 2, 7, 255, 256, 257, 600]), n=st.integers(1, 70))
+@settings(max_examples=60, deadline=None)
+def test_products_are_chains_of_fused_steps(dtype, m, k, n):
+    """An inner product of k terms is off by k half units of the last place, and never by more."""
+    from asset_svm.numerics.padding import padded_columns
+    from asset_svm.numerics.row_products import product
+
+    rng = np.random.default_rng([m, k, n])
+    A, P = rng.normal(size=(m, k)).astype(dtype), padded_columns(rng.normal(size=(k, n)), dtype)
+    wide = np.longdouble if dtype is np.float64 else np.float64
+    exact, found = A.astype(wide) @ P.astype(wide), product(A, P)
+    assert found.dtype == dtype and found.shape == exact.shape
+    slack = k * np.finfo(dtype).eps * (np.abs(A).astype(wide) @ np.abs(P).astype(wide))
+    assert (np.abs(found - exact) <= slack).all()
+    if dtype is np.float32 and m and k:
+        chain = np.zeros(P.shape[1], dtype)
+        for step in range(k):  # a product of two floats is exact in a double
+            added = chain.astype(np.float64) + np.float64(A[0, step]) * P[step].astype(np.float64)
+            chain = added.astype(dtype)
+        off = found[0] != chain  # a sum is rounded twice here, which is seldom another number
+        assert off.mean() < 0.1
+
+
+def test_products_of_odd_values_and_strides():
+    from asset_svm.numerics.row_products import product, set_product
+
+    A = np.array([[np.inf, 1.0], [np.nan, 0.0], [1e30, 1e30]], dtype=np.float32)
+    P = np.zeros((2, 16), dtype=np.float32)
+    P[:, 0] = 1.0
+    P[0, 1], P[1, 1] = 1e30, -1e30
+    found = product(A, P)
+    assert found[0, 0] == np.inf and np.isnan(found[1]).all() and found[2, 0] == np.float32(2e30)
+    room = np.full((5, 64), 7.0, dtype=np.float32)
+    rows = np.asarray(np.random.default_rng(0).normal(size=(5, 40)), dtype=np.float32)
+    set_product(rows[:, 10:12], P, room[:, 16:32])  # parts of larger arrays
+    np.testing.assert_array_equal(room[:, 16:32], product(rows[:, 10:12], P))
+    assert (room[:, :16] == 7.0).all() and (room[:, 32:] == 7.0).all()

@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -68,7 +69,7 @@ def told(capsys):
 def test_a_model_is_trained_told_of_and_predicts(asked, capsys):
     assert main(["train", "train.csv", "--test", "test.csv", "-o", "p.asset", *SMALL]) == 0
     plain = float(told(capsys)["trained"]["test RMSE"])
-    options = ["-o", "m.asset", *SMALL, "--relevance", asked]
+    options = ["-o", "m.asset", *SMALL, "--numbers", "standard", "--relevance", asked]
     assert main(["train", "train.csv", "--test", "test.csv", *options]) == 0
     trained = told(capsys)["trained"]
     assert float(trained["test RMSE"]) < 0.6 * plain
@@ -90,7 +91,7 @@ def test_a_model_is_trained_told_of_and_predicts(asked, capsys):
     assert shares["f"] == f"{100 * model.feature_importances_[5]:.2f} %"
     assert main(["predict", "m.asset", "test.csv"]) == 0
     predicted = np.array(capsys.readouterr().out.split(), dtype=float)
-    expected = model._fitted.decision(X[1200:].astype(np.float32)).ravel()
+    expected = model.predict(pd.DataFrame(X[1200:], columns=NAMES))
     np.testing.assert_allclose(predicted, expected, rtol=1e-12)
 
 
@@ -206,7 +207,7 @@ def test_the_command_draws_as_many_rows_for_the_relevance_as_a_fit(monkeypatch, 
     monkeypatch.setattr(files, "SAMPLE_ROWS", 200)
     monkeypatch.setattr(files, "RELEVANCE_ROWS", 700)
     monkeypatch.setattr(files, "planned_memory", lambda limit: 0)
-    options = ["-o", "m.asset", *SMALL, "--relevance", "columns"]
+    options = ["-o", "m.asset", *SMALL, "--scale", "none", "--relevance", "columns"]
     assert main(["train", "train.csv", *options]) == 0
     by_command = asset_svm.load("m.asset")
     model = AssetRegressor(n_components=100, max_iter=4, C=10, relevance="columns", random_state=0)

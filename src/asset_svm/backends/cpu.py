@@ -1,8 +1,7 @@
-"""The machine at hand: V cached in memory or recomputed, BLAS for the map, threads for the models.
+"""The machine at hand: V cached in memory or recomputed, threads for the map and for the models.
 
-Matrix products have a multiple of 16 rows (the last is repeated) and columns (``numerics.padding``):
-a row is then rounded in the same way whatever rows stand beside it, and a row that was kept equals
-one that is computed anew, bit for bit.
+Matrix products round a row in one way, whatever rows stand beside it (``numerics.row_products``): a row
+that was kept equals one that is computed anew, bit for bit.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ from asset_svm.threads.fresh import new_matrix
 from asset_svm.threads.granted import granted
 from asset_svm.threads.team import side_by_side
 
-ROWS = 16
-"""Products have a multiple of so many rows."""
 FEW_MODELS = 4
 """Up to so many models, loops over rows are faster than matrix products with copies of them."""
 FEW_SLOPES = 0.15
@@ -163,8 +160,8 @@ class CpuRows:
 
         def map_some(start: int) -> None:
             part = rows[start : start + size]
-            features = self.lift(self.basis(self.X[_even(part)]))
-            out[where[start : start + size]] = features[: len(part)]
+            features = self.lift(self.basis(self.X[part]))
+            out[where[start : start + size]] = features
 
         starts = range(0, len(rows), size)
         if len(starts) > 1 and self.reentrant:
@@ -224,11 +221,6 @@ class CpuBlock:
         if rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():  # no copy before that
             return np.asarray(self.matrix[rows[0] : rows[-1] + 1], dtype=np.float64)
         return self.values.astype(np.float64)
-
-
-def _even(rows: Array) -> Array:
-    """The rows, the last repeated up to a multiple of 16."""
-    return np.concatenate([rows, np.full(-len(rows) % ROWS, rows[-1])])
 
 
 @dataclass(frozen=True, eq=False)

@@ -136,11 +136,11 @@ class Scanned:
         before = self.summary
         sample = Block(function(before.sample.X), before.sample.y)
         n, per_row = int(sample.X.shape[1]), sample.n_bytes / max(len(sample), 1)
-        summary = replace(before, sample=sample, n_features=n, table=None)
+        summary, width = replace(before, sample=sample, n_features=n, table=None), None
         if before.table is not None:  # what rows take says nothing of what their numbers will
-            summary = replace(summary, n_bytes=int(per_row * before.n_rows))
+            summary, width = replace(summary, n_bytes=int(per_row * before.n_rows)), n
         held = None if self.held is None else Block(function(self.held.X), self.held.y)
-        return Scanned(self.source.transformed(function, n), summary, held, self.files)
+        return Scanned(self.source.transformed(function, width), summary, held, self.files)
 
     def with_targets(self, function: Callable[[Array], Array]) -> Scanned:
         """The same scan of numbers with an increasing ``function`` applied to every target."""

@@ -1,9 +1,8 @@
 """Rows and their nearest centres, by compiled threads: the growth of a tree, and the way down it.
 
 The centres of a node lie transposed, in a multiple of 16 columns. A tree is grown by products of them
-with pieces of the rows of a node, by BLAS. A row that goes down it alone is multiplied by a loop, which
-adds in the same order as BLAS does where columns are few: it comes to the cell it was in, unless it is
-as near to another.
+with pieces of the rows of a node. A row that goes down it alone is multiplied by a loop, which adds in
+the same order: it comes to the cell it was in, unless it is as near to another.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from asset_svm.features.clusters import FEW_CHANGES, LARGE, MOST_PASSES
 from asset_svm.kernels import squared_norms
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.padding import padded_width
+from asset_svm.numerics.row_products import set_product
 from asset_svm.threads.counter import take
 from asset_svm.threads.granted import granted
 from asset_svm.threads.team import together
@@ -221,7 +221,7 @@ def _set_closest(rows: Array, matrix: Array, half: Array, room: Array, labels: A
     """The nearest centre of up to ``PIECE`` rows."""
     (m, n), width = rows.shape, len(half)
     near = room[: m * width].reshape(m, width)
-    np.dot(rows, matrix.reshape(n, width), near)
+    set_product(rows, matrix.reshape(n, width), near)
     for i in range(m):
         labels[i] = _first_largest(near[i], half)
 

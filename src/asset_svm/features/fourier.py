@@ -28,6 +28,7 @@ from asset_svm.kernels.gradients import in_pieces
 from asset_svm.numerics.elementwise import put_parts_of_turns, scaled_cosines
 from asset_svm.numerics.padding import padded_columns
 from asset_svm.numerics.products import csr_times
+from asset_svm.numerics.row_products import product
 
 LONG = 16.0
 """Times the median length: longer frequencies are multiplied in float64. None of the Gaussian's is, 3 %
@@ -94,7 +95,7 @@ class CosineFeatures(CentredMap):
 
         def reduced(X: Matrix) -> Array:
             found = turns(X)
-            exact = csr_times(X, matrix) if sp.issparse(X) else X.astype(np.float64) @ matrix
+            exact = csr_times(X, matrix) if sp.issparse(X) else product(X, matrix)
             put_parts_of_turns(exact, long, found)
             return found
 
@@ -223,4 +224,4 @@ class FourierFeatures(CosineFeatures):
     def turns(self, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]:
         """The function x -> x frequencies / 2 pi."""
         frequencies = padded_columns(self.frequencies / TURN, dtype)
-        return lambda X: csr_times(X, frequencies) if sp.issparse(X) else X @ frequencies
+        return lambda X: csr_times(X, frequencies) if sp.issparse(X) else product(X, frequencies)

@@ -29,6 +29,7 @@ import scipy.linalg as la
 
 from asset_svm.arrays import Array
 from asset_svm.numerics.padding import padded_columns
+from asset_svm.numerics.row_products import product
 from asset_svm.numerics.shrinking import DIAGONAL, LOW_RANK, LoopMetric, shrink
 from asset_svm.threads.blas import few_threads
 
@@ -158,8 +159,8 @@ class Metric:
         if self.directions is None:
             return np.asarray(A * np.asarray(scale, dtype=dtype))
         padded, transposed = self._directions(dtype)
-        along = (A @ padded)[:, : len(transposed)] * np.asarray(scale - rest, dtype=dtype)
-        along = (along @ transposed)[:, : A.shape[1]]
+        along = product(A, padded)[:, : len(transposed)] * np.asarray(scale - rest, dtype=dtype)
+        along = product(along, transposed)[:, : A.shape[1]]
         return np.asarray(A * np.asarray(rest, dtype=dtype) + along)
 
 

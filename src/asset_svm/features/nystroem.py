@@ -45,6 +45,7 @@ from asset_svm.features.landmarks import Sampler, uniform_landmarks
 from asset_svm.features.metric import FEWEST_ROWS, METRIC_DIRECTIONS, Metric
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.padding import padded_columns
+from asset_svm.numerics.row_products import product
 from asset_svm.threads.blas import few_threads
 
 RankRule = Literal["relative", "absolute"]
@@ -316,4 +317,4 @@ class NystroemFeatures(CentredMap, KernelBasis):
 def _product(matrix: Array, dtype: npt.DTypeLike) -> Callable[[Array], Array]:
     """The function K -> K matrix for values of this type."""
     padded, d = padded_columns(matrix, dtype), matrix.shape[1]
-    return lambda K: (K @ padded)[:, :d]
+    return lambda K: product(K, padded)[:, :d]

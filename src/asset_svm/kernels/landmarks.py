@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from asset_svm.arrays import Array, Matrix
 from asset_svm.numerics.padding import padded_columns, padded_width
 from asset_svm.numerics.products import FEW_NONZEROS, csr_times, nonzeros_times
+from asset_svm.numerics.row_products import product
 
 DENSE_LANDMARK_BYTES = 1 << 30
 FEWEST_LANDMARKS = 128
@@ -69,5 +70,7 @@ class Transposed:
         """Return X Z^T for rows that have only the columns of ``columns``."""
         if self.skips:
             return nonzeros_times(X, self.matrix)
-        dots = X @ self.matrix
-        return np.asarray(dots.toarray() if sp.issparse(dots) else dots)
+        if sp.issparse(self.matrix):
+            dots = X @ self.matrix
+            return np.asarray(dots.toarray() if sp.issparse(dots) else dots)
+        return product(X, self.matrix)

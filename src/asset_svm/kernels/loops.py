@@ -3,7 +3,7 @@
 The same steps as ``distances.SquaredDistanceValues``, for the pairs of one set of rows:
 
     rows moved to their mean and scaled; columns in which no two rows differ left out
-    a block:  products with all rows, by BLAS or nonzero by nonzero; then the kernel's own loop
+    a block:  products with all rows, by tiles or nonzero by nonzero; then the kernel's own loop
 
 Kernels that have such a loop are those of ``WITH_LOOPS``, by whose places compiled code knows them.
 """
@@ -30,6 +30,7 @@ from asset_svm.kernels.matern import (
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import gaussian_loop
 from asset_svm.numerics.products import FEW_NONZEROS, set_by_nonzeros
+from asset_svm.numerics.row_products import set_product
 from asset_svm.numerics.rows import moved_rows
 from asset_svm.threads.counter import take
 
@@ -120,7 +121,7 @@ def fill_blocks(
         if skips:
             set_by_nonzeros(own[start:stop], by, block)
         elif len(by):
-            np.dot(own[start:stop], by, block)
+            set_product(own[start:stop], by, block)
         else:
             block[:] = 0
         finish(code, block, norms[start:stop], norms)

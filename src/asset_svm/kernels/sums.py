@@ -4,8 +4,7 @@
 
 for dense rows and kernels that have a loop (``loops``). Threads take ``BLOCK`` rows at a time by
 themselves: rows moved and scaled, their products with the landmarks, the kernel's own loop, the sums.
-What a row is given does not depend on the rows beside it, nor on how many threads there are, but for
-the last bits where there are fewer than ``EVEN`` rows.
+What a row is given does not depend on the rows beside it, nor on how many threads there are.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from asset_svm.kernels.loops import BLOCK, finish, loop_code
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.padding import padded_columns
 from asset_svm.numerics.products import set_by_nonzeros
+from asset_svm.numerics.row_products import set_product
 from asset_svm.numerics.rows import FEW_MODELS, moved_columns, moved_rows, set_weighted
 from asset_svm.threads.counter import new_counter, take
 from asset_svm.threads.granted import granted
@@ -28,8 +28,6 @@ from asset_svm.threads.team import together
 
 FEW_BLOCKS = 64
 """Where there is one thread, it is the caller's for so many blocks: Ctrl-C comes after them."""
-EVEN = 16
-"""Products have a multiple of so many rows, which rounds a row in one way beside any others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,31 +108,32 @@ def _decide(
     out: Array,
 ) -> None:
     """Decide the blocks of rows whose numbers this thread takes."""
-    s, few, size = len(norms), len(X) < EVEN, min(BLOCK, -(-len(X) // EVEN) * EVEN)
+    s, size, many = len(norms), min(BLOCK, len(X)), len(weights) > FEW_MODELS
     moved = np.zeros((size, matrix.shape[0]), matrix.dtype)
     dots = np.empty((size, matrix.shape[1]), matrix.dtype)
     squares, left = np.empty(size), np.zeros(size, matrix.dtype)
+    sums = np.empty((size if many else 0, transposed.shape[1]))
     while True:
         start = BLOCK * take(counter)
         if start >= len(X):
             break
         rows = X[start : start + BLOCK]
         m = len(rows)
-        even = -(-m // EVEN) * EVEN
         if len(columns):
             moved_columns(rows, shift, factor, columns, moved, squares)
         else:
             moved_rows(rows, shift, factor, moved, squares)
         for i in range(m):
             left[i] = squares[i]
-        if skips or few:  # which are done before BLAS has woken its threads
+        if skips:
             set_by_nonzeros(moved[:m], matrix, dots)
         else:
-            np.dot(moved[:even], matrix, dots[:even])
+            set_product(moved[:m], matrix, dots[:m])
         finish(code, dots[:m], left[:m], norms)
         found = out[start : start + m]
-        if len(weights) > FEW_MODELS and not few:
-            found[:] = np.dot(dots[:even, :s].astype(np.float64), transposed)[:m, : len(weights)]
+        if many:
+            set_product(dots[:m, :s].astype(np.float64), transposed, sums[:m])
+            found[:] = sums[:m, : len(weights)]
         else:
             set_weighted(dots[:m], weights, found)
         for i in range(m):

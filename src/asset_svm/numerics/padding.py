@@ -1,4 +1,4 @@
-"""Matrix products that round a row in one way, whatever rows stand beside it."""
+"""Matrices as ``row_products`` takes them: their columns are a multiple of 16."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ def padded_width(d: int) -> int:
 
 
 def padded_columns(matrix: Array, dtype: npt.DTypeLike) -> Array:
-    """The matrix with zero columns up to a multiple of 16.
-
-    Matrix products treat the last columns of other widths apart, and round them differently for
-    different numbers and positions of rows: of a padded one, a row's product is always the same.
-    """
+    """The matrix with zero columns up to a multiple of 16."""
     d = matrix.shape[1]
     out = np.zeros((matrix.shape[0], padded_width(d)), dtype=dtype)
     out[:, :d] = matrix

@@ -1,8 +1,9 @@
 """Rows times a dense matrix, nonzero by nonzero: CSR rows, and dense ones with many zeros.
 
 A nonzero costs one contiguous row of the matrix, read at the speed of the cache it lies in: some 30 to
-40 GFLOP/s (s = 1024). Dense rows with few nonzeros gain by it; how few depends on what a matrix product
-does on the machine: 100 GFLOP/s on a core of Zen 4, twice as much where there are two wide multipliers.
+50 GFLOP/s (s = 1024). Dense rows with few nonzeros gain by it; how few depends on what a matrix product
+does on the machine: 100 GFLOP/s on a core of Zen 4, more than twice as much where there are two wide
+multipliers.
 What a row gives does not depend on the rows beside it.
 """
 
@@ -17,11 +18,13 @@ from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import njit
 from asset_svm.numerics.elementwise import FAST
 
-FEW_NONZEROS = 0.3 if llvm.get_host_cpu_name().startswith("znver") else 0.08
+_CPU = llvm.get_host_cpu_name()
+FEW_NONZEROS = 0.18 if _CPU == "znver5" else 0.3 if _CPU.startswith("znver") else 0.08
 """The share of nonzeros up to which skipping the others is faster than a matrix product.
 
 By the kind of CPU and not by a measurement, which would round a model in two ways on one machine.
-Measured break-even: 0.30 to 0.39 on Zen 4, 0.09 (large matrices) to 0.25 on Sapphire Rapids.
+Measured break-even: 0.30 to 0.39 on Zen 4, 0.09 (large matrices) to 0.25 on Sapphire Rapids, against
+OpenBLAS; 0.19 on Zen 5, against ``row_products``.
 """
 
 

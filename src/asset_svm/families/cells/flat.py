@@ -31,6 +31,7 @@ from asset_svm.numerics.compiling import lent, njit
 from asset_svm.numerics.elementwise import FAST
 from asset_svm.numerics.padding import padded_width
 from asset_svm.numerics.products import FEW_NONZEROS
+from asset_svm.numerics.row_products import set_product
 from asset_svm.threads.counter import take
 from asset_svm.threads.team import side_by_side, together
 
@@ -39,7 +40,7 @@ VALUES = 1 << 17
 BLOCK = 256
 """Rows of a cell that are multiplied with its landmarks at a time, at most."""
 MANY = 8
-"""Rows of a cell that BLAS multiplies sooner than a loop, from here on."""
+"""Rows of a cell that tiles of the product multiply sooner than a loop, from here on."""
 PREPARED = 16
 """Cells whose landmarks a thread prepares at a time."""
 
@@ -253,7 +254,7 @@ def _decide(
             left[i] = _set_moved(X[rows[start + i]], shift[cell], factor, moved[i])
         values, own = room[: m * w].reshape(m, w), matrix[n * at : n * (at + w)]
         if m >= MANY and w > 0:
-            np.dot(moved[:m], own.reshape(n, w), values)
+            set_product(moved[:m], own.reshape(n, w), values)
         else:
             for i in range(m):
                 set_products(moved[i], own, values[i])
