@@ -51,7 +51,7 @@ def _tile(rows: int, n_bytes: int) -> Any:
         )
 
         def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            _emit(builder, rows, n_bytes, *args[:-1], 8 if unit is types.float64 else 4)
+            _emit(builder, rows, n_bytes, 8 if unit is types.float64 else 4, *args[:-1])
             return context.get_dummy_value()
 
         return signature, generate
@@ -63,6 +63,7 @@ def _emit(
     builder: Any,
     rows: int,
     n_bytes: int,
+    size: int,
     a: Any,
     p: Any,
     out: Any,
@@ -71,7 +72,6 @@ def _emit(
     p_stride: Any,
     out_stride: Any,
     onto: Any,
-    size: int,
 ) -> None:
     """Write the loop along k; addresses and strides are in bytes, ``size`` is that of a number."""
     real = ir.FloatType() if size == 4 else ir.DoubleType()
