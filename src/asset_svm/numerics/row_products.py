@@ -1,6 +1,7 @@
-"""Matrix products A P in which every number is one chain of fused multiplications and additions.
+"""Matrix products A P in which every number is summed up in one order, by fused steps.
 
-    out[i, j] = fma(A[i, k-1], P[k-1, j], ... fma(A[i, 1], P[1, j], fma(A[i, 0], P[0, j], 0)))
+    s_b = fma(A[i, e], P[e, j], ... fma(A[i, b], P[b, j], 0)), 256 terms b ... e at a time
+    out[i, j] = (s_0 + s_1) + s_2 + ...
 
 A row is therefore rounded in one way, whatever rows stand beside it, by however many threads, and on
 every machine: what "cached or recomputed, resumed or not, bit for bit" rests on. BLAS does not promise
@@ -34,14 +35,14 @@ WIDE_BYTES = 128 if _WIDE else 64
 NARROW_BYTES = 64
 """Those of a tile at the end of a row: 16 numbers of float32, of which padded matrices are made."""
 DEPTH = 256
-"""A panel goes so far along k: with as many columns as a tile it fills half of the first cache."""
+"""A panel goes so far along k: with as many columns as a tile it fills much of the first cache."""
 FEW = 6
 """Fewer rows than these do not pay for a copy of P."""
 UNROLLED = 2
 
 
 def _tile(rows: int, n_bytes: int) -> Any:
-    """Compiled code for a tile of the product: out (+)= A P, for so many rows and bytes of columns."""
+    """Compiled code for a tile: out = A P, or out += A P, for so many rows and bytes of columns."""
 
     @intrinsic
     def tile(context, a, p, out, k, a_stride, p_stride, out_stride, onto, unit):  # type: ignore[no-untyped-def]
@@ -99,13 +100,8 @@ def _emit(
 
     own, found = beginnings(a, a_stride), beginnings(out, out_stride)
     sums = [cgutils.alloca_once(builder, vector) for _ in range(rows)]
-    with builder.if_else(onto) as (then, otherwise):
-        with then:
-            for total, place in zip(sums, found, strict=True):
-                builder.store(read(place, vector), total)
-        with otherwise:
-            for total in sums:
-                builder.store(ir.Constant(vector, [0.0] * lanes), total)
+    for total in sums:
+        builder.store(ir.Constant(vector, [0.0] * lanes), total)
 
     def step(at: Any) -> None:
         by = read(builder.add(p, builder.mul(at, p_stride)), vector)
@@ -119,6 +115,9 @@ def _emit(
             step(builder.add(at, number(ahead)))
     with cgutils.for_range_slice(builder, whole, k, number(1), integer) as (at, _):
         step(at)
+    with builder.if_then(onto):
+        for total, place in zip(sums, found, strict=True):
+            builder.store(builder.fadd(read(place, vector), builder.load(total)), total)
     for total, place in zip(sums, found, strict=True):
         stored = builder.store(builder.load(total), builder.inttoptr(place, vector.as_pointer()))
         stored.align = size

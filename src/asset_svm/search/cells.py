@@ -116,7 +116,9 @@ class CellSearch(LineSearch):
         for number in range(len(encodings)):
             scored = clock.now()
             found = run.scores(number, done, task)
-            yield Found(found, trained, clock.now() - scored, in_time)
+            yield Found(
+                found, trained, clock.now() - scored, in_time, decisions=run.decisions[number]
+            )
 
 
 @dataclass(eq=False)

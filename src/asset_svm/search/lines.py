@@ -23,7 +23,11 @@ class Path:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The (Cs, splits) scores of a line, and the map of its gamma, where there is one."""
+    """The (Cs, splits) scores of a line, and the map of its gamma, where there is one.
+
+    ``decisions`` are those of the rows held out from each split, (Cs, rows, outputs), where they are
+    kept.
+    """
 
     scores: Array
     fit_seconds: float
@@ -31,6 +35,7 @@ class Found:
     in_time: bool
     path: Path | None = None
     drawn: DrawnMap | None = None
+    decisions: list[Array] | None = None
 
 
 @dataclass(eq=False)

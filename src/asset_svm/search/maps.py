@@ -100,7 +100,8 @@ class MapSearch(LineSearch):
             )
             coef, intercept, in_time = models.train(backend, deadline)
             trained = clock.now()
-            found = self._scores(task, features, encoding, coef, intercept)
+            decisions = self._decisions(features, encoding, coef, intercept)
+            found = self._scores(task, decisions)
             ended = clock.now()
             path = None
             if self.keep_path:
@@ -109,15 +110,19 @@ class MapSearch(LineSearch):
                 whole = whole - phi.drift(plain).reshape(whole.shape)
                 parts = np.concatenate([plain.reshape(coef.shape), whole[..., None]], axis=-1)
                 path = Path(np.moveaxis(parts, 0, 1), phi)
-            yield Found(found, trained - begun, ended - trained, in_time, path, drawn)
+            yield Found(found, trained - begun, ended - trained, in_time, path, drawn, decisions)
             begun = clock.now()
 
-    def _scores(
-        self, task: Task, features: BlockRows, encoding: Encoding, coef: Array, intercept: Array
-    ) -> Array:
+    def _scores(self, task: Task, decisions: list[Array]) -> Array:
         """The (Cs, splits) scores of all models on the rows held out from them."""
+        each = zip(self.splits, decisions, strict=True)
+        return np.stack([self.score(task, split.test, found) for split, found in each], axis=1)
+
+    def _decisions(
+        self, features: BlockRows, encoding: Encoding, coef: Array, intercept: Array
+    ) -> list[Array]:
+        """The (Cs, rows, outputs) decisions of the models of each split on the rows held out."""
         n_Cs, F, outputs, _ = coef.shape
-        out = np.empty((n_Cs, F))
         found = [np.empty((n_Cs * outputs, len(split.test))) for split in self.splits]
         size = features.look_size
         pieces = [(f, start) for f, rows in enumerate(found) for start in range(0, rows.shape[1], size)]
@@ -129,8 +134,6 @@ class MapSearch(LineSearch):
             found[f][:, part] = block.margins(coef[:, f].reshape(n_Cs * outputs, -1))
 
         side_by_side(decide, range(len(pieces)), fetching_threads(features))
-        for f, (split, decisions) in enumerate(zip(self.splits, found, strict=True)):
+        for f, decisions in enumerate(found):
             decisions += (intercept[:, f].ravel() + encoding.offset[f])[:, None]
-            shaped = np.moveaxis(decisions.reshape(n_Cs, outputs, -1), 1, 2)
-            out[:, f] = self.score(task, split.test, shaped)
-        return out
+        return [np.moveaxis(each.reshape(n_Cs, outputs, -1), 1, 2) for each in found]

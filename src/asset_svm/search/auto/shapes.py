@@ -1,0 +1,154 @@
+"""What a race tries: kinds of models, and settings of each.
+
+A length is measured by the rows: with ``factor`` c, squared distances are those of rows whose spread is 1 / c.
+The Gaussian has gamma = c / v, v the total variance of the rows, the exponential kernel sqrt(c / v), and
+the laplacian sqrt(c) / d, d the sum of the standard deviations of the columns. Rows that a relevance maps keep
+their spread, so that factors keep their meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from asset_svm.estimators.tables import TableEncoder
+from asset_svm.features.relevance import Moments
+from asset_svm.kernels import Argument, formula_type
+
+GIVEN = "given"
+"""The encoding of columns that stay as they are."""
+LARGE_CELL = 2000
+"""The rows of a cell of the larger model; those of the usual one have half as many."""
+LARGE_PARTITIONS = 4
+WHOLE_ROWS = 16_384
+"""Rows up to which one cell is solved exactly."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A kind of model.
+
+    Parameters
+    ----------
+    encoding : str
+        What becomes of columns: "given", or the ``numbers`` of a TableEncoder.
+    kernel : str
+    relevance : {"columns", "directions"} or None
+    cells : bool
+        Whether the model has cells, or one map for all rows.
+    """
+
+    encoding: str
+    kernel: str
+    relevance: str | None = None
+    cells: bool = False
+
+    @property
+    def has_gamma(self) -> bool:
+        """Whether the kernel has a length."""
+        return self.kernel != "linear"
+
+    @property
+    def effort(self) -> tuple[int, ...]:
+        """What the simpler of two shapes has less of."""
+        return (
+            int(self.kernel != "linear"),
+            int(self.relevance is not None) + int(self.relevance == "directions"),
+            int(self.cells),
+            int(self.encoding not in (GIVEN, "standard")),
+        )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that can be trained: a shape with all its settings.
+
+    Parameters
+    ----------
+    shape : Shape
+    factor : float
+        How much narrower than the rows the kernel is, of squared lengths.
+    C : float
+    epsilon : float
+        Of regressions, in units of the targets' spread.
+    size : int
+        0: 1024 landmarks, or cells of 1000 rows; 1: 2048 well-chosen landmarks, or four partitions into
+        larger cells; 2: the exact model of all rows in one cell.
+    """
+
+    shape: Shape
+    factor: float = 1.0
+    C: float = 10.0
+    epsilon: float = 0.05
+    size: int = 0
+
+    @property
+    def effort(self) -> tuple[float, ...]:
+        """What the simpler of two candidates has less of."""
+        return (self.size, *self.shape.effort, self.C, self.factor)
+
+    def changed(self, **changes: Any) -> Candidate:
+        """The candidate with other settings."""
+        return replace(self, **changes)
+
+    def family(self, n_rows: int) -> dict[str, Any]:
+        """The parameters of the family of the model, for so many rows."""
+        if not self.shape.cells:
+            if self.size:
+                return {"n_components": 2048, "landmarks": "rpcholesky"}
+            return {"n_components": 1024}
+        if self.size == 2:
+            return {"n_cells": 1}
+        if self.size == 1:
+            return {"n_cells": max(n_rows // LARGE_CELL, 1), "n_partitions": LARGE_PARTITIONS}
+        return {"n_cells": "auto"}
+
+    def params(self, n_rows: int, moments: Moments, *, numeric: bool) -> dict[str, Any]:
+        """The parameters of the estimator; ``moments`` are those of its encoded rows."""
+        found: dict[str, Any] = {
+            "kernel": self.shape.kernel,
+            "C": cost_of(self.shape.kernel, self.C, moments),
+            "relevance": self.shape.relevance,
+            "encoder": encoder_of(self.shape.encoding),
+            **self.family(n_rows),
+        }
+        if self.shape.has_gamma:
+            found["gamma"] = gamma_of(self.shape.kernel, self.factor, moments)
+        if numeric:
+            found |= {"epsilon": self.epsilon, "target_transform": "standard"}
+        return found
+
+    def __str__(self) -> str:
+        cells = ("cells", f"large cells x{LARGE_PARTITIONS}", "one exact cell")
+        family = cells[self.size] if self.shape.cells else ("one map", "larger map")[self.size]
+        relevance = f"{self.shape.relevance}, " if self.shape.relevance else ""
+        columns = "as given" if self.shape.encoding == GIVEN else self.shape.encoding
+        width = f"c={self.factor:.3g}, " if self.shape.has_gamma else ""
+        return f"{self.shape.kernel}, {relevance}{family}, {columns}, {width}C={self.C:.3g}"
+
+
+def is_absolute(kernel: str) -> bool:
+    """Whether a kernel is one of |x - z|_1."""
+    return formula_type(kernel).argument is Argument.ABSOLUTE_DISTANCE
+
+
+def gamma_of(kernel: str, factor: float, moments: Moments) -> float:
+    """The gamma of a kernel that is this much narrower than the rows."""
+    deviation = moments.deviation
+    if is_absolute(kernel):
+        return float(np.sqrt(factor) / (deviation.sum() or 1.0))
+    return formula_type(kernel).gamma_of(float((deviation**2).sum() or 1.0) / factor)
+
+
+def cost_of(kernel: str, C: float, moments: Moments) -> float:
+    """The C of the estimator: that of a linear kernel is in units of the rows, whose k(x, x) is not 1."""
+    if kernel != "linear":
+        return C
+    return float(C / ((moments.deviation**2).sum() or 1.0))
+
+
+def encoder_of(encoding: str) -> TableEncoder | None:
+    """What makes numbers of the columns; None where they are numbers already."""
+    return None if encoding == GIVEN else TableEncoder(numbers=encoding)
