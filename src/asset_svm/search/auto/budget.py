@@ -1,0 +1,63 @@
+"""What a race may spend: seconds of the clock, or work that is counted without looking at one.
+
+Work is in nominal seconds, a guess from the numbers of rows, columns and models that is the same on every
+machine, so that a race without a time limit is the same whenever it is run. With a limit, what such a
+second takes here is measured on the way, kind of work by kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from asset_svm import clock
+
+DOUBT = 1.0
+"""Seconds that count as having taken what they were guessed to: little work tells little of more."""
+
+
+@dataclass(eq=False)
+class Budget:
+    """What is left to spend.
+
+    Parameters
+    ----------
+    total : float
+        Seconds in all: nominal ones, or of the clock.
+    begun : float, optional
+        The moment of ``clock.now`` from which on the clock counts; None: work is counted.
+    """
+
+    total: float
+    begun: float | None = None
+    spent: float = 0.0
+    work: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Of each kind of work, how much was done, and what it took."""
+    stopped: bool = False
+
+    @property
+    def used(self) -> float:
+        """The seconds that are spent."""
+        return self.spent if self.begun is None else clock.now() - self.begun
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left; none after Ctrl-C, or when somebody asked to stop."""
+        return 0.0 if self.stopped else self.total - self.used
+
+    def seconds(self, kind: str, nominal: float) -> float:
+        """What such work will take."""
+        if self.begun is None:
+            return nominal
+        done, took = self.work.get(kind, (0.0, 0.0))
+        return nominal * (took + DOUBT) / (done + DOUBT)
+
+    @contextmanager
+    def spending(self, kind: str, nominal: float) -> Iterator[None]:
+        """Work of this kind and size is done inside."""
+        begun = clock.now()
+        yield
+        self.spent += nominal
+        done, took = self.work.get(kind, (0.0, 0.0))
+        self.work[kind] = done + nominal, took + clock.now() - begun

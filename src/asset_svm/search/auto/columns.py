@@ -1,0 +1,204 @@
+"""Rows as candidates see them: encoded, then mapped by a relevance, both learnt without rows that judge."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from asset_svm.arrays import Array, Matrix
+from asset_svm.encoding.table import Table, kind_of
+from asset_svm.estimators.tables import TableEncoder
+from asset_svm.families.relevance.family import learnt_of
+from asset_svm.families.rows import Rows
+from asset_svm.features.relevance import Learnt, Moments
+from asset_svm.search.auto.parts import Part
+from asset_svm.search.auto.shapes import GIVEN, Shape, is_absolute
+from asset_svm.search.splits import Split
+from asset_svm.settings import Settings
+from asset_svm.tasks import Task
+
+KEPT_BYTES = 1 << 30
+"""Rows that are kept for the next look take no more, but for those of the last."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a race was given.
+
+    Parameters
+    ----------
+    X : matrix or None
+        Numbers as they are; None where columns are no numbers, or have gaps.
+    table : Table or None
+        The same as columns; None for sparse rows.
+    y : array
+        Targets, those of a regression in units of their spread.
+    weight : array
+        Sample weights.
+    task : Task
+        Settled by all rows.
+    """
+
+    X: Matrix | None
+    table: Table | None
+    y: Array
+    weight: Array
+    task: Task
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The rows of a look, which of them learn and which judge, and moments of their columns."""
+
+    rows: Rows
+    splits: list[Split]
+    moments: Moments
+
+
+@dataclass(eq=False)
+class Columns:
+    """Rows of parts, as they are asked for.
+
+    Parameters
+    ----------
+    given : Given
+    parts : list of Part
+    settings : callable
+        The settings of an estimator with these parameters.
+    """
+
+    given: Given
+    parts: list[Part]
+    settings: Callable[[dict[str, Any]], Settings]
+    learnt: dict[Any, Learnt] = field(default_factory=dict, init=False)
+    kept: OrderedDict[Any, Any] = field(default_factory=OrderedDict, init=False)
+
+    def lots(self, shape: Shape) -> int:
+        """How many lots the parts of a shape come in."""
+        return 1 if self._together(shape) else len(self.parts)
+
+    def prepared(self, shape: Shape, lot: int, count: int, judging: int) -> Prepared:
+        """A lot of a shape, with ``count`` rows of each part to learn from and ``judging`` that judge."""
+        return (
+            self._whole(shape, count, judging)
+            if self._together(shape)
+            else self._part(shape, lot, count, judging)
+        )
+
+    def _together(self, shape: Shape) -> bool:
+        """Whether all parts may share their rows: no target has a part in their numbers."""
+        if len(self.parts) == 1 or shape.relevance is not None:
+            return False
+        if shape.encoding == GIVEN:
+            return True
+        assert self.given.table is not None
+        return all(kind_of(column) != "levels" for column in self.given.table.columns)
+
+    def _whole(self, shape: Shape, count: int, judging: int) -> Prepared:
+        """All rows, of which every part has its own to learn from."""
+        given, key = self.given, ("encoded", shape.encoding, "all")
+        if key not in self.kept:
+            if shape.encoding == GIVEN:
+                assert given.X is not None
+                X = in_single(given.X)
+            else:
+                assert given.table is not None
+                encoder = TableEncoder(numbers=shape.encoding)
+                X = encoder.learn(given.table, None, None, named=True).rows(given.table)
+            self._keep(key, (self._weighted(X, np.arange(len(given.y))), X[:0]))
+        rows = self.kept[key][0]
+        splits = [
+            Split(np.sort(part.learning[:count]), part.judging[:judging]) for part in self.parts
+        ]
+        return Prepared(rows, splits, self._moments(shape, -1, len(rows.y), rows))
+
+    def _weighted(self, X: Matrix, index: Array) -> Rows:
+        """Rows to learn from, by their numbers."""
+        y, weight = self.given.y[index], self.given.weight[index]
+        factor = self.given.task.class_weights(y, weight)
+        return Rows(X, y, weight, weight if factor is None else weight * factor, np.arange(len(y)))
+
+    def _part(self, shape: Shape, part: int, count: int, judging: int) -> Prepared:
+        """The rows of a part, those to learn from first."""
+        learning, held = self._encoded(shape.encoding, part, count, judging)
+        rows = self._rows(part, count, judging)
+        m = len(learning.y)
+        moments = self._moments(shape, part, count, learning)
+        X, out = learning.X, held
+        if shape.relevance is not None:
+            found = self._learnt(shape, part, count, learning)
+            if found.relevance is not None:
+                X, out = found.relevance(X), found.relevance(out)
+        together = sp.vstack([X, out], format="csr") if sp.issparse(X) else np.concatenate([X, out])
+        split = Split(np.arange(m), np.arange(m, len(rows.y)))
+        return Prepared(replace(rows, X=together), [split], moments)
+
+    def _index(self, part: int, count: int, judging: int) -> tuple[Array, Array]:
+        return self.parts[part].learning[:count], self.parts[part].judging[:judging]
+
+    def _rows(self, part: int, count: int, judging: int) -> Rows:
+        """The targets of rows to learn from and to judge, without their numbers."""
+        index = np.concatenate(self._index(part, count, judging))
+        weight = self.given.weight[index]
+        return Rows(None, self.given.y[index], weight, weight, np.arange(len(index)))
+
+    def _encoded(self, encoding: str, part: int, count: int, judging: int) -> tuple[Rows, Matrix]:
+        """Rows to learn from, and the numbers of those that judge."""
+        key = "encoded", encoding, part, count, judging
+        if key in self.kept:
+            self.kept.move_to_end(key)
+            return self.kept[key]
+        learning, held = self._index(part, count, judging)
+        y, weight = self.given.y[learning], self.given.weight[learning]
+        if encoding == GIVEN:
+            assert self.given.X is not None
+            X, out = in_single(self.given.X[learning]), in_single(self.given.X[held])
+        else:
+            assert self.given.table is not None
+            table, task = self.given.table[learning], self.given.task
+            encoder = TableEncoder(numbers=encoding).learn(table, task, (y, weight), named=True)
+            X = encoder.rows(table, learning=True, whole=True)
+            out = encoder.rows(self.given.table[held])
+        return self._keep(key, (self._weighted(X, learning), out))
+
+    def _learnt(self, shape: Shape, part: int, count: int, learning: Rows) -> Learnt:
+        """The relevance of a shape, learnt from rows of a part alone."""
+        key = shape, part, count
+        if key not in self.learnt:
+            params: dict[str, Any] = {"kernel": shape.kernel, "relevance": shape.relevance}
+            if shape.cells:
+                params["n_cells"] = "auto"
+            self.learnt[key] = learnt_of(self.settings(params), self.given.task, learning)
+        return self.learnt[key]
+
+    def _moments(self, shape: Shape, part: int, count: int, learning: Rows) -> Moments:
+        key = "moments", shape.encoding, part, count
+        if key not in self.kept:
+            found = Moments.of(learning.X, learning.weight, absolute=is_absolute(shape.kernel))
+            self._keep(key, found)
+        return replace(self.kept[key], absolute=is_absolute(shape.kernel))
+
+    def _keep(self, key: Any, value: Any) -> Any:
+        """Keep what was made, and let go of what was not asked for for long."""
+        self.kept[key] = value
+        while len(self.kept) > 1 and sum(map(_bytes, self.kept.values())) > KEPT_BYTES:
+            self.kept.popitem(last=False)
+        return value
+
+
+def in_single(X: Matrix) -> Matrix:
+    """Rows as float32: quick looks need no more."""
+    return X if X.dtype == np.float32 else X.astype(np.float32)
+
+
+def _bytes(value: Any) -> int:
+    if not isinstance(value, tuple):
+        return 0
+    return sum(
+        X.data.nbytes if sp.issparse(X) else X.nbytes for X in (value[0].X, value[1])
+    )

@@ -1,0 +1,282 @@
+"""A look at candidates: models of several Cs trained together on some rows, judged by others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from asset_svm import clock
+from asset_svm.arrays import Array
+from asset_svm.families.cells.partitions import grow_partition
+from asset_svm.search.auto.budget import Budget
+from asset_svm.search.auto.columns import Columns, Prepared
+from asset_svm.search.auto.shapes import GIVEN, Candidate, cost_of
+from asset_svm.search.cells import CellSearch
+from asset_svm.search.cost import cell_seconds, map_seconds
+from asset_svm.search.maps import SEARCH_EPOCHS, MapSearch
+from asset_svm.search.scores import Scorer, scores
+from asset_svm.settings import Settings
+from asset_svm.settings.solving import CELL_ROWS
+from asset_svm.tasks import Task
+
+LANDMARKS = 512
+"""Those of a look at few rows."""
+QUICK_CELLS = 0.2
+"""The work of cells beside what a grid of all Cs is guessed to take: models begin where others end."""
+FINAL_EPOCHS = 12
+FINAL_CELLS = 3.0
+"""The epochs of a final model, and the work of its cells beside that of rough ones."""
+COLUMN_SECONDS = 0.002
+"""What encoding a column takes at least."""
+LOOK_SECONDS = 0.01
+"""What a look takes at least."""
+ROUNDS = 8
+"""Quick fits of a relevance, about."""
+QUICK_ROWS = 20_000
+"""Rows that one learns from, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A candidate, and what the rows that judge say of it.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    rows : int
+        Rows that it has learnt from, in every part.
+    decisions : array of shape (judging rows, outputs)
+        Part after part.
+    losses : array of shape (judging rows,)
+        What each adds to the loss.
+    loss : float
+        What candidates are compared by, the smaller the better.
+    score : float
+        What users look at.
+    seconds : float
+        Its share of the time that the look took.
+    """
+
+    candidate: Candidate
+    rows: int
+    decisions: Array
+    losses: Array
+    loss: float
+    score: float
+    seconds: float
+
+    @property
+    def error(self) -> float:
+        """The standard error of the loss."""
+        return float(self.losses.std() / np.sqrt(max(len(self.losses), 1)))
+
+
+@dataclass(eq=False)
+class Looks:
+    """All looks of a race.
+
+    Parameters
+    ----------
+    columns : Columns
+    budget : Budget
+    scorer : callable, optional
+        By default the estimator's own score.
+    seed : int
+    """
+
+    columns: Columns
+    budget: Budget
+    scorer: Scorer | None
+    seed: int
+    found: dict[tuple[Candidate, int, int], Judged] = field(default_factory=dict)
+
+    @property
+    def task(self) -> Task:
+        """What is learnt."""
+        return self.columns.given.task
+
+    # What it costs ------------------------------------------------------------------------------
+
+    def work(self, candidate: Candidate, n_Cs: int, count: int, judging: int) -> tuple[str, float]:
+        """The kind of work of a look, and how much it is, without that of a relevance."""
+        n, outputs = self.width(candidate), self.task.n_models
+        m, lots = count + judging, self.columns.lots(candidate.shape)
+        models = n_Cs * outputs * len(self.columns.parts) / lots
+        if not candidate.shape.cells:
+            s = min(self.landmarks(candidate, count), m)
+            each = map_seconds(m, n, s, models, SEARCH_EPOCHS.over(count)) + 4.0 * s**3 / 5e10 + LOOK_SECONDS
+            return "map", lots * each
+        sizes, copies = self.cell_sizes(candidate, m)
+        each = QUICK_CELLS * cell_seconds(sizes, n, models, count / m, 2) + LOOK_SECONDS
+        return "cells", lots * copies * each
+
+    def final_seconds(self, candidate: Candidate, n_rows: int) -> float:
+        """What training the final model on so many rows will take, about."""
+        n, outputs, budget = self.width(candidate), self.task.n_models, self.budget
+        if candidate.shape.cells:
+            sizes, copies = self.cell_sizes(candidate, n_rows)
+            work = FINAL_CELLS * QUICK_CELLS * copies * cell_seconds(sizes, n, outputs, 1.0, 2)
+            seconds = budget.seconds("cells", work)
+        else:
+            s = int(candidate.family(n_rows)["n_components"])
+            work = map_seconds(n_rows, n, s, outputs, FINAL_EPOCHS) + 10.0 * s**3 / 5e10
+            seconds = budget.seconds("map", work)
+        if candidate.shape.relevance is not None:
+            seconds += budget.seconds("relevance", self._learning_work(candidate, n_rows))
+        return seconds + budget.seconds("columns", self.encoding_work(candidate, n_rows))
+
+    def encoding_work(self, candidate: Candidate, m: int) -> float:
+        """How much work making numbers of the columns of so many rows is, about."""
+        table = self.columns.given.table
+        if candidate.shape.encoding == GIVEN or table is None:
+            return 0.0
+        return COLUMN_SECONDS * table.shape[1] + 1e-8 * m * (table.shape[1] + self.width(candidate))
+
+    def relevance_work(self, candidate: Candidate, count: int) -> float:
+        """How much work learning the relevance is, where it is not known yet."""
+        shape = candidate.shape
+        if shape.relevance is None:
+            return 0.0
+        new = sum((shape, part, count) not in self.columns.learnt for part in range(len(self.columns.parts)))
+        return new * self._learning_work(candidate, count)
+
+    def _learning_work(self, candidate: Candidate, count: int) -> float:
+        m, n = min(count, QUICK_ROWS), self.width(candidate)
+        quick = map_seconds(m, n, LANDMARKS, self.task.n_models, 3) + 0.05
+        return ROUNDS * quick * (2.0 if candidate.shape.cells else 1.0) + 2e-8 * count * n
+
+    def width(self, candidate: Candidate) -> int:
+        """The numbers of a row, about."""
+        given = self.columns.given
+        for (what, encoding, *_), kept in self.columns.kept.items():
+            if what == "encoded" and encoding == candidate.shape.encoding:
+                return int(kept[0].X.shape[1])
+        return int(given.X.shape[1] if given.X is not None else 4 * given.table.shape[1])  # type: ignore[union-attr]
+
+    def cell_sizes(self, candidate: Candidate, m: int) -> tuple[list[int], int]:
+        """The sizes of the cells of a partition, and the number of partitions."""
+        family = candidate.family(m)
+        cells = family["n_cells"]
+        count = max(1, round(m / CELL_ROWS)) if cells == "auto" else int(cells)
+        return [m // count] * count, family.get("n_partitions", 1)
+
+    def landmarks(self, candidate: Candidate, count: int) -> int:
+        """The landmarks of a look."""
+        few = count <= 8000 and not candidate.size
+        return LANDMARKS if few else int(candidate.family(count)["n_components"])
+
+    def seconds(self, candidate: Candidate, n_Cs: int, count: int, judging: int) -> float:
+        """What a look will take."""
+        budget, learning = self.budget, self.relevance_work(candidate, count)
+        kind, work = self.work(candidate, n_Cs, count, judging)
+        encoding = self.encoding_work(candidate, count + judging)
+        parts = {kind: work, "relevance": learning, "columns": encoding}
+        return sum(budget.seconds(each, amount) for each, amount in parts.items())
+
+    # Looks --------------------------------------------------------------------------------------
+
+    def look(
+        self, candidate: Candidate, Cs: Sequence[float], count: int, judging: int
+    ) -> list[Judged]:
+        """What becomes of a candidate with each of these Cs."""
+        keys = {C: (candidate.changed(C=C), count, judging) for C in Cs}
+        new = sorted(C for C in Cs if keys[C] not in self.found)
+        if new:
+            begun = clock.now()
+            decided = self._decided(candidate, new, count, judging)
+            seconds = (clock.now() - begun) / len(new)
+            for C, decisions in zip(new, decided, strict=True):
+                key = keys[C]
+                self.found[key] = self._judged(key[0], count, judging, decisions, seconds)
+        return [self.found[keys[C]] for C in Cs]
+
+    def _decided(
+        self, candidate: Candidate, Cs: list[float], count: int, judging: int
+    ) -> list[Array]:
+        """The (rows, outputs) decisions of the models of each C, part after part."""
+        found: list[list[Array]] = [[] for _ in Cs]
+        encoding = self.encoding_work(candidate, count + judging)
+        plain = replace(candidate.shape, relevance=None)
+        if encoding:
+            with self.budget.spending("columns", encoding):
+                for lot in range(self.columns.lots(plain)):
+                    self.columns.prepared(plain, lot, count, judging)
+        learning = self.relevance_work(candidate, count)
+        if learning:
+            with self.budget.spending("relevance", learning):
+                for lot in range(self.columns.lots(candidate.shape)):
+                    self.columns.prepared(candidate.shape, lot, count, judging)
+        kind, work = self.work(candidate, len(Cs), count, judging)
+        with self.budget.spending(kind, work):
+            for lot in range(self.columns.lots(candidate.shape)):
+                rows = self.columns.prepared(candidate.shape, lot, count, judging)
+                lines = self._in_cells if candidate.shape.cells else self._on_map
+                for decisions in lines(candidate, Cs, rows):
+                    for each, own in zip(found, decisions, strict=True):
+                        each.append(own)
+        return [np.concatenate(each) for each in found]
+
+    def _settings(self, candidate: Candidate, rows: Prepared, **others: Any) -> Settings:
+        params = candidate.params(len(rows.rows.y), rows.moments, numeric=self.task.numeric)
+        for name in ("relevance", "encoder", "target_transform"):
+            params.pop(name, None)
+        return self.columns.settings(params | others)
+
+    def _costs(self, candidate: Candidate, Cs: list[float], rows: Prepared) -> Array:
+        return np.array([cost_of(candidate.shape.kernel, C, rows.moments) for C in Cs])
+
+    def _task_of(self, candidate: Candidate) -> Task:
+        return self.task.with_epsilon(candidate.epsilon) if self.task.numeric else self.task
+
+    def _on_map(self, candidate: Candidate, Cs: list[float], rows: Prepared) -> list[Array]:
+        """The (Cs, rows, outputs) decisions of models on one map, split by split."""
+        count = len(rows.splits[0].train)
+        s = min(self.landmarks(candidate, count), len(rows.rows.y))
+        settings = self._settings(candidate, rows, n_components=s)
+        costs = self._costs(candidate, Cs, rows)
+        return self._line(MapSearch(rows.rows, rows.splits, costs, None, self.seed), settings, candidate)
+
+    def _in_cells(self, candidate: Candidate, Cs: list[float], rows: Prepared) -> list[Array]:
+        """The same in cells, the mean over partitions."""
+        sizes, copies = self.cell_sizes(candidate, len(rows.rows.y))
+        settings, costs = self._settings(candidate, rows), self._costs(candidate, Cs, rows)
+        found = []
+        for number in range(copies):
+            groups = grow_partition(rows.rows.X, len(sizes), self.seed, number)[1]
+            search = CellSearch(rows.rows, rows.splits, costs, None, self.seed + number, groups)
+            found.append(self._line(search, settings, candidate))
+        return [np.mean(each, axis=0) for each in zip(*found, strict=True)]
+
+    def _line(
+        self, search: MapSearch | CellSearch, settings: Settings, candidate: Candidate
+    ) -> list[Array]:
+        """The decisions of all Cs on the rows held out from each split."""
+        line = next(iter(search.lines(settings, self._task_of(candidate), None, float("inf"))))
+        assert line.decisions is not None
+        return line.decisions
+
+    # Judgement ----------------------------------------------------------------------------------
+
+    def judging_rows(self, judging: int) -> Array:
+        """The rows that judge, part after part."""
+        return np.concatenate([part.judging[:judging] for part in self.columns.parts])
+
+    def _judged(
+        self, candidate: Candidate, count: int, judging: int, decisions: Array, seconds: float
+    ) -> Judged:
+        index = self.judging_rows(judging)
+        losses, loss, score = self.judge(decisions, index)
+        return Judged(candidate, count, decisions, losses, loss, score, seconds)
+
+    def judge(self, decisions: Array, index: Array) -> tuple[Array, float, float]:
+        """(losses of rows, the loss to compare by, the score) of decisions on these rows."""
+        task, y = self.task, self.columns.given.y[index]
+        score = float(scores(self.scorer, task.classes, None, y, decisions[None])[0])
+        if task.numeric:
+            losses = (decisions[:, 0] - y) ** 2
+        else:
+            losses = 0.5 * (task.row_losses(decisions, y) + task.soft_losses(decisions, y))
+        return losses, float(losses.mean()) if self.scorer is None else -score, score

@@ -1,0 +1,275 @@
+"""The race: cheap looks at many kinds of models, more rows and finer settings for those that do best.
+
+    screen      encodings and kernels, on few rows and few landmarks
+    relevance   of columns and directions, for the better of them
+    widen       the best on more rows, on one map and in cells, at all bandwidths and Cs
+    finish      the best of those on all rows that may learn: finer steps, larger models
+
+Every stage has a part of the budget, ends when that is spent, and looks at the most promising first. What a
+race has found so far is always there: it may be ended at any look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from asset_svm.search.auto.looks import Judged, Looks
+from asset_svm.search.auto.shapes import GIVEN, WHOLE_ROWS, Candidate, Shape
+
+FEW, MORE = 4000, 16_000
+"""Rows of the first two stages, and of the third."""
+COSTS = (1.0, 10.0, 100.0)
+LEAST_C, MOST_C = 1e-3, 1e5
+FACTORS = (1.0 / 1024.0, 4096.0)
+"""The ends of the bandwidths."""
+SCREENED, LEARNT, WIDENED = 0.2, 0.45, 0.7
+"""The parts of the budget that are spent after each stage."""
+SHAPES_CLIMBED, SHAPES_WIDENED, SHAPES_FINISHED = 5, 4, 3
+NEAR = 1.25
+"""Times the smallest loss of a stage: shapes that have more are not gone on with."""
+MOST_RESERVED = 0.5
+"""The part of the budget that is kept for the final model at most; it learns from fewer rows then."""
+GAIN = 0.003
+"""The part of the loss that a step of bandwidth or C must gain for one more in its direction."""
+ALIKE = 0.25
+"""Standard errors of the difference within which the simpler of two is taken."""
+NARROWER_IN_CELLS = 4.0
+FINER_EPSILON = 0.2
+"""Of the one before, tried at the end."""
+
+Watch = Callable[[list[Judged]], bool]
+"""Called with what a look has found; True asks to stop."""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What is open: the values of each axis, the usual first."""
+
+    encodings: tuple[str, ...]
+    kernels: tuple[str, ...]
+    relevances: tuple[str | None, ...]
+    cells: tuple[bool, ...]
+    epsilons: tuple[float, ...] = (0.05,)
+
+
+@dataclass(eq=False)
+class Race:
+    """A race over what the axes leave open.
+
+    Parameters
+    ----------
+    looks : Looks
+    axes : Axes
+    n_rows : int
+        Rows that the final model learns from.
+    watch : callable, optional
+    """
+
+    looks: Looks
+    axes: Axes
+    n_rows: int
+    watch: Watch | None = None
+    history: list[Judged] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        parts = self.looks.columns.parts
+        self.most = min(len(part.learning) for part in parts)
+        self.judging = min(len(part.judging) for part in parts)
+
+    def run(self) -> list[Judged]:
+        """Run all stages; returns what was found of candidates on the most rows, best first."""
+        few, more = min(FEW, self.most), min(MORE, self.most)
+        self._screen(few)
+        self._learn_relevance(few)
+        self._widen(more)
+        self._finish()
+        most = max(each.rows for each in self.history)
+        return self._ranked(each for each in self.history if each.rows == most)
+
+    # Stages -------------------------------------------------------------------------------------
+
+    def _screen(self, count: int) -> None:
+        """Encodings and kernels, on one map; in cells where there is nothing else."""
+        end, cells = SCREENED, not self._on_map
+        first = [Shape(encoding, kernel, None, cells) for encoding, kernel in self._pairs()]
+        for shape in first:
+            self._try(Candidate(shape), COSTS, count, end)
+        for shape in self._shapes(self._near(self.history))[:SHAPES_CLIMBED]:
+            self._climb(shape, count, 4.0, end)
+
+    def _pairs(self) -> Iterable[tuple[str, str]]:
+        """Encodings and kernels, the most promising first."""
+        usual = sorted(self.axes.encodings, key=lambda each: each == GIVEN)
+        for kernel in self.axes.kernels:
+            yield usual[0], kernel
+        for encoding in usual[1:]:
+            for kernel in self.axes.kernels:
+                yield encoding, kernel
+
+    def _learn_relevance(self, count: int) -> None:
+        """Each relevance of each kernel, with the encodings that did best."""
+        asked = [each for each in self.axes.relevances if each is not None]
+        tried: list[tuple[float, Candidate]] = []
+        best = dict.fromkeys(each.candidate.shape.encoding for each in self._near(self.history))
+        if "standard" in best and GIVEN in self.axes.encodings:
+            # Learning begins with standardised columns, whatever they are: they need not be encoded.
+            names = [GIVEN if each == "standard" else each for each in best]
+            best = dict.fromkeys(names)
+        for place, encoding in enumerate(best):
+            for judged in self._by_shape(self._near(self.history)):
+                shape, factor = judged.candidate.shape, judged.candidate.factor
+                alike = (encoding, "standard") if encoding == GIVEN else (encoding,)
+                if shape.encoding not in alike or not shape.has_gamma or shape.relevance is not None:
+                    continue
+                for each in asked:
+                    if each == "directions" and shape.kernel == "laplacian":
+                        continue
+                    mapped = Shape(encoding, shape.kernel, each, shape.cells)
+                    if all(mapped != other.shape for _, other in tried):
+                        tried.append((judged.loss * (1.0 + 0.5 * place), Candidate(mapped, factor)))
+        for _, candidate in sorted(tried, key=lambda pair: pair[0]):
+            self._try(candidate, COSTS, count, LEARNT)
+        for shape in self._shapes(self.history)[:SHAPES_WIDENED]:
+            self._climb(shape, count, 4.0, LEARNT)
+
+    def _widen(self, count: int) -> None:
+        """The best shapes on more rows, on one map and in cells."""
+        kept = [each.candidate for each in self._by_shape(self.history)][:SHAPES_WIDENED]
+        for candidate in kept:
+            for cells in self.axes.cells:
+                if cells and not candidate.shape.has_gamma:
+                    continue
+                shape = Shape(candidate.shape.encoding, candidate.shape.kernel, candidate.shape.relevance, cells)
+                narrower = NARROWER_IN_CELLS if cells and not candidate.shape.cells else 1.0
+                start = candidate.changed(shape=shape, factor=candidate.factor * narrower)
+                Cs = COSTS if narrower > 1.0 else self._costs(candidate.C)
+                self._try(start, Cs, count, WIDENED)
+        for shape in self._shapes(self._on(count))[:SHAPES_FINISHED]:
+            self._climb(shape, count, 4.0, WIDENED)
+
+    def _finish(self) -> None:
+        """The best shapes on all rows, finer and larger."""
+        counts = [self.most]
+        while counts[-1] > MORE:
+            counts.append(max(counts[-1] // 2, MORE))
+        rows = max((each.rows for each in self.history), default=0)
+        kept = [each.candidate for each in self._by_shape(self._on(rows))][:SHAPES_FINISHED]
+        if not kept:
+            return
+        budget = self.looks.budget
+        room = budget.left - min(self.reserve(kept[0]), MOST_RESERVED * budget.total)
+        count = next(
+            (c for c in counts if self.looks.seconds(kept[0], 2, c, self.judging) < 0.25 * room), rows
+        )
+        for candidate in kept:
+            self._try(candidate, (candidate.C,), count, 1.0)
+        for each in self._by_shape(self._on(count))[:SHAPES_FINISHED]:
+            self._climb(each.candidate.shape, count, 2.0, 1.0, costs=(1.0,))
+            self._climb_cost(each.candidate.shape, count, 3.0)
+        for each in self._by_shape(self._on(count))[:SHAPES_FINISHED]:
+            for size in self._sizes(each.candidate.shape):
+                self._try(each.candidate.changed(size=size), (each.candidate.C,), count, 1.0)
+        if self.looks.task.numeric:
+            best = self._ranked(self._on(count))[0].candidate
+            finer = best.changed(epsilon=best.epsilon * FINER_EPSILON)
+            self._try(finer, (best.C,), count, 1.0)
+
+    def _sizes(self, shape: Shape) -> tuple[int, ...]:
+        """The larger models of a shape."""
+        return (1, 2) if shape.cells and self.n_rows <= WHOLE_ROWS else (1,)
+
+    # Steps --------------------------------------------------------------------------------------
+
+    def _try(self, candidate: Candidate, Cs: Sequence[float], count: int, end: float) -> list[Judged]:
+        """Look at a candidate, where the budget of the stage allows it; the first is looked at always."""
+        budget = self.looks.budget
+        if self.history:
+            seconds = self.looks.seconds(candidate, len(Cs), count, self.judging)
+            reserve = min(self.reserve(candidate), MOST_RESERVED * budget.total)
+            allowed = end * (budget.total - reserve) - budget.used
+            if seconds > allowed or budget.left <= 0.0:
+                return []
+        judging = min(self.judging, max(count, 1000))
+        new = [C for C in Cs if (candidate.changed(C=C), count, judging) not in self.looks.found]
+        found = self.looks.look(candidate, Cs, count, judging)
+        fresh = [each for each in found if each.candidate.C in new]
+        self.history += fresh
+        if fresh and self.watch is not None and self.watch(fresh):
+            budget.stopped = True
+        return found
+
+    def _climb(
+        self, shape: Shape, count: int, step: float, end: float, costs: Sequence[float] = (0.1, 1.0, 10.0)
+    ) -> None:
+        """Wider and narrower kernels, as long as that is better."""
+        if not shape.has_gamma:
+            return
+        for by in (step, 1.0 / step):
+            while (best := self._best_of(shape, count)) is not None:
+                candidate = best.candidate.changed(factor=best.candidate.factor * by)
+                if not FACTORS[0] <= candidate.factor <= FACTORS[1]:
+                    break
+                Cs = [C for C in (best.candidate.C * each for each in costs) if LEAST_C <= C <= MOST_C]
+                found = self._try(candidate, Cs, count, end)
+                if not found or min(each.loss for each in found) >= best.loss - GAIN * abs(best.loss):
+                    break
+
+    def _climb_cost(self, shape: Shape, count: int, step: float) -> None:
+        """Smaller and larger Cs, as long as that is better."""
+        for by in (step, 1.0 / step):
+            while (best := self._best_of(shape, count)) is not None:
+                C = best.candidate.C * by
+                if not LEAST_C <= C <= MOST_C:
+                    break
+                found = self._try(best.candidate, (C,), count, 1.0)
+                if not found or found[0].loss >= best.loss - GAIN * abs(best.loss):
+                    break
+
+    def reserve(self, candidate: Candidate) -> float:
+        """The seconds that the final model takes, about."""
+        return self.looks.final_seconds(candidate, self.n_rows)
+
+    # What was found -----------------------------------------------------------------------------
+
+    @property
+    def _on_map(self) -> bool:
+        return False in self.axes.cells
+
+    def _costs(self, C: float) -> tuple[float, ...]:
+        return tuple(C * by for by in (0.1, 1.0, 10.0) if LEAST_C <= C * by <= MOST_C)
+
+    def _near(self, found: Iterable[Judged]) -> list[Judged]:
+        """Those whose losses are not far from the smallest."""
+        ranked = self._ranked(found)
+        least = ranked[0].loss if ranked else 0.0
+        limit = least + (NEAR - 1.0) * abs(least)
+        return [each for each in ranked if each.loss <= limit]
+
+    def _on(self, count: int) -> list[Judged]:
+        return [each for each in self.history if each.rows == count]
+
+    @staticmethod
+    def _ranked(found: Iterable[Judged]) -> list[Judged]:
+        """The best first."""
+        return sorted(found, key=lambda each: (each.loss, each.candidate.effort))
+
+    def _by_shape(self, found: Iterable[Judged]) -> list[Judged]:
+        """The best of every shape, on the most rows that it was tried on, best first."""
+        best: dict[Shape, Judged] = {}
+        for each in self._ranked(found):
+            known = best.get(each.candidate.shape)
+            if known is None or each.rows > known.rows:
+                best[each.candidate.shape] = each
+        return self._ranked(best.values())
+
+    def _shapes(self, found: Iterable[Judged]) -> list[Shape]:
+        return [each.candidate.shape for each in self._by_shape(found)]
+
+    def _best_of(self, shape: Shape, count: int | None = None) -> Judged | None:
+        found = [
+            each
+            for each in self.history
+            if each.candidate.shape == shape and (count is None or each.rows == count)
+        ]
+        return self._ranked(found)[0] if found else None
