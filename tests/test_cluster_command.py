@@ -125,7 +125,7 @@ def mixed():
     n = 1500
     colour, size, town = rng.choice(list("rgb"), n), rng.normal(size=n), rng.integers(0, 90, n)
     day = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 500, n), unit="D")
-    code, effect = rng.integers(1, 5, n).astype(object), rng.normal(size=90)
+    code, effect = rng.choice(["01", "02", "03"], n).astype(object), rng.normal(size=90)
     code[-3:] = "none"
     value = np.where(colour == "r", 1.0, -1.0) + size + effect[town] + 0.1 * rng.normal(size=n)
     frame = pd.DataFrame(
@@ -160,7 +160,7 @@ def test_tables_are_learnt_from_as_they_are(scheduler, capsys, mixed):
     assert kinds["code"] == "levels" and kinds["day"] == "time" and kinds["size"] == "number"
     names = other.encoder_.get_feature_names_out().tolist()
     assert names == one.encoder_.get_feature_names_out().tolist() and "size gap" in names
-    assert {"code 1", "code none"} <= set(names)  # as they are written, in files of numbers too
+    assert {"code 01", "code none"} <= set(names)  # as they are written, in files of numbers too
     means = [model.encoder_.transform(mixed)[:, names.index("town mean yes")] for model in (one, other)]
     np.testing.assert_allclose(*means, rtol=1e-5, atol=1e-6)
     errors = [np.mean(model.predict(mixed) != mixed.label) for model in (one, other)]
@@ -202,6 +202,7 @@ def test_a_regression_of_a_table_has_units(scheduler, capsys, mixed):
     y = pd.read_csv("value.csv").label
     assert other.score(mixed, y) == pytest.approx(one.score(mixed, y), abs=1e-3) and y.std() > 200
     assert other.score(mixed, y) > 0.85
+    assert other.objective_ == pytest.approx(one.objective_, rel=1e-4)
 
 
 def test_gaps_of_a_parquet_file_are_told_by_a_column(scheduler, capsys, here):
