@@ -808,7 +808,7 @@ def test_quantiles_and_target_means_are_those_of_all_partitions(client, table):
     frame, y = table
     encoder = asset_svm.TableEncoder(numbers="pieces", drop=["day"], categorical=["count"])
     settings = SETTINGS | dict(gamma="scale", encoder=encoder)
-    rows, targets = lying(frame, y > 0, size=400)
+    rows, targets = lying(frame, y > 0, size=250)  # more than are joined at once
     model = DaskAssetClassifier(**settings).fit(rows, targets)
     plain = AssetClassifier(**settings).fit(frame, y > 0)
     assert same_encoder(model.encoder_, plain.encoder_) and not hasattr(encoder, "encoding_")
@@ -833,6 +833,19 @@ def test_weights_of_tables_count_as_on_one_machine(client, table):
     model = DaskAssetClassifier(**settings).fit(*lying(frame, y > 0, weight))
     plain = AssetClassifier(**settings).fit(frame, y > 0, weight)
     assert same_encoder(model.encoder_, plain.encoder_)
+
+
+def test_a_sample_settles_units_and_all_rows_the_columns(client, table, monkeypatch):
+    monkeypatch.setattr(loading, "SAMPLE_ROWS", 600)
+    frame, y = table
+    rows, targets = lying(frame, 1000.0 * y)
+    settings = SETTINGS | dict(gamma="scale", C=10, max_iter=20, target_transform="standard")
+    model = DaskAssetRegressor(**settings).fit(rows, targets)
+    plain = AssetRegressor(**settings).fit(frame, 1000.0 * y)
+    assert model.encoder_.columns_ == plain.encoder_.columns_
+    one, other = (each._fitted.task.units for each in (model, plain))
+    assert one.scale != other.scale and one.scale == pytest.approx(other.scale, rel=0.1)
+    assert model.score(rows, targets) > plain.score(frame, 1000.0 * y) - 0.03 > 0.8
 
 
 def test_numbers_without_gaps_stay_as_they_are(client, table):
