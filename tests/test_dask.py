@@ -24,6 +24,7 @@ pytest.importorskip("distributed", reason='needs the extra "dask": pip install "
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
+from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 import asset_svm
@@ -719,3 +720,191 @@ def test_relevance_is_learnt_from_the_sample_and_rows_are_mapped_where_they_lie(
     # All rows are the sample here: the map is the one that one machine learns.
     own = AssetRegressor(relevance=relevance, **parameters).fit(X, y)
     np.testing.assert_allclose(np.abs(own.relevance_), np.abs(model.relevance_), rtol=1e-3, atol=1e-4)
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def table():
+    """A frame with everything in it, and numbers that it explains."""
+    rng = np.random.default_rng(3)
+    n = 3000
+    size, town, effect = rng.normal(size=n), rng.integers(0, 120, n), rng.normal(size=120)
+    colour, flag = rng.choice(["red", "green", "blue"], n), rng.random(n) < 0.5
+    day = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 500, n), unit="D")
+    gaps = (rng.random(n) < 0.2) & (np.arange(n) >= 2000)  # of the last partition alone
+    frame = pd.DataFrame(
+        {
+            "size": np.where(gaps, np.nan, size),
+            "colour": pd.Categorical(colour),
+            "town": [f"town {k}" for k in town],
+            "day": day,
+            "flag": pd.array(np.where(rng.random(n) < 0.1, None, flag), dtype="boolean"),
+            "count": rng.integers(0, 50, n),
+        }
+    )
+    return frame, size + (colour == "red") + 1.5 * effect[town] + 0.1 * rng.normal(size=n)
+
+
+def lying(*given, size=1000):
+    """Frames, targets and weights as collections, in partitions of so many rows."""
+    return [
+        in_parts([each[at : at + size] for at in range(0, len(each), size)]) for each in frames(given)
+    ]
+
+
+def frames(given):
+    return [each if isinstance(each, pd.DataFrame) else pd.Series(each) for each in given]
+
+
+def in_parts(parts):
+    """A collection of these partitions; the last of them tells what columns are."""
+    return dd.from_delayed([delayed(part) for part in parts], meta=parts[-1][:0], verify_meta=False)
+
+
+def same_encoder(one, other):
+    """Whether two encoders make the same numbers, but for rounding."""
+    assert one.columns_ == other.columns_ and one.numbers_ == other.numbers_
+    assert one.get_feature_names_out().tolist() == other.get_feature_names_out().tolist()
+    for (_, mine), (_, theirs) in zip(one.encoding_.parts, other.encoding_.parts, strict=True):
+        assert type(mine) is type(theirs)
+        for name, value in vars(mine).items():
+            if isinstance(value, float | np.ndarray):
+                np.testing.assert_allclose(value, getattr(theirs, name), rtol=1e-6, atol=1e-8)
+            else:
+                assert value == getattr(theirs, name)
+    return True
+
+
+def test_a_mixed_frame_is_encoded_as_on_one_machine(client, table, tmp_path):
+    frame, y = table
+    labels = np.where(y > 0.8, "high", np.where(y < -0.8, "low", "middle"))
+    settings = SETTINGS | dict(gamma="scale", max_iter=8, C=10)
+    rows, targets = lying(frame, labels)
+    model = DaskAssetClassifier(**settings).fit(rows, targets)
+    plain = AssetClassifier(**settings).fit(frame, labels)
+    assert same_encoder(model.encoder_, plain.encoder_)
+    names = model.encoder_.get_feature_names_out().tolist()
+    assert {"size gap", "flag gap", "colour red", "town mean high", "day year sin"} <= set(names)
+    assert model.n_features_in_ == 6 and model.feature_names_in_.tolist() == frame.columns.tolist()
+    assert model.score(rows, targets) > plain.score(frame, labels) - 0.02 > 0.8
+    # Results are told without a row, and of partitions without any.
+    lazy = model.predict(rows)
+    assert lazy.dtype.kind in "OUT" and model.decision_function(rows)._meta.shape == (0, 3)
+    none = rows.map_partitions(lambda part: part[part["count"] < 0], meta=frame[:0])
+    both = dd.concat([none, rows])
+    local = model.to_local()
+    np.testing.assert_array_equal(model.predict(both).compute(), local.predict(frame))
+    assert model.decision_function(both).compute().shape == (3000, 3)
+    odd = frame[:50].assign(colour="violet", town="nowhere", flag=None, day=pd.NaT)
+    found = model.predict(dd.from_pandas(odd, npartitions=2)).compute()
+    np.testing.assert_array_equal(found, local.predict(odd))
+    asset_svm.save(model, tmp_path / "m.asset")
+    np.testing.assert_array_equal(asset_svm.load(tmp_path / "m.asset").predict(odd), found)
+
+
+def test_quantiles_and_target_means_are_those_of_all_partitions(client, table):
+    frame, y = table
+    encoder = asset_svm.TableEncoder(numbers="pieces", drop=["day"], categorical=["count"])
+    settings = SETTINGS | dict(gamma="scale", encoder=encoder)
+    rows, targets = lying(frame, y > 0, size=250)  # more than are joined at once
+    model = DaskAssetClassifier(**settings).fit(rows, targets)
+    plain = AssetClassifier(**settings).fit(frame, y > 0)
+    assert same_encoder(model.encoder_, plain.encoder_) and not hasattr(encoder, "encoding_")
+    made = {each["name"]: each["made"] for each in model.encoder_.columns_}
+    assert made["town"] == "target means of 120 levels" and made["count"] == "one of 50 levels"
+    assert made["size"].startswith("piecewise linear") and made["day"] == "as asked"
+    # No row has its own target in its numbers: one shard then has the problem of one machine.
+    alone = DaskAssetClassifier(**settings, n_shards=1).fit(rows, targets)
+    assert alone.objective_ == pytest.approx(plain.objective_, rel=1e-4)
+    arrays = frame[["size", "count"]].to_numpy()  # of which none has names
+    rows, targets = da.from_array(arrays, chunks=(700, -1)), da.from_array(y > 0, chunks=700)
+    model.set_params(encoder=asset_svm.TableEncoder(numbers="standard")).fit(rows, targets)
+    assert not hasattr(model, "feature_names_in_") and model.encoder_.encoding_.names == ("x0", "x1")
+    np.testing.assert_array_equal(model.predict(rows).compute(), model.to_local().predict(arrays))
+
+
+def test_weights_of_tables_count_as_on_one_machine(client, table):
+    frame, y = table
+    weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
+    weight[1000:2000] = 0.0  # a partition without weight
+    settings = SETTINGS | dict(gamma="scale")
+    model = DaskAssetClassifier(**settings).fit(*lying(frame, y > 0, weight))
+    plain = AssetClassifier(**settings).fit(frame, y > 0, weight)
+    assert same_encoder(model.encoder_, plain.encoder_)
+
+
+def test_a_sample_settles_units_and_all_rows_the_columns(client, table, monkeypatch):
+    monkeypatch.setattr(loading, "SAMPLE_ROWS", 600)
+    frame, y = table
+    rows, targets = lying(frame, 1000.0 * y)
+    settings = SETTINGS | dict(gamma="scale", C=10, max_iter=20, target_transform="standard")
+    model = DaskAssetRegressor(**settings).fit(rows, targets)
+    plain = AssetRegressor(**settings).fit(frame, 1000.0 * y)
+    assert model.encoder_.columns_ == plain.encoder_.columns_
+    one, other = (each._fitted.task.units for each in (model, plain))
+    assert one.scale != other.scale and one.scale == pytest.approx(other.scale, rel=0.1)
+    assert model.score(rows, targets) > plain.score(frame, 1000.0 * y) - 0.03 > 0.8
+
+
+def test_numbers_without_gaps_stay_as_they_are(client, table):
+    frame, y = table
+    numbers = frame[["count"]].assign(size=frame["size"].fillna(0.0), flag=y > 1)
+    model = DaskAssetClassifier(**SETTINGS).fit(*lying(numbers, y > 0))
+    assert model.encoder_ is None and model.n_features_in_ == 3
+    refused = DaskAssetClassifier(**SETTINGS, encoder=None)
+    with pytest.raises(ValueError, match=r"In partition 0, X, column 'colour', has text"):
+        refused.fit(*lying(frame[["colour", "count"]], y > 0))
+    with pytest.raises(ValueError, match="contains NaN"):
+        refused.fit(*lying(frame[["size"]], y > 0))
+    with pytest.raises(ValueError, match="encoder='some' is not known"):
+        DaskAssetClassifier(encoder="some").fit(*lying(frame, y > 0))
+    odd = frame[["colour"]].assign(odd=1j)
+    with pytest.raises(ValueError, match="In partition 0, The column 'odd' has complex numbers"):
+        DaskAssetClassifier().fit(*lying(odd, y > 0))
+
+
+def test_a_column_of_several_kinds_is_one_of_levels_everywhere(client, table):
+    frame, y = table
+    numbers = frame[["count"]].assign(size=frame["size"].fillna(0.0))
+    whole = numbers.assign(count=numbers["count"].astype(object))
+    whole.loc[2000:, "count"] %= 9  # those above are numbers everywhere
+    whole.loc[2990:, "count"] = "many"
+
+    rows = in_parts([numbers[:1000], numbers[1000:2000], whole[2000:]])
+    settings = SETTINGS | dict(gamma="scale")
+    model = DaskAssetClassifier(**settings).fit(rows, lying(numbers, y > 0)[1])
+    plain = AssetClassifier(**settings).fit(whole, y > 0)
+    assert same_encoder(model.encoder_, plain.encoder_)
+    names = model.encoder_.get_feature_names_out().tolist()
+    assert {"count 7", "count 30", "count many"} <= set(names)
+    np.testing.assert_array_equal(model.predict(rows).compute(), model.to_local().predict(whole))
+
+
+@pytest.mark.parametrize("more", [dict(max_iter=20, n_components=80), dict(n_cells=3)])
+def test_relevance_of_a_table_is_told_by_its_columns(client, table, more):
+    frame, y = table
+    rows, targets = lying(frame, 1000.0 * y)
+    settings = dict(C=10.0, random_state=0, target_transform="standard", relevance="columns", **more)
+    model = DaskAssetRegressor(**settings).fit(rows, targets)
+    assert model.feature_importances_.shape == (6,)
+    assert frame.columns[model.feature_importances_.argmax()] in ("size", "town")
+    assert model.feature_importances_[-1] < 0.05 and model.score(rows, targets) > 0.85
+
+
+def test_a_regression_on_a_cluster_has_units(client, waves):
+    X, y = waves
+    X, y = X[:2000], 1e4 * y[:2000]
+    settings = SETTINGS | dict(C=10, target_transform="standard")
+    model = DaskAssetRegressor(**settings).fit(*chunked(X, y, 500))
+    plain = AssetRegressor(**settings).fit(X, y)
+    rows, targets = chunked(X, y, 500)
+    assert model.score(rows, targets) > plain.score(X, y) - 0.02
+    assert model._fitted.task.units == plain._fitted.task.units  # all rows are the sample
+    assert model.to_local().score(X, y) == pytest.approx(model.score(rows, targets))
+    raised = np.exp(y / 1e4)
+    log = DaskAssetRegressor(**settings | dict(target_transform="log")).fit(*chunked(X, raised, 500))
+    assert (log.predict(rows).compute() > 0).all()
+    with pytest.raises(ValueError, match='"log" needs targets above 0, and y has -'):
+        log.fit(rows, targets)

@@ -27,6 +27,7 @@ from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.scan import MOST_CLASSES, Scanned, Summary
 from asset_svm.data.source import Block, RowSource
+from asset_svm.encoding.summary import TableSummary
 from asset_svm.estimators import AssetClassifier, AssetRegressor, TableEncoder
 from asset_svm.estimators.calibration import CalibratedClassifier, check_counts
 from asset_svm.estimators.encoded import encode_rows
@@ -123,7 +124,7 @@ class Run:
     def raw(self) -> bool:
         """Whether the rows are those of a table as it is, to be encoded."""
         kind = self.format or ("svmlight" if self.data == STANDARD_INPUT else find_format(self.data))
-        return self.scale == "auto" and kind in TABLES and getattr(self, "dask", None) is None
+        return self.scale == "auto" and kind in TABLES
 
     @property
     def _reading(self) -> dict[str, Any]:
@@ -133,18 +134,18 @@ class Run:
 
     def _open(self) -> RowSource:
         """The rows of the file."""
-        raw = self.columns.reading() if self.raw else None
-        source = open_rows(
-            self.data, target=self.target, n_features=self.n_features, raw=raw, **self._reading
-        )
+        source = open_rows(self.data, **self._opening)
         self._note(source)
-        if self.test is not None:  # what is wrong with its header is wrong before the training too
-            features = source.feature_names if self.raw else None
-            open_rows(self.test, target=self._test_target, features=features, raw=raw, **self._reading)
         return source
 
+    @property
+    def _opening(self) -> dict[str, Any]:
+        """How the file of the rows is opened."""
+        raw = self.columns.reading() if self.raw else None
+        return {"target": self.target, "n_features": self.n_features, "raw": raw, **self._reading}
+
     def _note(self, source: RowSource) -> None:
-        """Keep what is to be told of the rows."""
+        """Keep what is to be told of the rows, and look at the header of those of ``--test``."""
         width = source.n_features
         if self.n_features is not None and width is not None and width != self.n_features:
             raise UsageError(f"--n-features {self.n_features}: {source.name} has {width} features.")
@@ -155,6 +156,10 @@ class Run:
             "target": self.target if columns is None else columns.target,
             **self.columns.told,
         }
+        if self.test is not None:  # what is wrong with its header is wrong before the training too
+            features = source.feature_names if self.raw else None
+            options = {"target": self._test_target, "features": features, "raw": self._opening["raw"]}
+            open_rows(self.test, **options, **self._reading)
 
     @property
     def _test_target(self) -> str | None:
@@ -181,17 +186,25 @@ class Run:
         """The rows that are made of a table, with a word on its columns."""
         if scanned.summary.table is None:
             return scanned
-        for sentence in advice_of(scanned.summary.table):
-            warnings.warn(sentence, stacklevel=2)
+        self._advise(scanned.summary.table)
         self.encoder = self.columns.encoder(np.dtype(self.dtype))
         room = held_bytes(self.params.get("memory_limit"))
         task = task_of(model, settings_of(model))
         scanned = encode_rows(
             self.encoder, scanned, task, room, means=means, in_units=partial(in_units, model)
         )
-        for line in column_lines(self.encoder.encoding_.notes):
-            print(f"asset: {line}", file=sys.stderr)
+        self._tell_columns(self.encoder)
         return scanned
+
+    def _advise(self, table: TableSummary) -> None:
+        """Warn of columns that are hardly meant to be what they look like."""
+        for sentence in advice_of(table):
+            warnings.warn(sentence, stacklevel=2)
+
+    def _tell_columns(self, encoder: TableEncoder) -> None:
+        """Say what became of the columns of a table."""
+        for line in column_lines(encoder.encoding_.notes):
+            print(f"asset: {line}", file=sys.stderr)
 
     def _check_stream(self) -> None:
         """Refuse what cannot be done with rows that do not fit in memory."""

@@ -22,6 +22,7 @@ from asset_svm.cli.tables import model_lines
 from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import RowSource
+from asset_svm.encoding.summary import TableSummary
 from asset_svm.estimators import AssetClassifier, AssetRegressor, TableEncoder
 from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, learn_online
@@ -137,7 +138,7 @@ class Training(Run):
         if task == "regression":
             if "class_weight" in params:
                 raise UsageError("--class-weight is for classification.")
-            if self.raw and self.dask is None:
+            if self.raw:
                 params.setdefault("target_transform", "standard")
             return regressor(**params)
         for name in ("epsilon", "target_transform"):
@@ -202,7 +203,7 @@ class Training(Run):
     def _fit_on_cluster(self, where: str) -> tuple[RowSource, ScaledModel]:
         from asset_svm.dask.files import RowFiles
 
-        files = RowFiles(self.data, target=self.target, n_features=self.n_features, **self._reading)
+        files = RowFiles(self.data, **self._opening)
         self._note(files.source)
         with connected(where, self.jobs) as client:
             scaling = None if self.scale in ("none", "auto") else ColumnScaling(self.scale)
@@ -214,8 +215,13 @@ class Training(Run):
             target_type(self.summary.targets, numeric=is_regressor(model))
             transform = None if self.scaler is None else self.scaler.transform
             X, y = files.collections(self.summary, transform)
+
+            def settled(encoder: TableEncoder, table: TableSummary) -> None:
+                self._advise(table)
+                self._tell_columns(encoder)
+
             with self._display(model).shown() as watch:
-                fit_watched(model, X, y, watch=watch)
+                fit_watched(model, X, y, watch=watch, settled=settled)
             return files.source, ScaledModel(model.to_local(), self.scaler)
 
     def _display(self, model: Learner) -> Display:

@@ -2,13 +2,14 @@
 
 A file is cut into pieces where its reader can begin anywhere (Parquet, svmlight, arrays), and is one
 piece elsewhere (CSV, compressed text). Workers open the files themselves: the paths must lead there
-from every worker, as on a shared disk. Rows are read twice: one pass counts them.
+from every worker, as on a shared disk. Rows are read twice: one pass counts them, and tells what the
+columns of tables are over all pieces, as which the other reads them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -17,6 +18,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from dask.dataframe.utils import clear_known_categories
 from dask.delayed import delayed
 from distributed import Client, get_client
 
@@ -26,7 +28,10 @@ from asset_svm.data.joined import matching_files
 from asset_svm.data.opening import open_rows
 from asset_svm.data.scan import Summary, TargetSummary
 from asset_svm.data.source import Block, RowSource, widened
+from asset_svm.encoding.kinds import ColumnKinds
+from asset_svm.encoding.table import TIME, Column, Levels, Table
 from asset_svm.exceptions import DataError
+from asset_svm.families.observing import logger
 
 PIECE_BYTES = 64 << 20
 """The bytes of a file that make a partition."""
@@ -47,15 +52,21 @@ Seen = TypeVar("Seen", bound=RowObserver)
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Some segments of a file; all of it where ``segments`` is None."""
+    """Some segments of a file; all of it where ``segments`` is None.
+
+    ``kinds`` are those of the columns of a table, where they are known.
+    """
 
     path: str
     options: dict[str, Any]
     segments: Array | None
+    kinds: dict[str, str] = field(default_factory=dict)
 
     def blocks(self) -> Iterator[Block]:
         """The rows of the piece, which may be none."""
-        return open_rows(self.path, **self.options)._read(self.segments)
+        source = open_rows(self.path, **self.options)
+        source.settle(self.kinds)
+        return source._read(self.segments)
 
 
 @dataclass(eq=False)
@@ -67,6 +78,7 @@ class PieceSummary:
     n_bytes: int
     sparse: bool
     targets: TargetSummary
+    kinds: ColumnKinds
     seen: Any
 
 
@@ -83,6 +95,7 @@ class RowFiles:
         self.source = source = open_rows(path, **options)
         if not source.rereadable:
             raise ValueError(f"{source.name} cannot be read by the workers of a cluster; use files.")
+        self.raw = options.get("raw") is not None
         self.path, self.dtype = path, np.dtype(options.get("dtype", np.float32))
         files = matching_files(path) or [Path(path)]
         sources = getattr(source, "sources", (source,))
@@ -104,9 +117,10 @@ class RowFiles:
         n_rows = sum(found.n_rows for found in self.found)
         if not n_rows:
             raise DataError(f"{name} has no rows.")
-        targets = TargetSummary()
+        targets, self.kinds = TargetSummary(), ColumnKinds()
         for found in self.found:
             targets.join(found.targets, name)
+            self.kinds.join(found.kinds)
             if seen is not None and found.n_rows:
                 seen.join(found.seen)
         width = self.source.n_features or max(max(found.n_features for found in self.found), 1)
@@ -121,15 +135,20 @@ class RowFiles:
         targets, width = summary.targets, summary.n_features
         countable = targets.kind == "numbers" and targets.whole and targets.counts is not None
         kind = np.dtype(np.int64 if countable else np.float64 if targets.kind == "numbers" else np.str_)
-        load = delayed(read_piece, pure=True, nout=2)
+        load, kinds = delayed(read_piece, pure=True, nout=2), self.kinds.settled
+        if self.kinds.mixed:
+            mixed = ", ".join(self.kinds.mixed)
+            logger.info("table: some cells of %s are numbers, others not: all are levels", mixed)
         parts = [
-            (load(piece, width, kind, transform), found)
+            (load(replace(piece, kinds=kinds), width, kind, transform), found)
             for piece, found in zip(self.pieces, self.found, strict=True)
             if found.n_rows
         ]
         names = self.source.feature_names
         if names is not None:
             frame = pd.DataFrame(np.empty((0, width), dtype=self.dtype), columns=list(names))
+            if self.raw:
+                frame = clear_known_categories(as_frame(_empty_table(names, kinds), names))
             frames = [delayed(as_frame, pure=True)(rows[0], names) for rows, _ in parts]
             series = [delayed(pd.Series, pure=True)(rows[1]) for rows, _ in parts]
             meta = pd.Series(np.empty(0, dtype=kind if targets.kind == "numbers" else object))
@@ -150,13 +169,15 @@ def read_rows(path: str | Path, *, client: Client | None = None, **options: Any)
     ----------
     path : path or pattern
         As in ``asset_svm.open_rows``, and so are ``options``: target, format, features, n_features,
-        zero_based, dtype. Every worker must find the files there.
+        zero_based, dtype, raw. Every worker must find the files there.
     client : distributed.Client, optional
         None: the current one.
 
     Returns
     -------
     X, y : Dask dataframe and series where columns have names, else arrays
+        With ``raw`` the columns are as they came, each of one kind in all partitions: numbers with
+        NaN for gaps, times, or categories.
 
     Notes
     -----
@@ -181,7 +202,7 @@ def _cut(source: RowSource) -> list[Array | None]:
 
 def scan_piece(piece: Piece, seen: Any) -> PieceSummary:
     """Read a piece once, and tell what its rows are."""
-    summary = PieceSummary(0, 0, 0, False, TargetSummary(), seen)
+    summary = PieceSummary(0, 0, 0, False, TargetSummary(), ColumnKinds(), seen)
     for block in piece.blocks():
         if block.y is None:
             raise DataError(f"{piece.path} has no targets; say where they are with target=.")
@@ -189,6 +210,8 @@ def scan_piece(piece: Piece, seen: Any) -> PieceSummary:
         summary.n_rows, summary.n_bytes = summary.n_rows + len(block), summary.n_bytes + block.n_bytes
         summary.n_features = max(summary.n_features, block.X.shape[1])
         summary.sparse = sp.issparse(block.X)
+        if isinstance(block.X, Table):
+            summary.kinds.observe(block.X)
         if seen is not None:
             seen.observe(block.X)
     return summary
@@ -204,6 +227,24 @@ def read_piece(
     return X, np.asarray(block.y).astype(kind, copy=False)
 
 
-def as_frame(X: Array, names: tuple[str, ...]) -> Any:
+def as_frame(X: Array | Table, names: tuple[str, ...]) -> Any:
     """The rows as a dataframe, with the names of their columns."""
-    return pd.DataFrame(X, columns=list(names), copy=False)
+    if not isinstance(X, Table):
+        return pd.DataFrame(X, columns=list(names), copy=False)
+    columns = (
+        pd.Categorical.from_codes(column.codes, list(column.names))
+        if isinstance(column, Levels)
+        else column
+        for column in X.columns
+    )
+    return pd.DataFrame(dict(zip(names, columns, strict=True)), copy=False)
+
+
+def _empty_table(names: tuple[str, ...], kinds: dict[str, str]) -> Table:
+    """A table of no rows with columns of these kinds; of numbers, where no row has a value."""
+    of: dict[str, Column] = {
+        "number": np.empty(0),
+        "time": np.empty(0, dtype=TIME),
+        "levels": Levels(np.empty(0, dtype=np.int32), ()),
+    }
+    return Table(names, tuple(of[kinds.get(name, "number")] for name in names))

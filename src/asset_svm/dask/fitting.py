@@ -23,9 +23,11 @@ from asset_svm.dask.loading import load_rows
 from asset_svm.dask.partitions import column_names, is_collection
 from asset_svm.estimators.callbacks import FitObserver
 from asset_svm.estimators.documentation import document
+from asset_svm.estimators.encoded import check_encoder
 from asset_svm.estimators.inside import copied_with, fitted_of
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import check_scored
+from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.validation import all_or_nothing, results
 from asset_svm.families import Fitted, Trained, family_of
 from asset_svm.families.observing import Observer, shown
@@ -135,19 +137,16 @@ class DaskLearner(Learner):
         if not is_collection(X):
             return getattr(local, method)(X)
         model = delayed(_predictor(local), pure=False)
+        nothing = _nothing(local, method)
         if isinstance(X, da.Array):
             X = X.rechunk({1: -1})
-            example = getattr(local, method)(np.zeros((1, self.n_features_in_), dtype=X.dtype))
-            if example.ndim == 1:
+            if nothing.ndim == 1:
                 return X.map_blocks(
-                    _apply, model, method, drop_axis=1, dtype=example.dtype, meta=example[:0]
+                    _apply, model, method, drop_axis=1, dtype=nothing.dtype, meta=nothing
                 )
-            chunks = (X.chunks[0], (example.shape[1],))
-            return X.map_blocks(
-                _apply, model, method, chunks=chunks, dtype=example.dtype, meta=example[:0]
-            )
-        example = _labelled(getattr(local, method)(X._meta_nonempty), X._meta_nonempty)
-        return X.map_partitions(_apply_labelled, model, method, meta=example.iloc[:0])
+            chunks = (X.chunks[0], (nothing.shape[1],))
+            return X.map_blocks(_apply, model, method, chunks=chunks, dtype=nothing.dtype, meta=nothing)
+        return X.map_partitions(_apply_labelled, model, method, meta=_labelled(nothing, X._meta))
 
     def score(self, X, y, sample_weight=None):
         """The plain estimator's score, of collections; targets come to the client, X does not."""
@@ -194,15 +193,39 @@ class DaskLearner(Learner):
             raise ValueError(f"client={client!r} is not a synchronous distributed.Client; pass one.")
         return client
 
-    def _train(self, X, y, sample_weight, watch=None, **known) -> tuple[Settings, Trained[Any]]:
+    def _fit_watched(self, X, y, sample_weight=None, *, watch=None, settled=None, **known):
+        """Train on all rows while somebody looks on; ``known`` is of use on one machine alone.
+
+        ``settled`` is called with the encoder of a table, and with the summary of its columns.
+        """
+        trained = self._train(X, y, sample_weight, watch, settled=settled)
+        self._warn(*trained)
+        return self
+
+    def _train(
+        self, X, y, sample_weight, watch=None, *, settled=None, **known
+    ) -> tuple[Settings, Trained[Any]]:
         with all_or_nothing(self), shown(self.verbose):
             settings = self._settings()
             family_of(settings).check(settings)
+            check_encoder(self.encoder)
             task, observer = self._task(settings), FitObserver(self, X, y, watch)
             cluster = Cluster(self._connection())
+            given = isinstance(self.encoder, TableEncoder)
             with cluster.watching():
-                data = load_rows(settings, task, cluster, X, y, sample_weight)
-                rows, learnt = data.rows, None
+                data = load_rows(
+                    settings,
+                    task,
+                    cluster,
+                    X,
+                    y,
+                    sample_weight,
+                    encoder=clone(self.encoder) if given else self.encoder,
+                    in_units=self._in_units,
+                )
+                if settled is not None and data.encoder is not None:
+                    settled(data.encoder, data.table)
+                rows, encoder, learnt = data.rows, data.encoder, None
                 own: Settings = settings
                 looked_at: Observer = observer
                 if settings.relevance is not None:
@@ -215,12 +238,20 @@ class DaskLearner(Learner):
                     fitted = fit_shards(own, cluster, data, looked_at, **options)
                 else:
                     fitted = fit_cells(own, cluster, data, looked_at)
+            self._take_columns(encoder, X, rows.X.shape[1])
             self._adopt(fitted if learnt is None else FittedRelevance(learnt, fitted))
-            self.n_features_in_ = rows.X.shape[1]
-            names = column_names(X)
-            if names is not None:
-                self.feature_names_in_ = names
         return settings, Trained(self._fitted, rows, sampled=True)
+
+    def _take_columns(self, encoder: TableEncoder | None, X: Any, width: int) -> None:
+        """Take collections like X: tables as an encoder does, or rows of so many numbers."""
+        if encoder is not None:
+            self._take_encoder(encoder)
+            return
+        self.encoder_, self.n_features_in_ = None, width
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        names = column_names(X)
+        if names is not None:
+            self.feature_names_in_ = names
 
 
 def _predictor(local):
@@ -228,19 +259,18 @@ def _predictor(local):
     return copied_with(local, fitted_of(local).bare())
 
 
+def _nothing(model, method):
+    """What a method returns of no rows, whatever columns they would have."""
+    return model._finisher(method)(np.zeros((0, fitted_of(model).task.n_models)))
+
+
 def _apply(block, model, method):
     """The predictions of a block; of none for an empty one, which the plain estimator refuses."""
-    if block.shape[0] == 0:
-        width = model.n_features_in_
-        return getattr(model, method)(np.zeros((1, width), dtype=block.dtype))[:0]
-    return getattr(model, method)(block)
+    return _nothing(model, method) if block.shape[0] == 0 else getattr(model, method)(block)
 
 
 def _apply_labelled(frame, model, method):
-    if len(frame) == 0:
-        row = frame.reindex([0]).fillna(0)
-        return _labelled(getattr(model, method)(row), row).iloc[:0].set_axis(frame.index)
-    return _labelled(getattr(model, method)(frame), frame)
+    return _labelled(_apply(frame, model, method), frame)
 
 
 def _labelled(values, frame):

@@ -1,7 +1,8 @@
 """The rows of a fit, as they lie on a cluster, and what the client knows of them.
 
-load      partitions are checked where they lie; a summary of each comes to the client
+lie       partitions are checked where they lie; a summary of each comes to the client
 sample    so do some rows, with their targets
+encode    tables become rows of numbers, where they lie too
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from typing import Any
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from asset_svm.arrays import Array
 from asset_svm.dask.cluster import Cluster
-from asset_svm.dask.partitions import Part, ShardRows, Summary, group, join, partitions, summarise
+from asset_svm.dask.lying import lie
+from asset_svm.dask.partitions import Part, ShardRows, Summary, group
+from asset_svm.dask.tables import encode_parts
+from asset_svm.encoding.summary import TableSummary
+from asset_svm.estimators.encoded import InUnits
+from asset_svm.estimators.tables import TableEncoder
 from asset_svm.families.rows import Rows
 from asset_svm.families.whole import WholeTask
 from asset_svm.features.cells import SAMPLE
@@ -47,6 +52,8 @@ class Loaded:
         Whether all weights are alike.
     heaviest : float
         The largest weight of a row.
+    encoder, table : TableEncoder and TableSummary, optional
+        What has made the rows of a table, and what is known of its columns.
     """
 
     parts: list[Delayed]
@@ -59,6 +66,8 @@ class Loaded:
     heaviest: float
     lam: float
     seed: int
+    encoder: TableEncoder | None = None
+    table: TableSummary | None = None
 
     def shards(self, most: int) -> list[ShardRows]:
         """At most so many shards of neighbouring parts, of about as many rows."""
@@ -132,22 +141,31 @@ def load_rows(
     X: Any,
     y: Any,
     sample_weight: Any,
+    *,
+    encoder: TableEncoder | str | None,
+    in_units: InUnits,
 ) -> Loaded:
-    """Check collections on the cluster, and take a sample of their rows."""
+    """Check collections on the cluster, and take a sample of their rows.
+
+    Parameters
+    ----------
+    encoder : TableEncoder, "auto" or None
+        What makes numbers of tables, not fitted yet.
+    in_units : callable
+        It gives a task the units of its targets, and these in them.
+    """
     numeric = task.numeric
-    parts = partitions(X, y, sample_weight, numeric=numeric)
-    seed = settings.draw_seed()
-    loaded = cluster.client.persist(parts)
-    summaries = _summaries(cluster, loaded, numeric=numeric)
-    total = sum(s.n_rows for s in summaries)
+    lying = lie(cluster, X, y, sample_weight, numeric=numeric, encoder=encoder)
+    seed, total = settings.draw_seed(), lying.n_rows
     chosen = np.arange(total)
     count = max(SAMPLE_ROWS, _needed_rows(settings, total))
     if count < total:
         rng = np.random.default_rng([seed, 6])
         chosen = np.sort(rng.choice(total, size=count, replace=False))
-    filled = [s for s in summaries if s.n_rows]
-    dtype = np.result_type(*(s.dtype for s in filled))
-    sample = join(cluster.gather(cluster.client.compute(_taken(loaded, summaries, chosen))), dtype)
+    sample = lying.sample(cluster, chosen)
+    task, _ = in_units(task, sample.y, sample.weight)
+    lying, sample = lying.settled(cluster, sample, getattr(task, "units", None))
+    filled = lying.filled
     even = all(s.even and s.largest_weight == filled[0].largest_weight for s in filled)
     heaviest = max(s.largest_weight for s in filled)
     values = np.concatenate([s.values for s in filled])
@@ -166,11 +184,17 @@ def load_rows(
             )
         even = even and bool((whole.factors == whole.factors[0]).all())
         heaviest *= float(whole.factors.max())
+    table = None
+    if lying.encoder is not None:
+        lying, sample, table = encode_parts(cluster, lying, sample, whole.task)
     weight = whole.weights(sample.y, sample.weight)
     rows = Rows(sample.X, sample.y, sample.weight, weight, chosen)
-    weights = [_weight(s, whole) for s in summaries]
+    weights = [_weight(s, whole) for s in lying.summaries]
     lam = float(settings.lam_of(sum(weights)))
-    return Loaded(parts, list(loaded), summaries, whole, rows, weights, even, heaviest, lam, seed)
+    return Loaded(
+        lying.parts, lying.loaded, lying.summaries, whole, rows, weights, even, heaviest, lam, seed,
+        lying.encoder, table,
+    )  # fmt: skip
 
 
 def _needed_rows(settings: Settings, m: int) -> int:
@@ -181,36 +205,6 @@ def _needed_rows(settings: Settings, m: int) -> int:
     if settings.n_cells is None:
         return 4 * (settings.map.number or 0)
     return SAMPLE * settings.cells_of(m)
-
-
-def _summaries(cluster: Cluster, loaded: Any, *, numeric: bool) -> list[Summary]:
-    """The summaries of all parts, which must agree with each other."""
-    tasks = [delayed(summarise, pure=False)(part, numeric) for part in loaded]
-    found: list[Summary] = cluster.gather(cluster.client.compute(tasks))
-    filled = [s for s in found if s.n_rows]
-    if not filled:
-        raise ValueError("X has no row of positive weight; give some row a positive weight.")
-    for what, kinds in (
-        ("numbers of columns", {s.n_features for s in filled}),
-        ("kinds of rows (sparse or not)", {s.sparse for s in filled}),
-    ):
-        if len(kinds) > 1:
-            raise ValueError(
-                f"The partitions of X have several {what}, {sorted(kinds)}; they must agree."
-            )
-    return found
-
-
-def _taken(loaded: Any, summaries: list[Summary], chosen: Array) -> list[Delayed]:
-    """The chosen rows of each part that has any."""
-    tasks, begin = [], 0
-    for part, summary in zip(loaded, summaries, strict=True):
-        end = begin + summary.n_rows
-        inside = chosen[np.searchsorted(chosen, begin) : np.searchsorted(chosen, end)] - begin
-        if len(inside):
-            tasks.append(delayed(Part.take, pure=False)(part, inside))
-        begin = end
-    return tasks
 
 
 def _weight(summary: Summary, whole: WholeTask) -> float:

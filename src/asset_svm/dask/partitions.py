@@ -18,6 +18,10 @@ from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import check_array, column_or_1d
 
 from asset_svm.arrays import Array, Matrix
+from asset_svm.encoding.frames import as_table, is_frame, is_plain
+from asset_svm.encoding.kinds import ColumnKinds
+from asset_svm.encoding.table import Table
+from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.validation import FLOATS, check_weight
 from asset_svm.features.relevance import Relevance
 from asset_svm.settings.kinds import check_kind, check_targets
@@ -27,7 +31,7 @@ from asset_svm.settings.kinds import check_kind, check_targets
 class Part:
     """The rows of a partition, but for ``skipped`` ones of weight 0, their targets and weights."""
 
-    X: Matrix
+    X: Matrix  # or a Table
     y: Array
     weight: Array
     skipped: int = 0
@@ -48,7 +52,11 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What the run must know of a part; ``values`` are the classes there, or the extremes of y."""
+    """What the run must know of a part.
+
+    ``values`` are the classes there, or the extremes of y; ``kinds`` what the columns of a table are,
+    None where rows are numbers.
+    """
 
     n_rows: int
     n_bytes: int
@@ -61,6 +69,7 @@ class Summary:
     even: bool
     values: Array
     value_weights: Array
+    kinds: ColumnKinds | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +104,10 @@ def column_names(X: Any) -> Array | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def partitions(X: Any, y: Any, sample_weight: Any, *, numeric: bool) -> list[Delayed]:
-    """A lazy ``Part`` for each partition of X."""
+def partitions(
+    X: Any, y: Any, sample_weight: Any, *, numeric: bool, encoder: TableEncoder | str | None
+) -> list[Delayed]:
+    """A lazy ``Part`` for each partition of X; ``encoder`` as for ``load_part``."""
     if not isinstance(X, da.Array | dd.DataFrame):
         raise TypeError(
             f"X is a {type(X).__name__}, not a Dask array or dataframe; wrap it by "
@@ -114,7 +125,7 @@ def partitions(X: Any, y: Any, sample_weight: Any, *, numeric: bool) -> list[Del
     weights = blocks.get("sample_weight", [None] * len(blocks["X"]))
     load = delayed(load_part, pure=True)
     names = enumerate(zip(blocks["X"], blocks["y"], weights, strict=True))
-    return [load(number, *parts, numeric) for number, parts in names]
+    return [load(number, *parts, numeric, encoder) for number, parts in names]
 
 
 def _blocks(name: str, collection: Any) -> list[Any]:
@@ -134,12 +145,17 @@ def _blocks(name: str, collection: Any) -> list[Any]:
     return list(collection.to_delayed(optimize_graph=False))
 
 
-def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
-    """Check the rows of a partition; those of weight 0 are left out."""
+def load_part(
+    number: int, X: Any, y: Any, weight: Any, numeric: bool, encoder: TableEncoder | str | None
+) -> Part:
+    """Check the rows of a partition; those of weight 0 are left out.
+
+    They are a table, to be encoded later, where there is an encoder, or where ``encoder="auto"`` and
+    the partition is a frame with columns that are no numbers, or with gaps.
+    """
     where = f"partition {number}"
-    check_kind(X, f"In {where}, X")
     check_targets(y, f"In {where}, y", numeric=numeric)
-    X = check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=0, input_name="X")
+    X = _checked_rows(X, where, encoder)
     y = column_or_1d(np.asarray(y))
     if y.dtype.kind == "O" and all(isinstance(label, str) for label in y):
         y = y.astype(np.str_)  # which takes less room on its way
@@ -157,11 +173,27 @@ def load_part(number: int, X: Any, y: Any, weight: Any, numeric: bool) -> Part:
             f"In {where}, X has {len(y)} rows and sample_weight the shape {weight.shape}; "
             "they must agree."
         )
-    weight = check_weight(weight, X, part=True)
+    weight = check_weight(weight, y, part=True)
     if weight.all():
         return Part(X, y, weight)
     positive = np.flatnonzero(weight)
     return replace(Part(X, y, weight).take(positive), skipped=len(y) - len(positive))
+
+
+def _checked_rows(X: Any, where: str, encoder: TableEncoder | str | None) -> Any:
+    """The rows of a partition as a matrix, or as a table."""
+    if encoder is not None and X.shape[0] == 0:  # of whatever columns
+        return np.empty(X.shape, dtype=np.float32)
+    if encoder is not None:
+        try:
+            if isinstance(encoder, TableEncoder):
+                return encoder.given(as_table(X, encoder.unread))
+            if is_frame(X) and not is_plain(X):
+                return as_table(X)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"In {where}, {error}") from None
+    check_kind(X, f"In {where}, X")
+    return check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=0, input_name="X")
 
 
 def summarise(part: Part, numeric: bool) -> Summary:
@@ -176,14 +208,22 @@ def summarise(part: Part, numeric: bool) -> Summary:
         weights = np.bincount(codes, weights=w)
     largest = float(w.max(initial=0.0))
     even = bool((w == largest).all())
+    kinds, dtype = None, getattr(X, "dtype", np.dtype(np.float64))
+    if isinstance(X, Table):
+        kinds = ColumnKinds()
+        kinds.observe(X)
     return Summary(
-        len(y), part.__sizeof__(), part.skipped, X.shape[1], X.dtype, sp.issparse(X),
-        float(w.sum()), largest, even, values, weights,
+        len(y), part.__sizeof__(), part.skipped, X.shape[1], dtype, sp.issparse(X),
+        float(w.sum()), largest, even, values, weights, kinds,
     )  # fmt: skip
 
 
 def join(parts: Sequence[Part], dtype: Any) -> Part:
-    """All rows of some parts; of one that has the type, without a copy."""
+    """All rows of some parts; of one that has the type, without a copy. Tables are of none."""
+    if isinstance(parts[0].X, Table):
+        tables = Table.joined([part.X for part in parts])
+        y = np.concatenate([part.y for part in parts])
+        return Part(tables, y, np.concatenate([part.weight for part in parts]))
     stack = sp.vstack if sp.issparse(parts[0].X) else np.concatenate
     X = parts[0].X if len(parts) == 1 else stack([part.X for part in parts])
     if sp.issparse(X):

@@ -258,7 +258,7 @@ class MeansFit:
     """
 
     def __init__(self, plan: Plan, outputs: tuple[str, ...]):
-        self.plan, self.outputs = plan, outputs
+        self.outputs = outputs  # and not the plan, whose summary is too much to send about
         self.known = {number: part for number, part in plan.parts if isinstance(part, tuple)}
         self.places = Encoding(tuple(plan.notes), ())
         shape = FOLDS, 1 + len(outputs)

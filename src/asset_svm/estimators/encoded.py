@@ -15,9 +15,9 @@ from asset_svm.arrays import Array
 from asset_svm.data.scan import Scanned
 from asset_svm.encoding.encoding import Encoding
 from asset_svm.encoding.frames import as_table, is_frame, is_plain
-from asset_svm.encoding.plan import SPARSE_PART
+from asset_svm.encoding.plan import SPARSE_PART, MeansFit
 from asset_svm.encoding.table import Table
-from asset_svm.estimators.tables import TableEncoder, means_fit, outputs_of
+from asset_svm.estimators.tables import TableEncoder, outputs_of
 from asset_svm.estimators.validation import check_weight
 from asset_svm.families.labels import labelled
 from asset_svm.families.observing import logger
@@ -40,6 +40,11 @@ def encoder_for(encoder: Any, X: Any) -> TableEncoder | None:
         return clone(encoder)
     if encoder is None or not is_frame(X) or is_plain(X):
         return None
+    return usual_encoder()
+
+
+def usual_encoder() -> TableEncoder:
+    """The encoder of a frame that is not all numbers, where none is given; the log says so."""
     logger.info(
         "table: columns of X are encoded, numbers too, since some are no numbers or have gaps; "
         "encoder=None refuses that, a TableEncoder says how"
@@ -121,18 +126,17 @@ def encode_rows(
     classes, some = summary.targets.classes, labelled(summary.sample, summary, numeric=task.numeric)
     task = task if task.numeric or classes is None else task.with_classes(classes)
     task, y = in_units(task, np.asarray(some.y), np.ones(len(some)))
-    numbers = encoder.chosen(summary.table, encoder.given(some.X), task, (y, np.ones(len(y))))
-    plan = encoder.planned(summary.table, task if means else None, numbers)
-    found = None
-    if plan.lacks_means:
-        filled = means_fit(plan, task)
+
+    def fill(filled: MeansFit) -> MeansFit:
         blocks = source.blocks() if scanned.held is None else iter([scanned.held])
         for block in blocks:
             known = labelled(block, summary, numeric=task.numeric)
             y = in_units(task, np.asarray(known.y), np.ones(len(known)))[1]
             filled.add(encoder.given(known.X), outputs_of(task, y), np.ones(len(y)))
-        found = filled.finish()
-    encoder.adopt(plan.encoding(found), named=True, numbers=numbers)
+        return filled
+
+    targets = y, np.ones(len(y))
+    encoder.settle(summary.table, encoder.given(some.X), task, targets, fill, named=True, means=means)
     width = encoder.encoding_.width * (SPARSE_PART if encoder.encoding_.sparse else 1.0)
     n_bytes = width * np.dtype(encoder.dtype).itemsize * summary.n_rows
     if n_bytes > hold_bytes and source.rereadable:

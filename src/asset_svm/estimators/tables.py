@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -185,16 +185,48 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             table = self.given(table)
             y = targets[0] if task is not None and task.numeric and targets is not None else None
             summary = TableSummary.of(table, y)
-            numbers = self.chosen(summary, table, task, targets)
-            plan = self.planned(summary, task if means else None, numbers)
-            found = None
-            if task is not None and targets is not None and plan.lacks_means:
-                filled, weight = means_fit(plan, task), targets[1]
-                share = weight / weight.mean()  # smoothing counts rows
+
+            def fill(filled: MeansFit) -> MeansFit:
+                assert task is not None and targets is not None
+                share = targets[1] / targets[1].mean()  # smoothing counts rows
                 filled.add(table, outputs_of(task, targets[0]), share, whole=True)
-                found = filled.finish()
-            self.adopt(plan.encoding(found), named=named, numbers=numbers)
+                return filled
+
+            self.settle(summary, table, task, targets, fill, named=named, means=means)
         return self
+
+    def settle(
+        self,
+        summary: TableSummary,
+        some: Table,
+        task: Task | None,
+        targets: tuple[Array, Array] | None,
+        fill: Callable[[MeansFit], MeansFit],
+        *,
+        named: bool,
+        means: bool = True,
+    ) -> None:
+        """Learn from what is known of a table, wherever its rows lie.
+
+        Parameters
+        ----------
+        summary : TableSummary
+            Of all rows.
+        some : Table
+            Some rows, or all.
+        task, targets
+            What is learnt from them, and their targets and weights; None where there are none.
+        fill : callable
+            Who adds all rows to the sums of targets, where means are to be taken.
+        named, means : bool
+            As for ``learn``.
+        """
+        numbers = self.chosen(summary, some, task, targets)
+        plan = self.planned(summary, task if means else None, numbers)
+        found = None
+        if task is not None and plan.lacks_means:
+            found = fill(means_fit(plan, task)).finish()
+        self.adopt(plan.encoding(found), named=named, numbers=numbers)
 
     def chosen(
         self,
