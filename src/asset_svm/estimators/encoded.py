@@ -68,14 +68,7 @@ def check_table(
     ``in_units`` gives a task the units of its targets, and these in them. A row of weight 0 has no part
     in that, and the numbers of another.
     """
-    table = as_table(X, encoder.unread) if first else encoder.table(X)
-    check_targets(y, numeric=task.numeric)
-    if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None.")
-    y = column_or_1d(y, warn=True)
-    y = check_array(y, ensure_2d=False, dtype=np.float64 if task.numeric else None, input_name="y")
-    check_consistent_length(table, y)
-    weight = check_weight(sample_weight, y, part=not first)
+    table, y, weight = checked_columns(encoder, task, X, y, sample_weight, first=first)
     some = weight > 0.0
     if not some.any():
         return encoder.rows(table), y, weight
@@ -86,6 +79,20 @@ def check_table(
         encoder.learn(table, settled, targets, named=is_frame(X), means=means)
     rows = encoder.rows(table, learning=True, whole=True)
     return rows if some.all() else rows[np.maximum(np.cumsum(some) - 1, 0)], y, weight
+
+
+def checked_columns(
+    encoder: TableEncoder, task: Task, X: Any, y: Any, sample_weight: Any, *, first: bool
+) -> tuple[Table, Array, Array]:
+    """The columns of X as an encoder takes them, and checked targets and weights."""
+    table = as_table(X, encoder.unread) if first else encoder.table(X)
+    check_targets(y, numeric=task.numeric)
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    y = column_or_1d(y, warn=True)
+    y = check_array(y, ensure_2d=False, dtype=np.float64 if task.numeric else None, input_name="y")
+    check_consistent_length(table, y)
+    return table, y, check_weight(sample_weight, y, part=not first)
 
 
 def by_columns(encoding: Encoding, shares: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm import clock
@@ -22,7 +22,12 @@ from asset_svm.exceptions import NonFiniteError, warn_caller
 from asset_svm.families import family_of
 from asset_svm.families.observing import logger, shown
 from asset_svm.families.one_map.maps import warn_of_few_landmarks
+from asset_svm.families.rows import Rows
 from asset_svm.kernels import WITH_GAMMA, formula_type
+from asset_svm.search.auto.looks import Judged
+from asset_svm.search.auto.outcome import Outcome
+from asset_svm.search.auto.parts import Part
+from asset_svm.search.auto.search import KERNELS, Asked, gather, run_race
 from asset_svm.search.grid import (
     Grid,
     resolve_costs,
@@ -46,6 +51,22 @@ from asset_svm.settings import checks as check
 from asset_svm.threads.granted import grant
 
 
+USUAL_CS = 10
+"""Values of C of a grid."""
+RACING = (
+    "kernel", "relevance", "encoder", "cv", "scoring", "refit", "time_limit", "ensemble", "n_components",
+    "landmarks", "n_cells", "n_partitions", "max_iter", "tol", "memory_limit", "class_weight",
+    "random_state", "n_jobs", "device", "precision", "verbose",
+)  # fmt: skip
+"""Parameters that may be given to a race; any other asks for a grid."""
+FIXED = ("n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "tol")
+"""Those that every candidate of a race has, where they are given."""
+KEPT_TIME = 0.95
+"""The part of a time limit that a race counts on."""
+SLOW = 1.5
+"""A model may be guessed to take so much longer than there is time, before it learns from fewer rows."""
+
+
 class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
     """What both searches share; not for use by itself."""
 
@@ -64,16 +85,43 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
     def _learner(self, **others: Any) -> Learner:
         """The estimator that is searched for, with the parameters it shares with the search."""
         known = self._model().get_params(deep=False)
-        given = self.get_params(deep=False)
-        shared = {name: given[name] for name in known if name in given and name != "time_limit"}
+        given = self.get_params(deep=False) | {"kernel": self._kernel}
+        left = ("time_limit", "relevance")
+        shared = {name: given[name] for name in known if name in given and name not in left}
         return self._model(**(shared | others))
+
+    @property
+    def _kernel(self) -> Any:
+        """The kernel of a grid, or the first of a race."""
+        return "rbf" if isinstance(self.kernel, str) and self.kernel == "auto" else self.kernel
+
+    @property
+    def _Cs(self) -> Any:
+        """The Cs of a grid."""
+        return USUAL_CS if isinstance(self.Cs, str) and self.Cs == "auto" else self.Cs
+
+    @property
+    def _races(self) -> bool:
+        """Whether everything is left open that a race looks for: no part of a grid is given."""
+        default = type(self)().get_params(deep=False)
+        given = self.get_params(deep=False)
+        return all(_same(given[name], default[name]) for name in default if name not in RACING) and (
+            isinstance(self.kernel, str) and self.kernel in ("auto", *KERNELS)
+        )
 
     def _checked(self) -> tuple[Learner, Settings, Any]:
         """The estimator that is searched for, its settings, and the scorer: all checked."""
         learner = self._learner()
         settings = settings_of(learner)
         family_of(settings).check(settings)
-        resolve_costs(self.Cs)
+        resolve_costs(self._Cs)
+        check.check_choice("relevance", self.relevance, (None, "auto", "columns", "directions"))
+        check.check_flag("ensemble", self.ensemble)
+        if self.relevance in ("columns", "directions") and not self._races:
+            raise ValueError(
+                f"relevance={self.relevance!r} goes with a race, and a grid (Cs, gammas and their like) is "
+                'given; leave the grid out, or set relevance="auto".'
+            )
         check_folds(self.cv)
         check.check_flag("refit", self.refit)
         check.check_flag("keep_path", self.keep_path)
@@ -102,15 +150,16 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
     def _gammas(self) -> Any:
         """``gammas``; None for "auto" where gamma is given, or the kernel has none."""
         if isinstance(self.gammas, str) and self.gammas == "auto":
-            named = isinstance(self.kernel, str) and self.kernel in WITH_GAMMA
+            named = isinstance(self._kernel, str) and self._kernel in WITH_GAMMA
             drawn = isinstance(self.approximation, str)
             free = isinstance(self.gamma, str) and self.gamma == "scale"
             return "auto" if named and drawn and free else None
         return self.gammas
 
     def _check_gammas(self) -> None:
-        if callable(self.kernel) or self.kernel not in WITH_GAMMA:
-            shown_kernel = self.kernel if isinstance(self.kernel, str) else "a function"
+        kernel = self._kernel
+        if callable(kernel) or kernel not in WITH_GAMMA:
+            shown_kernel = kernel if isinstance(kernel, str) else "a function"
             raise ValueError(
                 f"gammas={self.gammas!r} cannot be searched: kernel={shown_kernel} has no gamma; set "
                 "gammas=None."
@@ -174,6 +223,8 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 "A search needs all rows in memory, and X reads them from a file; pass arrays, for "
                 "example of a sample of the rows."
             )
+        if self._races:
+            return self._race(X, y, sample_weight, groups, watch, refitting, begun)
         with all_or_nothing(self), shown(self.verbose):
             learner, settings, scorer = self._checked()
             random_state = one_seed(self.random_state)
@@ -194,12 +245,12 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             seed = settings.draw_seed()
             splits = self._splits(X, y, groups, rows, seed)
             grid = Grid(
-                resolve_costs(self.Cs, target_unit(rows.y) if task.numeric else 1.0),
+                resolve_costs(self._Cs, target_unit(rows.y) if task.numeric else 1.0),
                 resolve_gammas(
                     self._gammas,
                     rows.X,
                     np.random.default_rng([seed, 6]),
-                    formula_type(self.kernel),
+                    formula_type(self._kernel),
                 ),
                 resolve_epsilons(getattr(self, "epsilons", None)),
             )
@@ -246,6 +297,96 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             elif self.n_cells is None and isinstance(self.landmarks, str) and settings.is_nystroem:
                 warn_of_few_landmarks(settings.map, rows.X.shape[0])
         return self
+
+    def _race(self, X, y, sample_weight, groups, watch, refitting, begun) -> Any:
+        """Search everything that is open, by a race."""
+        with all_or_nothing(self), shown(self.verbose):
+            _, settings, scorer = self._checked()
+            seed = one_seed(self.random_state)
+            settings = settings.changed(random_state=seed)
+            units = {"target_transform": "standard"} if is_regressor(self) else {}
+            found = gather(self._learner(**units), X, y, sample_weight)
+            if found is None:
+                raise ValueError("Every row has weight 0; give some row a positive weight.")
+            given, index, learner = found
+            forget(self)
+            for name in FROM_VALIDATION:
+                if hasattr(learner, name):
+                    setattr(self, name, getattr(learner, name))
+            if given.task.classes is not None:
+                self.classes_ = given.task.classes
+            parts = None
+            if self.cv is not None or groups is not None:
+                rows = Rows(given.X, given.y, given.weight, given.weight, index)
+                splits = self._splits(X, y, groups, rows, settings.draw_seed())
+                rng = np.random.default_rng(seed)
+                parts = [Part(rng.permutation(split.train), split.test) for split in splits]
+            asked = None if self.scoring is None else scorer
+            told = None if watch is None else _RaceWatch(watch, begun, self.time_limit)
+            with grant(settings.n_threads):
+                outcome, budget = run_race(
+                    self._learner,
+                    given,
+                    self._asked(),
+                    parts,
+                    asked,
+                    seed,
+                    begun,
+                    None if self.time_limit is None else KEPT_TIME * self.time_limit,
+                    told,
+                )
+            self._outcome, self.scorer_ = outcome, scorer
+            self.cv_results_ = outcome.cv_results()
+            self.best_index_, self.best_score_ = outcome.finalists[0], outcome.best.score
+            self.n_splits_, self.search_time_ = len(outcome.looks.columns.parts), clock.now() - begun
+            self.best_at_edge_: dict[str, str] = {}
+            m = len(given.y)
+            params = outcome.params(outcome.best, m) | self._asked().fixed
+            self.best_params_ = params
+            if self.refit:
+                if refitting is not None:
+                    refitting()
+                refitted = clock.now()
+                best = self._learner(random_state=seed, **params)
+                left = budget.left if self.time_limit is not None else float("inf")
+                kept = rows_in_time(outcome, m, left)
+                self.best_estimator_ = fit_watched(
+                    best,
+                    *(_safe_indexing(part, kept) if kept is not None else part for part in (X, y)),
+                    sample_weight if sample_weight is None or kept is None else sample_weight[kept],
+                    searched=True,
+                )
+                self.n_iter_ = best.n_iter_
+                self.refit_time_ = clock.now() - refitted
+            outcome.looks.columns.kept.clear()
+        return self
+
+    def _asked(self) -> Asked:
+        """What a race finds fixed."""
+        default = type(self)().get_params(deep=False)
+        given = self.get_params(deep=False)
+        fixed = {name: given[name] for name in FIXED if not _same(given[name], default[name])}
+        cells = None
+        if "n_cells" in fixed or "n_partitions" in fixed:
+            cells = True
+        elif "n_components" in fixed or "landmarks" in fixed:
+            cells = False
+        kernel = None if self.kernel == "auto" else self.kernel
+        return Asked(kernel, self.relevance, cells, fixed)
+
+    @property
+    def leaderboard_(self):
+        """All candidates of a race, the best first, as a pandas data frame."""
+        if "_outcome" not in self.__dict__:
+            raise AttributeError("leaderboard_ is that of a race, which a grid (Cs, gammas) is not.")
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                "leaderboard_ is a data frame, and pandas is not installed; run: pip install pandas, or "
+                "see cv_results_."
+            ) from None
+        return pd.DataFrame(self._outcome.leaderboard())
 
     def _splits(self, X, y, groups, rows, seed):
         """The splits of what was passed to fit, without the rows that have no weight."""
@@ -295,7 +436,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
 
         A warning where the search chose them, a line of the log where somebody has given them.
         """
-        chosen = {"C": check.is_integer(self.Cs), "gamma": isinstance(self._gammas, str)}
+        chosen = {"C": check.is_integer(self._Cs), "gamma": isinstance(self._gammas, str)}
         for name, which in self.best_at_edge_.items():
             tried, way = "was tried", "smaller" if which == "smallest" else "larger"
             advice = f"give {way} {name}s"
@@ -362,6 +503,62 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         check_scored(y, sample_weight, numeric=is_regressor(self))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self.scorer_(self._best("score"), X, y, **weights))
+
+
+class _RaceWatch:
+    """Shows what a race finds to whoever watches a search.
+
+    Parameters
+    ----------
+    watch : callable
+        Called with ``SearchProgress``.
+    begun : float
+    time_limit : float or None
+    """
+
+    def __init__(self, watch: Watch, begun: float, time_limit: float | None):
+        self.watch, self.begun, self.time_limit = watch, begun, time_limit
+        self.seen: list[Judged] = []
+
+    def __call__(self, new: list[Judged]) -> bool:
+        """Tell of new candidates; True asks to stop."""
+        self.seen += new
+        most = max(each.rows for each in self.seen)
+        best = min((each for each in self.seen if each.rows == most), key=lambda each: each.loss)
+        seconds = clock.now() - self.begun
+        left = max(self.time_limit - seconds, 0.0) if self.time_limit else float("nan")
+        progress = SearchProgress(
+            [{"candidate": str(each.candidate), "rows": each.rows} for each in self.seen],
+            np.array([each.score for each in self.seen]),
+            np.array([each.score_error for each in self.seen]),
+            {"candidate": str(best.candidate), "rows": best.rows},
+            best.score,
+            len(self.seen),
+            len(self.seen),
+            seconds,
+            left,
+        )
+        return bool(self.watch(progress))
+
+
+def rows_in_time(outcome: Outcome, n_rows: int, seconds: float) -> np.ndarray | None:
+    """The rows that the best model can learn from in time; None for all of them."""
+    takes = outcome.looks.final_seconds(outcome.best.candidate, n_rows)
+    if takes <= SLOW * seconds:
+        return None
+    count = max(int(n_rows * SLOW * max(seconds, 0.0) / takes), min(n_rows, outcome.best.rows))
+    if count >= n_rows:
+        return None
+    logger.warning(
+        "time_limit leaves %.1f s for the model, which would take some %.1f s on all rows: it learns "
+        "from %d of %d.", seconds, takes, count, n_rows,
+    )  # fmt: skip
+    return np.sort(np.random.default_rng(0).permutation(n_rows)[:count])
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values of a parameter are the same."""
+    return one is other or (type(one) is type(other) and np.isscalar(one) and one == other)
 
 
 def one_seed(random_state: Any) -> int:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.encoding.table import Table, kind_of
 from asset_svm.estimators.tables import TableEncoder
+from asset_svm.families.observing import logger
 from asset_svm.families.relevance.family import learnt_of
 from asset_svm.families.rows import Rows
 from asset_svm.features.relevance import Learnt, Moments
@@ -42,6 +47,8 @@ class Given:
         Sample weights.
     task : Task
         Settled by all rows.
+    encoders : dict
+        What makes numbers of the table, by the name of the encoding, not fitted.
     """
 
     X: Matrix | None
@@ -49,6 +56,7 @@ class Given:
     y: Array
     weight: Array
     task: Task
+    encoders: dict[str, TableEncoder]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +116,10 @@ class Columns:
                 X = in_single(given.X)
             else:
                 assert given.table is not None
-                encoder = TableEncoder(numbers=shape.encoding)
-                X = encoder.learn(given.table, None, None, named=True).rows(given.table)
+                encoder = clone(given.encoders[shape.encoding])
+                with quiet_columns():
+                    encoder.learn(given.table, None, None, named=True)
+                X = encoder.rows(given.table)
             self._keep(key, (self._weighted(X, np.arange(len(given.y))), X[:0]))
         rows = self.kept[key][0]
         splits = [
@@ -161,7 +171,9 @@ class Columns:
         else:
             assert self.given.table is not None
             table, task = self.given.table[learning], self.given.task
-            encoder = TableEncoder(numbers=encoding).learn(table, task, (y, weight), named=True)
+            encoder = clone(self.given.encoders[encoding])
+            with quiet_columns():
+                encoder.learn(table, task, (y, weight), named=True)
             X = encoder.rows(table, learning=True, whole=True)
             out = encoder.rows(self.given.table[held])
         return self._keep(key, (self._weighted(X, learning), out))
@@ -189,6 +201,19 @@ class Columns:
         while len(self.kept) > 1 and sum(map(_bytes, self.kept.values())) > KEPT_BYTES:
             self.kept.popitem(last=False)
         return value
+
+
+@contextmanager
+def quiet_columns() -> Iterator[None]:
+    """Nothing is told of columns inside: the final model tells it once."""
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            yield
+    finally:
+        logger.setLevel(level)
 
 
 def in_single(X: Matrix) -> Matrix:

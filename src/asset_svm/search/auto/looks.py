@@ -22,15 +22,19 @@ from asset_svm.settings import Settings
 from asset_svm.settings.solving import CELL_ROWS
 from asset_svm.tasks import Task
 
+MOST_SOLVED = 40_000
+"""Of more rows only so many are solved in a look, cell by cell: the others judge nothing then."""
 LANDMARKS = 512
 """Those of a look at few rows."""
 QUICK_CELLS = 0.2
 """The work of cells beside what a grid of all Cs is guessed to take: models begin where others end."""
 FINAL_EPOCHS = 12
-FINAL_CELLS = 3.0
+FINAL_CELLS = 0.5
 """The epochs of a final model, and the work of its cells beside that of rough ones."""
 COLUMN_SECONDS = 0.002
 """What encoding a column takes at least."""
+SOFT = 0.25
+"""How much a smoothed error counts, which says more of few rows, and less of what is asked for."""
 LOOK_SECONDS = 0.01
 """What a look takes at least."""
 ROUNDS = 8
@@ -46,8 +50,8 @@ class Judged:
     Parameters
     ----------
     candidate : Candidate
-    rows : int
-        Rows that it has learnt from, in every part.
+    rows, judging : int
+        Rows of every part that it has learnt from, and that have judged, at most.
     decisions : array of shape (judging rows, outputs)
         Part after part.
     losses : array of shape (judging rows,)
@@ -62,16 +66,15 @@ class Judged:
 
     candidate: Candidate
     rows: int
+    judging: int
     decisions: Array
     losses: Array
     loss: float
     score: float
     seconds: float
 
-    @property
-    def error(self) -> float:
-        """The standard error of the loss."""
-        return float(self.losses.std() / np.sqrt(max(len(self.losses), 1)))
+    score_error: float = 0.0
+    """The standard error of the score, about."""
 
 
 @dataclass(eq=False)
@@ -92,6 +95,7 @@ class Looks:
     scorer: Scorer | None
     seed: int
     found: dict[tuple[Candidate, int, int], Judged] = field(default_factory=dict)
+    _grown: tuple[Any, list[Array]] = (None, [])
 
     @property
     def task(self) -> Task:
@@ -110,8 +114,9 @@ class Looks:
             each = map_seconds(m, n, s, models, SEARCH_EPOCHS.over(count)) + 4.0 * s**3 / 5e10 + LOOK_SECONDS
             return "map", lots * each
         sizes, copies = self.cell_sizes(candidate, m)
-        each = QUICK_CELLS * cell_seconds(sizes, n, models, count / m, 2) + LOOK_SECONDS
-        return "cells", lots * copies * each
+        solved = sizes[: max(len(sizes) * MOST_SOLVED // max(m, MOST_SOLVED), 1)]
+        each = QUICK_CELLS * cell_seconds(solved, n, models, count / m, 2) + LOOK_SECONDS
+        return "cells", lots * copies * (each + 1e-8 * m * n)
 
     def final_seconds(self, candidate: Candidate, n_rows: int) -> float:
         """What training the final model on so many rows will take, about."""
@@ -221,7 +226,7 @@ class Looks:
 
     def _settings(self, candidate: Candidate, rows: Prepared, **others: Any) -> Settings:
         params = candidate.params(len(rows.rows.y), rows.moments, numeric=self.task.numeric)
-        for name in ("relevance", "encoder", "target_transform"):
+        for name in ("relevance", "target_transform"):
             params.pop(name, None)
         return self.columns.settings(params | others)
 
@@ -245,10 +250,29 @@ class Looks:
         settings, costs = self._settings(candidate, rows), self._costs(candidate, Cs, rows)
         found = []
         for number in range(copies):
-            groups = grow_partition(rows.rows.X, len(sizes), self.seed, number)[1]
+            groups = self._groups(candidate, rows, len(sizes), number)
             search = CellSearch(rows.rows, rows.splits, costs, None, self.seed + number, groups)
-            found.append(self._line(search, settings, candidate))
+            decisions = self._line(search, settings, candidate)
+            if sum(map(len, groups)) < len(rows.rows.y):
+                solved = np.zeros(len(rows.rows.y), dtype=bool)
+                solved[np.concatenate(groups)] = True
+                for split, each in zip(rows.splits, decisions, strict=True):
+                    each[:, ~solved[split.test]] = np.nan
+            found.append(decisions)
         return [np.mean(each, axis=0) for each in zip(*found, strict=True)]
+
+    def _groups(self, candidate: Candidate, rows: Prepared, n_cells: int, number: int) -> list[Array]:
+        """The rows of the cells that are solved: of many rows only some of the cells are."""
+        m = len(rows.rows.y)
+        key = candidate.shape, m, n_cells, number
+        if self._grown[0] != key:
+            self._grown = key, grow_partition(rows.rows.X, n_cells, self.seed, number)[1]
+        groups = self._grown[1]
+        if m <= MOST_SOLVED:
+            return groups
+        order = np.random.default_rng([self.seed, 22]).permutation(len(groups))
+        ends = np.cumsum([len(groups[k]) for k in order])
+        return [groups[k] for k in np.sort(order[: max(int((ends <= MOST_SOLVED).sum()), 1)])]
 
     def _line(
         self, search: MapSearch | CellSearch, settings: Settings, candidate: Candidate
@@ -269,14 +293,59 @@ class Looks:
     ) -> Judged:
         index = self.judging_rows(judging)
         losses, loss, score = self.judge(decisions, index)
-        return Judged(candidate, count, decisions, losses, loss, score, seconds)
+        found = Judged(candidate, count, judging, decisions, losses, loss, score, seconds)
+        return replace(found, score_error=self._error(found))
+
+    def _error(self, judged: Judged) -> float:
+        """The standard error of a score: over rows where it is a mean of theirs, else over parts."""
+        solved, y = np.isfinite(judged.losses), self.columns.given.y[self.judging_rows(judged.judging)]
+        if self.scorer is not None:
+            scores_of_parts = self.part_scores(judged)
+            return float(np.std(scores_of_parts) / np.sqrt(max(len(scores_of_parts) - 1, 1)))
+        losses = judged.losses[solved]
+        if not self.task.numeric:
+            losses = self.task.row_losses(judged.decisions[solved], y[solved])
+        spread = float(np.var(y[solved])) if self.task.numeric else 1.0
+        return float(losses.std() / np.sqrt(max(len(losses), 1)) / (spread or 1.0))
+
+    def part_scores(self, judged: Judged) -> Array:
+        """The score in every part; NaN where none of its rows has judged."""
+        found = [
+            self.judge(each, part.judging[: len(each)])[2] if np.isfinite(each).any() else np.nan
+            for part, each in zip(self.columns.parts, self._by_part(judged), strict=True)
+        ]
+        return np.array(found)
+
+    def _by_part(self, judged: Judged) -> list[Array]:
+        """The decisions of each part."""
+        judging = judged.judging
+        lengths = [min(len(part.judging), judging) for part in self.columns.parts]
+        return np.split(judged.decisions, np.cumsum(lengths)[:-1])
 
     def judge(self, decisions: Array, index: Array) -> tuple[Array, float, float]:
         """(losses of rows, the loss to compare by, the score) of decisions on these rows."""
-        task, y = self.task, self.columns.given.y[index]
-        score = float(scores(self.scorer, task.classes, None, y, decisions[None])[0])
+        task, solved = self.task, np.isfinite(decisions[:, 0])
+        if not solved.all():
+            losses = np.full(len(index), np.nan)
+            losses[solved], loss, score = self.judge(decisions[solved], index[solved])
+            return losses, loss, score
+        y = self.columns.given.y[index]
+        units = getattr(task, "units", None) if self.scorer is not None else None
+        if units is None:
+            score = float(scores(self.scorer, task.classes, None, y, decisions[None])[0])
+        else:  # a user's score is of targets as they were
+            score = float(scores(self.scorer, None, None, units.back(y), units.back(decisions[None]))[0])
         if task.numeric:
             losses = (decisions[:, 0] - y) ** 2
         else:
-            losses = 0.5 * (task.row_losses(decisions, y) + task.soft_losses(decisions, y))
+            soft = task.soft_losses(decisions / _margin(decisions), y)
+            losses = (1.0 - SOFT) * task.row_losses(decisions, y) + SOFT * soft
         return losses, float(losses.mean()) if self.scorer is None else -score, score
+
+
+def _margin(decisions: Array) -> float:
+    """The mean distance of rows from the boundary: margins of small Cs are smaller, and no worse."""
+    if decisions.shape[1] == 1:
+        return float(np.abs(decisions).mean()) or 1.0
+    second, first = np.partition(decisions, -2, axis=1)[:, -2:].T
+    return float(0.5 * (first - second).mean()) or 1.0

@@ -12,10 +12,11 @@ race has found so far is always there: it may be ended at any look.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from asset_svm.search.auto.looks import Judged, Looks
+from asset_svm.search.auto.looks import MOST_SOLVED, Judged, Looks
 from asset_svm.search.auto.shapes import GIVEN, WHOLE_ROWS, Candidate, Shape
+from asset_svm.settings.solving import CELL_ROWS
 
 FEW, MORE = 4000, 16_000
 """Rows of the first two stages, and of the third."""
@@ -28,12 +29,14 @@ SCREENED, LEARNT, WIDENED = 0.2, 0.45, 0.7
 SHAPES_CLIMBED, SHAPES_WIDENED, SHAPES_FINISHED = 5, 4, 3
 NEAR = 1.25
 """Times the smallest loss of a stage: shapes that have more are not gone on with."""
+NEAR_END = 1.15
+"""The same of the last stage."""
+ONE_LOOK = 0.5
+"""The part of what is left that one look at all rows may take."""
 MOST_RESERVED = 0.5
 """The part of the budget that is kept for the final model at most; it learns from fewer rows then."""
 GAIN = 0.003
 """The part of the loss that a step of bandwidth or C must gain for one more in its direction."""
-ALIKE = 0.25
-"""Standard errors of the difference within which the simpler of two is taken."""
 NARROWER_IN_CELLS = 4.0
 FINER_EPSILON = 0.2
 """Of the one before, tried at the end."""
@@ -100,10 +103,7 @@ class Race:
 
     def _pairs(self) -> Iterable[tuple[str, str]]:
         """Encodings and kernels, the most promising first."""
-        usual = sorted(self.axes.encodings, key=lambda each: each == GIVEN)
-        for kernel in self.axes.kernels:
-            yield usual[0], kernel
-        for encoding in usual[1:]:
+        for encoding in self.axes.encodings:
             for kernel in self.axes.kernels:
                 yield encoding, kernel
 
@@ -160,23 +160,46 @@ class Race:
         budget = self.looks.budget
         room = budget.left - min(self.reserve(kept[0]), MOST_RESERVED * budget.total)
         count = next(
-            (c for c in counts if self.looks.seconds(kept[0], 2, c, self.judging) < 0.25 * room), rows
+            (c for c in counts if self.looks.seconds(kept[0], 1, c, self.judging) < ONE_LOOK * room), rows
         )
         for candidate in kept:
             self._try(candidate, (candidate.C,), count, 1.0)
-        for each in self._by_shape(self._on(count))[:SHAPES_FINISHED]:
-            self._climb(each.candidate.shape, count, 2.0, 1.0, costs=(1.0,))
-            self._climb_cost(each.candidate.shape, count, 3.0)
-        for each in self._by_shape(self._on(count))[:SHAPES_FINISHED]:
-            for size in self._sizes(each.candidate.shape):
-                self._try(each.candidate.changed(size=size), (each.candidate.C,), count, 1.0)
+        for each in self._near(self._by_shape(self._on(count)), NEAR_END):
+            shape = each.candidate.shape
+            self._climb(shape, count, 2.0, 1.0, costs=(1.0,))
+            self._climb_cost(shape, count, 3.0)
+            best = self._best_of(shape, count)
+            if best is not None:
+                for size in self._sizes(shape):
+                    self._enlarge(best, size, count)
+        best = self._ranked(self._on(count))[0]
         if self.looks.task.numeric:
-            best = self._ranked(self._on(count))[0].candidate
-            finer = best.changed(epsilon=best.epsilon * FINER_EPSILON)
-            self._try(finer, (best.C,), count, 1.0)
+            finer = best.candidate.changed(epsilon=best.candidate.epsilon * FINER_EPSILON)
+            self._try(finer, (best.candidate.C,), count, 1.0)
+            best = self._ranked(self._on(count))[0]
+        if best.candidate.size and best.candidate.shape.has_gamma:
+            for by in (2.0, 0.5):
+                wider = best.candidate.changed(factor=by * best.candidate.factor)
+                self._try(wider, (best.candidate.C,), count, 1.0)
+
+    def _enlarge(self, best: Judged, size: int, count: int) -> None:
+        """Try the larger model; of cells that are not all solved, on fewer rows, by those of its size."""
+        larger = best.candidate.changed(size=size)
+        if not (larger.shape.cells and count > MOST_SOLVED):
+            self._try(larger, (larger.C,), count, 1.0)
+            return
+        few = min(MORE, self.most)
+        before = self._try(best.candidate, (larger.C,), few, 1.0)
+        after = self._try(larger, (larger.C,), few, 1.0)
+        fits = self.reserve(larger) <= self.looks.budget.left
+        if before and after and fits and after[0].loss < (1.0 - GAIN) * before[0].loss:
+            gained = after[0].loss / before[0].loss
+            self.history.append(replace(best, candidate=larger, loss=best.loss * gained))
 
     def _sizes(self, shape: Shape) -> tuple[int, ...]:
-        """The larger models of a shape."""
+        """The larger models of a shape; cells of few rows are one already."""
+        if shape.cells and self.n_rows <= 1.5 * CELL_ROWS:
+            return ()
         return (1, 2) if shape.cells and self.n_rows <= WHOLE_ROWS else (1,)
 
     # Steps --------------------------------------------------------------------------------------
@@ -239,11 +262,11 @@ class Race:
     def _costs(self, C: float) -> tuple[float, ...]:
         return tuple(C * by for by in (0.1, 1.0, 10.0) if LEAST_C <= C * by <= MOST_C)
 
-    def _near(self, found: Iterable[Judged]) -> list[Judged]:
+    def _near(self, found: Iterable[Judged], near: float = NEAR) -> list[Judged]:
         """Those whose losses are not far from the smallest."""
         ranked = self._ranked(found)
         least = ranked[0].loss if ranked else 0.0
-        limit = least + (NEAR - 1.0) * abs(least)
+        limit = least + (near - 1.0) * abs(least)
         return [each for each in ranked if each.loss <= limit]
 
     def _on(self, count: int) -> list[Judged]:
@@ -266,10 +289,11 @@ class Race:
     def _shapes(self, found: Iterable[Judged]) -> list[Shape]:
         return [each.candidate.shape for each in self._by_shape(found)]
 
-    def _best_of(self, shape: Shape, count: int | None = None) -> Judged | None:
+    def _best_of(self, shape: Shape, count: int) -> Judged | None:
+        """The best of a shape, of the usual size, on so many rows."""
         found = [
             each
             for each in self.history
-            if each.candidate.shape == shape and (count is None or each.rows == count)
+            if each.candidate.shape == shape and each.rows == count and each.candidate.size == 0
         ]
         return self._ranked(found)[0] if found else None

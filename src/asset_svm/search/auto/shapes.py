@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from asset_svm.estimators.tables import TableEncoder
 from asset_svm.features.relevance import Moments
 from asset_svm.kernels import Argument, formula_type
 
@@ -106,12 +105,11 @@ class Candidate:
         return {"n_cells": "auto"}
 
     def params(self, n_rows: int, moments: Moments, *, numeric: bool) -> dict[str, Any]:
-        """The parameters of the estimator; ``moments`` are those of its encoded rows."""
+        """The parameters of the estimator but its encoder; ``moments`` are those of its encoded rows."""
         found: dict[str, Any] = {
             "kernel": self.shape.kernel,
             "C": cost_of(self.shape.kernel, self.C, moments),
             "relevance": self.shape.relevance,
-            "encoder": encoder_of(self.shape.encoding),
             **self.family(n_rows),
         }
         if self.shape.has_gamma:
@@ -147,8 +145,3 @@ def cost_of(kernel: str, C: float, moments: Moments) -> float:
     if kernel != "linear":
         return C
     return float(C / ((moments.deviation**2).sum() or 1.0))
-
-
-def encoder_of(encoding: str) -> TableEncoder | None:
-    """What makes numbers of the columns; None where they are numbers already."""
-    return None if encoding == GIVEN else TableEncoder(numbers=encoding)

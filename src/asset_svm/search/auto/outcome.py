@@ -1,0 +1,110 @@
+"""What a race has found: the best candidate, a table of all, in the words of GridSearchCV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from asset_svm.arrays import Array
+from asset_svm.search.auto.looks import Judged, Looks
+
+ALIKE = 0.5
+"""Standard errors of the difference within which the simpler of two candidates is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """All candidates that were looked at, in that order, and the numbers of the finalists, best first."""
+
+    looks: Looks
+    history: list[Judged]
+    finalists: list[int]
+
+    @classmethod
+    def of(cls, looks: Looks, history: list[Judged]) -> Outcome:
+        """The outcome of looks, of which those at the most rows are compared."""
+        most = max(each.rows for each in history)
+        last = [number for number, each in enumerate(history) if each.rows == most]
+        last.sort(key=lambda number: (history[number].loss, history[number].candidate.effort))
+        best, first = last[0], history[last[0]]
+        for number in last[1:]:
+            other = history[number]
+            if other.candidate.effort < history[best].candidate.effort and _alike(first, other):
+                best = number
+        return cls(looks, history, [best, *(number for number in last if number != best)])
+
+    @property
+    def best(self) -> Judged:
+        """The candidate that is chosen."""
+        return self.history[self.finalists[0]]
+
+    def params(self, judged: Judged, n_rows: int) -> dict[str, Any]:
+        """The parameters of the estimator of a candidate, for so many rows."""
+        columns, shape = self.looks.columns, judged.candidate.shape
+        prepared = columns.prepared(shape, 0, judged.rows, 1)
+        task = columns.given.task
+        found = judged.candidate.params(n_rows, prepared.moments, numeric=task.numeric)
+        return found | {"encoder": columns.given.encoders.get(shape.encoding)}
+
+    def leaderboard(self) -> dict[str, list[Any]]:
+        """Columns of the table of all candidates, the best first."""
+        order = self._order()
+        each = [self.history[number] for number in order]
+        return {
+            "candidate": [str(one.candidate) for one in each],
+            "score": [one.score for one in each],
+            "error": [one.score_error for one in each],
+            "rows": [one.rows for one in each],
+            "seconds": [one.seconds for one in each],
+        }
+
+    def _order(self) -> list[int]:
+        """The numbers of all candidates: the finalists, then those of fewer rows."""
+        rest = [number for number in range(len(self.history)) if number not in set(self.finalists)]
+        rest.sort(key=lambda number: (-self.history[number].rows, self.history[number].loss))
+        return [*self.finalists, *rest]
+
+    def cv_results(self) -> dict[str, Any]:
+        """All results as GridSearchCV has them, with ``n_resources`` (rows)."""
+        ranks = np.empty(len(self.history), dtype=np.int32)
+        ranks[self._order()] = np.arange(1, len(self.history) + 1)
+        params = [settings_of(each) for each in self.history]
+        found: dict[str, Any] = {"params": params}
+        for name in dict.fromkeys(name for one in params for name in one):
+            values = np.array([one.get(name) for one in params], dtype=object)
+            found[f"param_{name}"] = np.ma.MaskedArray(values, mask=[name not in one for one in params])
+        scores = np.array([self.looks.part_scores(each) for each in self.history])
+        for number in range(scores.shape[1]):
+            found[f"split{number}_test_score"] = scores[:, number]
+        found["mean_test_score"] = np.array([each.score for each in self.history])
+        found["std_test_score"] = scores.std(axis=1)
+        found["rank_test_score"] = ranks
+        found["mean_fit_time"] = np.array([each.seconds for each in self.history]) / scores.shape[1]
+        found["n_resources"] = np.array([each.rows for each in self.history])
+        return found
+
+
+def settings_of(judged: Judged) -> dict[str, Any]:
+    """What a candidate is, in a few words."""
+    one = judged.candidate
+    found: dict[str, Any] = {
+        "encoding": one.shape.encoding,
+        "kernel": one.shape.kernel,
+        "relevance": one.shape.relevance,
+        "cells": one.shape.cells,
+        "size": one.size,
+        "C": one.C,
+    }
+    return found | ({"factor": one.factor} if one.shape.has_gamma else {})
+
+
+def _alike(best: Judged, other: Judged) -> bool:
+    """Whether two candidates are alike, as far as the rows tell that both have judged."""
+    apart: Array = other.losses - best.losses
+    apart = apart[np.isfinite(apart)]
+    if len(apart) < 2 or other.loss < best.loss:
+        return False
+    error = float(apart.std() / np.sqrt(len(apart)))
+    return other.loss - best.loss <= ALIKE * error

@@ -1,0 +1,149 @@
+"""From what was passed to ``fit`` to the outcome of a race."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from asset_svm.arrays import Array
+from asset_svm.backends.device import on_host
+from asset_svm.encoding.frames import as_table, is_frame, is_plain
+from asset_svm.estimators.encoded import checked_columns
+from asset_svm.estimators.inside import checked_rows, in_units, settings_of, task_of
+from asset_svm.estimators.learner import Learner
+from asset_svm.estimators.tables import TableEncoder
+from asset_svm.search.auto.budget import Budget
+from asset_svm.search.auto.columns import Columns, Given
+from asset_svm.search.auto.looks import Looks
+from asset_svm.search.auto.outcome import Outcome
+from asset_svm.search.auto.parts import Part, draw_parts
+from asset_svm.search.auto.race import Axes, Race, Watch
+from asset_svm.search.auto.shapes import GIVEN
+from asset_svm.search.scores import Scorer
+from asset_svm.settings import Settings
+
+KERNELS = ("rbf", "laplacian", "exponential", "linear")
+RELEVANCES = (None, "columns", "directions")
+MOST_DIRECTIONS, MOST_PIECES = 1000, 100
+"""Columns up to which directions are learnt, and numbers are cut into pieces."""
+EXACT_ROWS = 1500
+"""Rows up to which every model is exact."""
+LEAST_WORK, MOST_WORK = 0.4, 60.0
+"""Nominal seconds without a time limit."""
+SECOND_ROWS, GROWTH = 300.0, 1.7
+"""So many rows have one, and more of them by this power."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user has fixed; None is open.
+
+    Parameters
+    ----------
+    kernel, relevance : str, optional
+        ``relevance`` is "auto" where it is open.
+    cells : bool, optional
+    fixed : dict
+        Parameters of the estimator that every candidate has.
+    """
+
+    kernel: str | None
+    relevance: str | None
+    cells: bool | None
+    fixed: dict[str, Any]
+
+
+def gather(
+    learner: Learner, X: Any, y: Any, sample_weight: Any
+) -> tuple[Given, Array, Learner] | None:
+    """What was passed to ``fit``, checked, and the numbers of its rows of positive weight.
+
+    Columns are those of the learner that comes back.
+    """
+    settings = settings_of(learner)
+    task, asked = task_of(learner, settings), learner.encoder
+    raw = isinstance(asked, TableEncoder) or (asked is not None and is_frame(X) and not is_plain(X))
+    if raw:
+        encoder = clone(asked) if isinstance(asked, TableEncoder) else TableEncoder()
+        table, y, weight = checked_columns(encoder, task, X, y, sample_weight, first=True)
+        index = np.flatnonzero(weight)
+        if len(index) == 0:
+            return None
+        table = encoder.given(table[index] if len(index) < len(y) else table)
+        y, weight = y[index], weight[index]
+        task, y = in_units(learner, task, y, weight)
+        task = task.settled(y, weight)
+        learner.n_features_in_ = table.shape[1]
+        if is_frame(X):
+            learner.feature_names_in_ = np.array(table.names, dtype=object)
+        return Given(None, table, y, weight, task, _encoders(encoder)), index, learner
+    plain = learner.set_params(encoder=None)
+    found = checked_rows(plain, task, X, y, sample_weight, first=True)
+    if found is None:
+        return None
+    task, rows = found
+    own = on_host(rows.X)
+    columns = None if sp.issparse(own) else as_table(own)
+    open_encoders = {} if columns is None or asked is None else _encoders(TableEncoder())
+    return Given(own, columns, rows.y, rows.sample_weight, task, open_encoders), rows.index, plain
+
+
+def _encoders(encoder: TableEncoder) -> dict[str, TableEncoder]:
+    """The encodings that an encoder leaves open."""
+    if encoder.numbers != "auto":
+        return {encoder.numbers: encoder}
+    return {name: clone(encoder).set_params(numbers=name) for name in ("standard", "pieces")}
+
+
+def axes_of(given: Given, asked: Asked) -> Axes:
+    """What is tried: what is open, and makes sense for these rows."""
+    n = (given.X if given.X is not None else given.table).shape[1]  # type: ignore[union-attr]
+    encodings = [name for name in given.encoders if name != "pieces" or n <= MOST_PIECES]
+    if given.X is not None:
+        encodings.insert(1, GIVEN)
+    kernels = KERNELS if asked.kernel is None else (asked.kernel,)
+    if sp.issparse(given.X):  # it would make landmarks dense
+        kernels = tuple(each for each in kernels if each != "laplacian") or kernels
+    relevances: tuple[str | None, ...] = RELEVANCES
+    if asked.relevance != "auto":
+        relevances = (None,) if asked.relevance is None else (asked.relevance,)
+    elif n > MOST_DIRECTIONS:
+        relevances = (None, "columns")
+    cells = (False, True) if asked.cells is None else (asked.cells,)
+    if asked.cells is None and len(given.y) <= EXACT_ROWS:
+        cells = (True,)
+    return Axes(tuple(encodings), kernels, relevances, cells)
+
+
+def run_race(
+    learner: Callable[..., Learner],
+    given: Given,
+    asked: Asked,
+    parts: list[Part] | None,
+    scorer: Scorer | None,
+    seed: int,
+    begun: float,
+    time_limit: float | None,
+    watch: Watch | None,
+) -> tuple[Outcome, Budget]:
+    """Race, until the budget is spent; ``learner`` makes an estimator with given parameters."""
+    if parts is None:
+        parts = draw_parts(given.task, given.y, seed)
+    m = len(given.y)
+    work = float(np.clip((m / SECOND_ROWS) ** GROWTH, LEAST_WORK, MOST_WORK))
+    budget = Budget(work) if time_limit is None else Budget(time_limit, begun)
+
+    def settings(params: dict[str, Any]) -> Settings:
+        return settings_of(learner(random_state=seed, **(params | asked.fixed)))
+
+    looks = Looks(Columns(given, parts, settings), budget, scorer, seed)
+    race = Race(looks, axes_of(given, asked), m, watch)
+    race.run()
+    return Outcome.of(looks, race.history), budget
+
+
