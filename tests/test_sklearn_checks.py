@@ -37,6 +37,8 @@ ESTIMATORS = [
     AssetRegressorCV(
         Cs=[0.1, 1.0, 10.0], cv=3, search_iter=5, max_iter=30, gammas=None, epsilons=[0.01, 0.1]
     ),
+    AssetClassifierCV(),
+    AssetRegressorCV(),
     NystroemMap(),
     FourierMap(n_components=50),
 ]

@@ -16,7 +16,12 @@ from asset_svm.data.source import RowSource
 from asset_svm.estimators.inside import checked_rows, fit_watched, settings_of, task_of
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import check_scored
-from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, forget
+from asset_svm.estimators.validation import (
+    FROM_VALIDATION,
+    all_or_nothing,
+    forget,
+    validate_rows,
+)
 from asset_svm.estimators.vocabulary import SpeaksOfSVC
 from asset_svm.exceptions import NonFiniteError, warn_caller
 from asset_svm.families import family_of
@@ -309,6 +314,8 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             if found is None:
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
             given, index, learner = found
+            if len(given.y) < 2:
+                raise ValueError("X has n_samples=1, and a search learns from some and judges by others.")
             forget(self)
             for name in FROM_VALIDATION:
                 if hasattr(learner, name):
@@ -335,7 +342,8 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                     None if self.time_limit is None else KEPT_TIME * self.time_limit,
                     told,
                 )
-            self._outcome, self.scorer_ = outcome, scorer
+            self._board, self.scorer_ = outcome.leaderboard(), scorer
+            self._as_given = given.X is not None
             self.cv_results_ = outcome.cv_results()
             self.best_index_, self.best_score_ = outcome.finalists[0], outcome.best.score
             self.n_splits_, self.search_time_ = len(outcome.looks.columns.parts), clock.now() - begun
@@ -358,7 +366,6 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 )
                 self.n_iter_ = best.n_iter_
                 self.refit_time_ = clock.now() - refitted
-            outcome.looks.columns.kept.clear()
         return self
 
     def _asked(self) -> Asked:
@@ -377,7 +384,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
     @property
     def leaderboard_(self):
         """All candidates of a race, the best first, as a pandas data frame."""
-        if "_outcome" not in self.__dict__:
+        if "_board" not in self.__dict__:
             raise AttributeError("leaderboard_ is that of a race, which a grid (Cs, gammas) is not.")
         try:
             import pandas as pd
@@ -386,7 +393,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 "leaderboard_ is a data frame, and pandas is not installed; run: pip install pandas, or "
                 "see cv_results_."
             ) from None
-        return pd.DataFrame(self._outcome.leaderboard())
+        return pd.DataFrame(self._board)
 
     def _splits(self, X, y, groups, rows, seed):
         """The splits of what was passed to fit, without the rows that have no weight."""
@@ -484,7 +491,13 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._best("predict").predict(X)
+        return self._best("predict").predict(self._seen(X))
+
+    def _seen(self, X):
+        """X, checked where columns are numbers: a gap in one is an error, whatever encodes them."""
+        if getattr(self, "_as_given", False):
+            validate_rows(self, X, reset=False)
+        return X
 
     def score(self, X, y, sample_weight=None):
         """The score of the refitted model by ``scoring``.

@@ -100,4 +100,4 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
         -------
         decisions : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
-        return self._best("decision_function").decision_function(X)
+        return self._best("decision_function").decision_function(self._seen(X))

@@ -340,7 +340,10 @@ class Looks:
         else:
             soft = task.soft_losses(decisions / _margin(decisions), y)
             losses = (1.0 - SOFT) * task.row_losses(decisions, y) + SOFT * soft
-        return losses, float(losses.mean()) if self.scorer is None else -score, score
+        if self.scorer is not None:
+            return losses, -score, score
+        factor = task.class_weights(y, np.ones(len(y)))  # errors count as they do for the models
+        return losses, float(np.average(losses, weights=factor)), score
 
 
 def _margin(decisions: Array) -> float:
