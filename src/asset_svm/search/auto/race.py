@@ -33,8 +33,8 @@ NEAR_END = 1.15
 """The same of the last stage."""
 ONE_LOOK = 0.5
 """The part of what is left that one look at all rows may take."""
-MOST_RESERVED = 0.5
-"""The part of the budget that is kept for the final model at most; it learns from fewer rows then."""
+LEAST_RESERVED, MOST_RESERVED = 0.05, 0.5
+"""The parts of the budget that are kept for the final model; it may have to learn from fewer rows."""
 GAIN = 0.003
 """The part of the loss that a step of bandwidth or C must gain for one more in its direction."""
 NARROWER_IN_CELLS = 4.0
@@ -67,12 +67,16 @@ class Race:
     n_rows : int
         Rows that the final model learns from.
     watch : callable, optional
+    end : float
+        The part of the budget, but for what the best model takes, after which the race is over: a mean
+        of several models takes more.
     """
 
     looks: Looks
     axes: Axes
     n_rows: int
     watch: Watch | None = None
+    end: float = 1.0
     history: list[Judged] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -158,15 +162,15 @@ class Race:
         if not kept:
             return
         budget = self.looks.budget
-        room = budget.left - min(self.reserve(kept[0]), MOST_RESERVED * budget.total)
+        room = budget.left - self.reserve(kept[0])
         count = next(
             (c for c in counts if self.looks.seconds(kept[0], 1, c, self.judging) < ONE_LOOK * room), rows
         )
         for candidate in kept:
-            self._try(candidate, (candidate.C,), count, 1.0)
+            self._try(candidate, (candidate.C,), count, self.end)
         for each in self._near(self._by_shape(self._on(count)), NEAR_END):
             shape = each.candidate.shape
-            self._climb(shape, count, 2.0, 1.0, costs=(1.0,))
+            self._climb(shape, count, 2.0, self.end, costs=(1.0,))
             self._climb_cost(shape, count, 3.0)
             best = self._best_of(shape, count)
             if best is not None:
@@ -175,23 +179,23 @@ class Race:
         best = self._ranked(self._on(count))[0]
         if self.looks.task.numeric:
             finer = best.candidate.changed(epsilon=best.candidate.epsilon * FINER_EPSILON)
-            self._try(finer, (best.candidate.C,), count, 1.0)
+            self._try(finer, (best.candidate.C,), count, self.end)
             best = self._ranked(self._on(count))[0]
         if best.candidate.size and best.candidate.shape.has_gamma:
             for by in (2.0, 0.5):
                 wider = best.candidate.changed(factor=by * best.candidate.factor)
-                self._try(wider, (best.candidate.C,), count, 1.0)
+                self._try(wider, (best.candidate.C,), count, self.end)
 
     def _enlarge(self, best: Judged, size: int, count: int) -> None:
         """Try the larger model; of cells that are not all solved, on fewer rows, by those of its size."""
         larger = best.candidate.changed(size=size)
         if not (larger.shape.cells and count > MOST_SOLVED):
-            self._try(larger, (larger.C,), count, 1.0)
+            self._try(larger, (larger.C,), count, self.end)
             return
         few = min(MORE, self.most)
-        before = self._try(best.candidate, (larger.C,), few, 1.0)
-        after = self._try(larger, (larger.C,), few, 1.0)
-        fits = self.reserve(larger) <= self.looks.budget.left
+        before = self._try(best.candidate, (larger.C,), few, self.end)
+        after = self._try(larger, (larger.C,), few, self.end)
+        fits = self.looks.final_seconds(larger, self.n_rows) <= self.looks.budget.left
         if before and after and fits and after[0].loss < (1.0 - GAIN) * before[0].loss:
             gained = after[0].loss / before[0].loss
             self.history.append(replace(best, candidate=larger, loss=best.loss * gained))
@@ -209,7 +213,7 @@ class Race:
         budget = self.looks.budget
         if self.history:
             seconds = self.looks.seconds(candidate, len(Cs), count, self.judging)
-            reserve = min(self.reserve(candidate), MOST_RESERVED * budget.total)
+            reserve = self.reserve(candidate)
             allowed = end * (budget.total - reserve) - budget.used
             if seconds > allowed or budget.left <= 0.0:
                 return []
@@ -245,13 +249,14 @@ class Race:
                 C = best.candidate.C * by
                 if not LEAST_C <= C <= MOST_C:
                     break
-                found = self._try(best.candidate, (C,), count, 1.0)
+                found = self._try(best.candidate, (C,), count, self.end)
                 if not found or found[0].loss >= best.loss - GAIN * abs(best.loss):
                     break
 
     def reserve(self, candidate: Candidate) -> float:
         """The seconds that the final model takes, about."""
-        return self.looks.final_seconds(candidate, self.n_rows)
+        seconds, total = self.looks.final_seconds(candidate, self.n_rows), self.looks.budget.total
+        return min(max(seconds, LEAST_RESERVED * total), MOST_RESERVED * total)
 
     # What was found -----------------------------------------------------------------------------
 
