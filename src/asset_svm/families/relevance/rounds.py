@@ -160,24 +160,29 @@ class Schedule:
         choice = Choice(first, [*fits, first])
         if self.auto:
             self._look_at_plain(choice, {1.0, first.factor})
-        for shape in shapes:
-            if not (self.is_late and choice.candidates):
-                self.go_on(choice, shape, first, MOST_ROUNDS)
+        self.side_by_side(choice, shapes, first)
         if self.auto and not judged.moments.alike:  # standardised columns are a map too
             choice.candidates.append(first)
         return choice
 
     def in_cells(self, before: Choice) -> Choice:
-        """Rounds in cells, from the best map of others on."""
+        """Rounds in cells, from the best map of others on, unless cells are worse than one map.
+
+        They are where classes are many and rows few: what their gradients say is then worse too.
+        """
         start = before.best or before.first
         assert start.relevance is not None and start.shape is not None
         first, *fits = self.with_bandwidths(start.shape, start.round, start.relevance, CELL_FACTOR)
+        if self.is_behind(first, start):
+            return replace(before, fits=[*before.fits, first, *fits])
         first = replace(first, made_of=start.made_of)
         choice = Choice(first, [*before.fits, *fits])
         choice.add(first)
         if self.auto:
             self._look_at_plain(choice, {first.factor, CELL_FACTOR})
-        self.go_on(choice, start.shape, first, MOST_CELL_ROUNDS, CELL_PATIENCE)
+        looked = [fit for fit in fits if fit.factor > first.factor]
+        narrower = not any(self.is_behind(fit, first, HOPELESS) for fit in looked)
+        self.go_on(choice, start.shape, first, MOST_CELL_ROUNDS, CELL_PATIENCE, narrower=narrower)
         return choice
 
     def _seen(self, fit: QuickFit, *, full: bool) -> QuickFit:
@@ -220,43 +225,123 @@ class Schedule:
         return [best, *(each for each in found if each is not best)]
 
     def go_on(
-        self, choice: Choice, shape: Shape, first: QuickFit, most: int, patience: int = 0
+        self,
+        choice: Choice,
+        shape: Shape,
+        first: QuickFit,
+        most: int,
+        patience: int = 0,
+        *,
+        narrower: bool = True,
     ) -> None:
-        """Rounds of one shape after a fit, as long as each is better than those before it.
+        """Rounds of one shape after a fit, as long as each is better than those before it."""
+        course = Course(self, choice, shape, first, most, patience, narrower)
+        while course.advance():
+            pass
 
-        So many in a row as ``patience`` says may be no better.
-        """
-        judged, fit, full = self.judged, first, shape == "directions"
-        factor, before, least, waited = first.factor, first.loss, np.inf, 0
-        for number in range(first.round + 1, first.round + most + 1):
-            # Round 0 has its own M already.
-            M = fit.made_of if fit.round == 0 else judged.outer_product(fit, full=full)
-            assert M is not None
-            relevance = judged.next_map(shape, M)
-            if relevance is None:
-                return
-            fit = judged.fit(shape, number, relevance, factor, M)
-            choice.add(fit)
-            if self._is_hopeless(fit, choice.plain):
-                return
-            if fit.loss >= min(least, first.loss) and not self.is_late:
-                narrower = judged.fit(shape, number, relevance, FACTOR * factor, M)
-                choice.add(narrower)
-                if narrower.loss < fit.loss:
-                    fit, factor = narrower, FACTOR * factor
-            waited = 0 if fit.loss < least else waited + 1
-            least = min(least, fit.loss)
-            if waited > patience or self.is_late or not self._may_win(fit, before, choice.plain):
-                return
-            before = fit.loss
+    def side_by_side(self, choice: Choice, shapes: Sequence[Shape], first: QuickFit) -> None:
+        """Rounds of every shape after the same fit, in turns: each knows how good the others are."""
+        courses = [Course(self, choice, shape, first, MOST_ROUNDS) for shape in shapes]
+        going = list(courses)
+        while going:
+            for course in list(going):
+                if self.is_late and choice.candidates:
+                    return
+                rival = best_of(fit for each in courses if each is not course for fit in each.made)
+                if not course.advance(rival):
+                    going.remove(course)
 
-    def _may_win(self, fit: QuickFit, before: float, plain: QuickFit | None) -> bool:
-        """Whether one more gain like the last would be enough, where rows as they are may be taken."""
-        gain = max(before - fit.loss, 0.0)
-        return plain is None or fit.loss - gain < (1.0 - LEAST_GAIN) * plain.loss
-
-    def _is_hopeless(self, fit: QuickFit, plain: QuickFit | None) -> bool:
-        """Whether a round is far worse than rows as they are, where those may be taken."""
-        if plain is None or fit.loss <= HOPELESS * plain.loss:
+    def is_behind(self, fit: QuickFit, other: QuickFit, most: float = 1.0) -> bool:
+        """Whether a fit has clearly more than ``most`` times the loss of another, where rows choose."""
+        if fit.loss <= most * other.loss:
             return False
-        return clearly_less(plain.losses, fit.losses, self.judged.choosing, GUARD)
+        return clearly_less(other.losses, fit.losses, self.judged.choosing, GUARD)
+
+
+@dataclass(eq=False)
+class Course:
+    """The rounds of one shape after a fit, one at a time.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    choice : Choice
+        What they are added to.
+    shape : str
+    first : QuickFit
+        The fit that they begin with.
+    most : int
+        So many rounds at most.
+    patience : int
+        So many in a row may be no better than those before.
+    narrower : bool
+        Whether a round that is no better is tried with a narrower kernel.
+    """
+
+    schedule: Schedule
+    choice: Choice
+    shape: Shape
+    first: QuickFit
+    most: int
+    patience: int = 0
+    narrower: bool = True
+
+    def __post_init__(self) -> None:
+        self.fit, self.made = self.first, list[QuickFit]()
+        self.least, self.waited, self.left = np.inf, 0, self.most
+
+    def advance(self, rival: QuickFit | None = None) -> bool:
+        """One round; whether there is another one.
+
+        ``rival`` is the best fit of the other shapes.
+        """
+        judged, before, number = self.schedule.judged, self.fit, self.fit.round + 1
+        self.left -= 1
+        # Round 0 has its own M already.
+        full = self.shape == "directions"
+        M = before.made_of if before.round == 0 else judged.outer_product(before, full=full)
+        assert M is not None
+        relevance = judged.next_map(self.shape, M)
+        if relevance is None:
+            return False
+        fit = self._added(judged.fit(self.shape, number, relevance, before.factor, M))
+        if self._is_hopeless(fit, rival):
+            return False
+        if self._wants_narrower(fit):
+            narrower = self._added(judged.fit(self.shape, number, relevance, FACTOR * fit.factor, M))
+            self.narrower = not self.schedule.is_behind(narrower, fit, HOPELESS)
+            fit = min(fit, narrower, key=lambda each: each.loss)
+        self.waited = 0 if fit.loss < self.least else self.waited + 1
+        self.least, self.fit = min(self.least, fit.loss), fit
+        tired = self.waited > self.patience or self.left == 0 or self.schedule.is_late
+        return not tired and self._may_win(before.loss - fit.loss, rival)
+
+    def _added(self, fit: QuickFit) -> QuickFit:
+        self.choice.add(fit)
+        self.made.append(fit)
+        return fit
+
+    def _is_hopeless(self, fit: QuickFit, rival: QuickFit | None) -> bool:
+        """Whether a round is far worse than rows as they are, or no better and behind another shape."""
+        plain, schedule = self.choice.plain, self.schedule
+        if plain is not None and schedule.is_behind(fit, plain, HOPELESS):
+            return True
+        return rival is not None and fit.loss >= self.fit.loss and schedule.is_behind(fit, rival)
+
+    def _wants_narrower(self, fit: QuickFit) -> bool:
+        """Whether a round that is no better than those before may be so with a narrower kernel."""
+        no_better = fit.loss >= min(self.least, self.first.loss)
+        return no_better and self.narrower and not self.schedule.is_late
+
+    def _may_win(self, gain: float, rival: QuickFit | None) -> bool:
+        """Whether gains like the last would be enough.
+
+        One more, where rows as they are may be taken; of a shape that is behind another, as many as
+        there are rounds left, since gains become smaller as a rule.
+        """
+        fit, plain, gain = self.fit, self.choice.plain, max(gain, 0.0)
+        if plain is not None and fit.loss - gain >= (1.0 - LEAST_GAIN) * plain.loss:
+            return False
+        if rival is None or fit.loss - self.left * gain < rival.loss:
+            return True
+        return not self.schedule.is_behind(fit, rival)
