@@ -56,7 +56,7 @@ LAST = 0.4
 FEWEST_ROWS, FEWEST_LAST = 40, 30
 """Fewer rows judge nothing: columns are standardised, and no more; with "auto", not even that."""
 BANDWIDTH_ROWS = 5_000
-"""Rows that tell the bandwidth, where there are twice as many or more."""
+"""Rows that tell the bandwidth, by fits of fewer landmarks, where there are more."""
 HOPELESS = 1.1
 """Times the loss of rows as they are, clearly more than it: "auto" tries no further round."""
 FACTOR, MOST_FACTORS = 4.0, 3
@@ -150,9 +150,9 @@ class Schedule:
     def on_one_map(self, shapes: Sequence[Shape]) -> Choice:
         """The rounds of every shape, from standardised columns on."""
         judged, scaled = self.judged, self.judged.moments.standard()
-        many = len(judged.learning.y) > 2 * BANDWIDTH_ROWS
-        few = self.reduced(BANDWIDTH_ROWS) if many else self
-        first, *fits = few.with_bandwidths("columns", 0, scaled, 1.0)
+        many = len(judged.learning.y) > BANDWIDTH_ROWS
+        few = replace(self, judged=judged.coarse(BANDWIDTH_ROWS)) if many else self
+        first, *fits = few.with_bandwidths("columns", 0, scaled, 1.0, clearly=many)
         if many:
             fits = [first, *fits]
             first = judged.fit("columns", 0, scaled, first.factor)
@@ -206,9 +206,13 @@ class Schedule:
         choice.plain = best_of(found)
 
     def with_bandwidths(
-        self, shape: Shape, number: int, relevance: Relevance, first: float
+        self, shape: Shape, number: int, relevance: Relevance, first: float, *, clearly: bool = False
     ) -> list[QuickFit]:
-        """Fits with wider and narrower kernels, as long as they are better; the best comes first."""
+        """Fits with wider and narrower kernels, as long as they are better; the best comes first.
+
+        ``clearly`` better, where few landmarks make all of them alike: a kernel that noise has chosen
+        may be so wide that its gradients tell nothing of the columns.
+        """
         best = self.judged.fit(shape, number, relevance, first)
         found = [best]
         for factor in (1.0 / FACTOR, FACTOR):
@@ -217,7 +221,10 @@ class Schedule:
                     break
                 next_one = self.judged.fit(shape, number, relevance, best.factor * factor)
                 found.append(next_one)
-                if next_one.loss >= best.loss:
+                enough = 1.0 / (1.0 - LEAST_GAIN)
+                if not (
+                    self.is_behind(best, next_one, enough) if clearly else next_one.loss < best.loss
+                ):
                     break
                 best = next_one
             if best.factor != first:
