@@ -36,6 +36,8 @@ EPSILONS = (0.05, 0.01)
 SHAPES_KEPT, SETTINGS_KEPT = 2, 3
 HALF_STEPS = dict(factor=(0.5, 2.0), C=(1.0 / 3.0, 3.0))
 """Factors of bandwidth and C between those of the grid."""
+LARGER_STEPS = (0.5, 2.0)
+"""Factors of the bandwidth that a larger model tries, which need not be that of the smaller one."""
 ALIKE = 1.01
 """Times the smallest loss: what has less is as good."""
 WHOLE_ROWS = 16_384
@@ -146,7 +148,7 @@ def staged_search(tried: Sequence[Candidate], ask: Ask, *, n_rows: int, regressi
         ask_all(replace(best, size=size) for size in ((1, 2) if whole else (1,)))
     best = _simplest(every)
     if best.size:
-        ask_all(replace(best, factor=best.factor * factor) for factor in HALF_STEPS["factor"])
+        ask_all(replace(best, factor=best.factor * factor) for factor in LARGER_STEPS)
     if regression:
         ask_all([replace(_simplest(every), epsilon=EPSILONS[1])])
     return _simplest(every)
