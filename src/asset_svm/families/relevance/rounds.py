@@ -8,12 +8,14 @@ With f of a quick fit on rows u = T z, z the standardised columns,
 and the next round fits on T z. That is the average gradient outer product of Radhakrishnan, Beaglehole,
 Pandit and Belkin (2024). Rows that no quick fit sees judge every round:
 
-    bandwidth   of standardised columns, by few rows: wider or narrower as long as that is better
-    rounds      of each shape, as long as each is better than those before it; one that is not is
-                tried with a narrower kernel first; with "auto" a shape ends whose round is far worse
-                than rows as they are, or would be no better after one more gain like the last
+    bandwidth   of standardised columns, by few rows and landmarks: wider or narrower as long as that is
+                clearly better
+    rounds      of each shape, in turns, as long as each is better than those before it; one that is not
+                is tried with a narrower kernel first; a shape ends that is clearly behind the other and
+                cannot catch up, and with "auto" one whose round is far worse than rows as they are, or
+                would be no better after one more gain like the last
     cells       where the model has cells: rounds from the best map so far on, of more rows, whose quick
-                fits have cells too; they see what a few landmarks do not
+                fits have cells too; they see what a few landmarks do not, unless they are clearly worse
     choice      the round with the smallest loss; with "auto" rows as they are, unless others of the
                 rows that judge, which no choice has looked at, say that it is clearly better
 """
