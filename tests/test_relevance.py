@@ -848,6 +848,21 @@ def test_rounds_end_by_patience_and_go_on_with_what_a_narrower_kernel_gains():
     assert asked([0.9] * 8) == [(1, 1.0), (2, 1.0), (2, 4.0)]
 
 
+def test_rows_as_they_are_are_given_the_bandwidth_of_the_best_map():
+    def settled(best, loss_there):
+        judged = Scripted([loss_there])
+        found = choice.Choice(made_fit(1.0), plain=made_fit(0.9, shape=None))
+        found.fits.append(found.plain)
+        found.add(best)
+        rounds.Schedule(judged, np.inf, True)._be_fair(found)
+        return found.plain.loss, judged.asked
+
+    assert settled(made_fit(0.5, factor=16.0), 0.5) == (0.5, [(0, 16.0)])
+    assert settled(made_fit(0.5, factor=16.0), 1.5) == (0.9, [(0, 16.0)])
+    assert settled(made_fit(0.5, factor=1.0), 0.5) == (0.9, []), "which they have had"
+    assert settled(made_fit(0.95, factor=16.0), 0.5) == (0.9, []), "which would not be taken anyway"
+
+
 class Shaped(Scripted):
     """The same, with losses that each shape has of its own, and rows that choose."""
 

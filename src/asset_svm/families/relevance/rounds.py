@@ -165,6 +165,7 @@ class Schedule:
         self.side_by_side(choice, shapes, first)
         if self.auto and not judged.moments.alike:  # standardised columns are a map too
             choice.candidates.append(first)
+        self._be_fair(choice)
         return choice
 
     def in_cells(self, before: Choice) -> Choice:
@@ -185,6 +186,7 @@ class Schedule:
         looked = [fit for fit in fits if fit.factor > first.factor]
         narrower = not any(self.is_behind(fit, first, HOPELESS) for fit in looked)
         self.go_on(choice, start.shape, first, MOST_CELL_ROUNDS, CELL_PATIENCE, narrower=narrower)
+        self._be_fair(choice)
         return choice
 
     def _seen(self, fit: QuickFit, *, full: bool) -> QuickFit:
@@ -198,14 +200,32 @@ class Schedule:
             choice.plain = replace(first, shape=None, relevance=None, seconds=0.0)
             choice.fits.append(choice.plain)
             return
-        found = []
+        self._add_plain(choice, factors)
+
+    def _add_plain(self, choice: Choice, factors: set[float]) -> None:
+        """Fit rows as they are with kernels of these widths."""
+        found = [] if choice.plain is None else [choice.plain]
         for factor in sorted(factors):
             try:
-                found.append(judged.fit(None, 0, None, factor))
+                fit = self.judged.fit(None, 0, None, factor)
             except NonFiniteError:  # which a map that scales columns is there to mend
                 continue
-        choice.fits += found
+            choice.fits.append(fit)
+            found.append(fit)
         choice.plain = best_of(found)
+
+    def _be_fair(self, choice: Choice) -> None:
+        """Give rows as they are the kernel of the best map, where that looks better than they do.
+
+        Rounds may have come to another bandwidth: what that alone gains is no gain of the map, and
+        on targets of noise it would be taken for one.
+        """
+        best, plain = choice.best, choice.plain
+        if best is None or plain is None or best.loss >= plain.loss:
+            return
+        own = [fit for fit in choice.fits if fit.shape is None and fit.cells == best.cells]
+        if all(fit.factor != best.factor for fit in own):
+            self._add_plain(choice, {best.factor})
 
     def with_bandwidths(
         self, shape: Shape, number: int, relevance: Relevance, first: float, *, clearly: bool = False
