@@ -69,33 +69,33 @@ def write_estimator(write: Writer, estimator: Estimator, name: str) -> dict[str,
         raise ValueError(
             f"resumable=True needs a model that can go on learning: {_behind(fitted).fixed}."
         )
-    record = {
+    if isinstance(fitted, FittedBlend):
+        body: dict[str, Any] = {
+            "members": [
+                _write_fitted(write, member, n, f"{name}.members.{number}")
+                for number, member in enumerate(fitted.members)
+            ],
+            "weights": write.array(fitted.weights, f"{name}.weights"),
+            "resume": None,
+        }
+    else:
+        body = _write_fitted(write, fitted, n, name)
+        if isinstance(fitted, FittedRelevance):
+            settings, n = inner_settings(settings, fitted.learnt), fitted.learnt.width
+        map_key, inner = settings.map_key, _behind(fitted)  # what cannot be read is not written
+        body["resume"] = (
+            Writing.of(write, resume, f"{name}.resume", inner, inner, map_key, n)
+            if write.resumable
+            else None
+        )
+    return {
         "kind": kind_of(estimator),
         "parameters": _write_parameters(write, estimator, f"{name}.parameters"),
         **write_columns(estimator),
         "encoder": None if encoder is None else write_encoder(write, encoder, f"{name}.encoder"),
         "task": Writing.of(write, task, name, fitted.task),
+        **body,
     }
-    if isinstance(fitted, FittedBlend):
-        members = [
-            _write_fitted(write, member, n, f"{name}.members.{number}")
-            for number, member in enumerate(fitted.members)
-        ]
-        return record | {
-            "members": members,
-            "weights": write.array(fitted.weights, f"{name}.weights"),
-            "resume": None,
-        }
-    section = None
-    if write.resumable:
-        inner, width = fitted, n
-        if isinstance(fitted, FittedRelevance):
-            settings, inner = inner_settings(settings, fitted.learnt), fitted.inner
-            width = fitted.learnt.width
-        section = Writing.of(write, resume, f"{name}.resume", inner, inner, settings.map_key, width)
-    else:
-        _ = settings.map_key  # what cannot be read is not written
-    return record | _write_fitted(write, fitted, n, name) | {"resume": section}
 
 
 def _behind(fitted: Any) -> Any:
