@@ -27,6 +27,10 @@ FACTORS = (1.0 / 1024.0, 4096.0)
 SCREENED, LEARNT, WIDENED = 0.2, 0.45, 0.7
 """The parts of the budget that are spent after each stage."""
 SHAPES_CLIMBED, SHAPES_WIDENED, SHAPES_FINISHED = 5, 4, 3
+ROUNDS = 3
+"""How often the later stages are gone through, each time with twice as many shapes, as time allows."""
+PLAIN = 3
+"""Shapes without a relevance that every stage goes on with, of different encodings or families."""
 NEAR = 1.25
 """Times the smallest loss of a stage: shapes that have more are not gone on with."""
 NEAR_END = 1.15
@@ -83,14 +87,20 @@ class Race:
         parts = self.looks.columns.parts
         self.most = min(len(part.learning) for part in parts)
         self.judging = min(len(part.judging) for part in parts)
+        self.wider, self.late = 1, False
 
     def run(self) -> list[Judged]:
         """Run all stages; returns what was found of candidates on the most rows, best first."""
         few, more = min(FEW, self.most), min(MORE, self.most)
         self._screen(few)
-        self._learn_relevance(few)
-        self._widen(more)
-        self._finish()
+        for round_ in range(ROUNDS):
+            looked = len(self.history)
+            self.wider, self.late = 2**round_, round_ > 0
+            self._learn_relevance(few)
+            self._widen(more)
+            self._finish()
+            if round_ and len(self.history) == looked:
+                break
         most = max(each.rows for each in self.history)
         return self._ranked(each for each in self.history if each.rows == most)
 
@@ -133,14 +143,13 @@ class Race:
                     if all(mapped != other.shape for _, other in tried):
                         tried.append((judged.loss * (1.0 + 0.5 * place), Candidate(mapped, factor)))
         for _, candidate in sorted(tried, key=lambda pair: pair[0]):
-            self._try(candidate, COSTS, count, LEARNT)
-        for shape in self._shapes(self.history)[:SHAPES_WIDENED]:
-            self._climb(shape, count, 4.0, LEARNT)
+            self._try(candidate, COSTS, count, self._end(LEARNT))
+        for shape in self._shapes(self._on(count))[: self.wider * SHAPES_WIDENED]:
+            self._climb(shape, count, 4.0, self._end(LEARNT))
 
     def _widen(self, count: int) -> None:
         """The best shapes on more rows, on one map and in cells."""
-        kept = [each.candidate for each in self._by_shape(self.history)][:SHAPES_WIDENED]
-        for candidate in kept:
+        for candidate in self._kept(self.history, self.wider * SHAPES_WIDENED):
             for cells in self.axes.cells:
                 if cells and not candidate.shape.has_gamma:
                     continue
@@ -148,9 +157,9 @@ class Race:
                 narrower = NARROWER_IN_CELLS if cells and not candidate.shape.cells else 1.0
                 start = candidate.changed(shape=shape, factor=candidate.factor * narrower)
                 Cs = COSTS if narrower > 1.0 else self._costs(candidate.C)
-                self._try(start, Cs, count, WIDENED)
-        for shape in self._shapes(self._on(count))[:SHAPES_FINISHED]:
-            self._climb(shape, count, 4.0, WIDENED)
+                self._try(start, Cs, count, self._end(WIDENED))
+        for candidate in self._kept(self._on(count), self.wider * SHAPES_FINISHED):
+            self._climb(candidate.shape, count, 4.0, self._end(WIDENED))
 
     def _finish(self) -> None:
         """The best shapes on all rows, finer and larger."""
@@ -158,7 +167,7 @@ class Race:
         while counts[-1] > MORE:
             counts.append(max(counts[-1] // 2, MORE))
         rows = max((each.rows for each in self.history), default=0)
-        kept = [each.candidate for each in self._by_shape(self._on(rows))][:SHAPES_FINISHED]
+        kept = self._kept(self._on(rows), self.wider * SHAPES_FINISHED)
         if not kept:
             return
         budget = self.looks.budget
@@ -267,11 +276,15 @@ class Race:
     def _costs(self, C: float) -> tuple[float, ...]:
         return tuple(C * by for by in (0.1, 1.0, 10.0) if LEAST_C <= C * by <= MOST_C)
 
+    def _end(self, stage: float) -> float:
+        """The part of the budget after which a stage ends; later rounds may take what is left."""
+        return self.end if self.late else stage
+
     def _near(self, found: Iterable[Judged], near: float = NEAR) -> list[Judged]:
         """Those whose losses are not far from the smallest."""
         ranked = self._ranked(found)
         least = ranked[0].loss if ranked else 0.0
-        limit = least + (near - 1.0) * abs(least)
+        limit = least + self.wider * (near - 1.0) * abs(least)
         return [each for each in ranked if each.loss <= limit]
 
     def _on(self, count: int) -> list[Judged]:
@@ -290,6 +303,18 @@ class Race:
             if known is None or each.rows > known.rows:
                 best[each.candidate.shape] = each
         return self._ranked(best.values())
+
+    def _kept(self, found: Iterable[Judged], count: int) -> list[Candidate]:
+        """The best candidates of so many shapes, and of the best that learns no relevance.
+
+        Where rows become more, what is learnt of columns may gain less than it did.
+        """
+        ranked = [each.candidate for each in self._by_shape(found)]
+        plain = [each for each in ranked if each.shape.relevance is None]
+        first: dict[tuple[str, bool], Candidate] = {}
+        for each in plain:
+            first.setdefault((each.shape.encoding, each.shape.cells), each)
+        return list(dict.fromkeys([*ranked[:1], *list(first.values())[:PLAIN], *ranked[:count]]))
 
     def _shapes(self, found: Iterable[Judged]) -> list[Shape]:
         return [each.candidate.shape for each in self._by_shape(found)]
