@@ -204,8 +204,8 @@ def test_a_score_that_asks_for_it_has_balanced_classes(monkeypatch):
     y = (X[:, 0] + 1.5 * rng.normal(size=600) > 2.6).astype(int)
     assert 0.03 < y.mean() < 0.15
     monkeypatch.setattr(searches, "MOST_WORK", 1.0)
-    plain = AssetClassifierCV(random_state=0).fit(X, y)
-    balanced = AssetClassifierCV(random_state=0, scoring="balanced_accuracy").fit(X, y)
+    plain = AssetClassifierCV("rbf", random_state=0).fit(X, y)
+    balanced = AssetClassifierCV("rbf", random_state=0, scoring="balanced_accuracy").fit(X, y)
     assert plain.best_estimator_.class_weight is None
     assert balanced.best_params_["class_weight"] == "balanced" and balanced.best_score_ > 0.6
 
