@@ -10,11 +10,11 @@ import numpy as np
 import datasets as data
 from asset_svm.pages import Cell, Paragraph, Table
 from experiments.base import Record, seconds_shown, shown, titled, values
-from tabular import METHODS, asset, lightgbm
+from tabular import METHODS, asset, auto, lightgbm
 from tabular.base import BUSY, SHORT
 
 BETTER = "LightGBM, the better"
-OURS = (asset.WITHOUT.name, asset.WITH.name)
+OURS = (*(race.name for race in auto.METHODS), asset.WITHOUT.name, asset.WITH.name)
 HEAD = (
     "Test error in %, or RMSE of a target that training rows standardise: mean over splits and its "
     "standard error. Settings are chosen by validation rows; then every method is trained on training "

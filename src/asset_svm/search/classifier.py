@@ -18,16 +18,20 @@ def _has_probability(search):
 
 @document
 class AssetClassifierCV(ClassifierMixin, SearchEstimator):
-    """AssetClassifier with C, and gamma, chosen by cross-validation.
+    """The best AssetClassifier that can be found, without a knob, or by a grid.
 
-    All values of C, folds and classes train at once, on one map of the rows for each gamma; a model
-    skips the rows that are held out from it.
+    With no part of a grid given, a race over encodings of the columns, kernels, learnt relevance,
+    bandwidths, C, one map and cells. Of a grid all values of C and folds train at once, on one map of
+    the rows for each gamma; a model skips the rows that are held out from it.
 
     Parameters
     ----------
     %(search)s
+    probability : bool, default=False
+        Whether a race turns the decisions that it has held out into ``predict_proba``.
     class_weight : dict, "balanced" or None, default=None
-        "balanced" counts the rows that a fold learns from.
+        "balanced" counts the rows that a fold learns from. A race with a ``scoring`` of its own tries
+        it by itself.
     %(others)s
 
     Attributes

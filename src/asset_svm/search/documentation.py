@@ -8,11 +8,14 @@ from asset_svm.estimators.documentation import choices
 from asset_svm.kernels import NAMES
 
 SEARCH = f"""\
-kernel : {choices(NAMES)} or callable, default="rbf"
-Cs : int or list of float, default=10
-    Values of C to try; a number spreads so many from 0.01 to 10000, evenly in their logarithms, for
-    regression times the power of 10 nearest to the spread of y (1.4826 times the median distance to
-    the median).
+kernel : "auto", {choices(NAMES)} or callable, default="auto"
+    "auto": a race tries several, a grid has "rbf".
+Cs : "auto", int or list of float, default="auto"
+    Values of C to try in a grid; a number spreads so many from 0.01 to 10000, evenly in their
+    logarithms, for regression times the power of 10 nearest to the spread of y (1.4826 times the median
+    distance to the median). "auto": 10 of a grid; where nothing else of a grid is given either
+    (``gammas``, ``gamma``, ``epsilons``, ``search_iter``, ``keep_path``, steps, approximation), a race
+    over kernels, relevances, encodings, bandwidths, Cs, one map and cells.
 gammas : list of float, "auto" or None, default="auto"
     Values of gamma to try. "auto": 1/16, 1/4, 1, 4, 16 and 64 times one over the median squared
     distance of two rows, and at most four beyond these, each 4 times the last, as long as the best of
@@ -29,8 +32,14 @@ refit : bool, default=True
     Whether the best candidate is trained on all rows, as ``best_estimator_``: bitwise the estimator
     searched for, with ``best_params_`` and the same other parameters, fitted by itself.
 time_limit : float, default=None
-    Seconds after which the search ends with the best candidate so far, and warns; the refit comes
-    after.
+    Of a race: the seconds that it takes, the final model included; None: work counted from the number
+    of rows. Of a grid: seconds after which it ends with the best candidate so far, and warns; the refit
+    comes after.
+ensemble : bool, default=True
+    Whether a race may end in a weighted mean of its best candidates, where that gains more than its
+    standard error.
+relevance : "auto", None, "columns" or "directions", default="auto"
+    What a race tries; a grid learns none.
 search_iter : int, default=None
     Epochs of the models of the search. None: 5, more on small data (at least 30 000 steps).
 keep_path : bool, default=False
@@ -48,7 +57,11 @@ others
 
 ATTRIBUTES = """\
 best_params_ : dict
-    C, and gamma and epsilon where they were searched.
+    C, and gamma and epsilon where they were searched; of a race all parameters of the best candidate.
+leaderboard_ : DataFrame
+    Of a race: candidate, score, its standard error, rows and seconds, the best first.
+ensemble_ : list of (str, float)
+    Of a race: the candidates that the final model is a mean of, and their weights.
 best_score_ : float
     The mean score of the best candidate over the splits.
 best_at_edge_ : dict

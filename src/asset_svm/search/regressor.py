@@ -12,10 +12,11 @@ from asset_svm.settings import checks as check
 
 @document
 class AssetRegressorCV(RegressorMixin, SearchEstimator):
-    """AssetRegressor with C, gamma and epsilon chosen by cross-validation.
+    """The best AssetRegressor that can be found, without a knob, or by a grid.
 
-    All values of C and folds train at once, on one map of the rows for each gamma; a model skips the
-    rows that are held out from it.
+    With no part of a grid given, a race over encodings of the columns, kernels, learnt relevance,
+    bandwidths, C, one map and cells. Of a grid all values of C and folds train at once, on one map of
+    the rows for each gamma; a model skips the rows that are held out from it.
 
     Parameters
     ----------

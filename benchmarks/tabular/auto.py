@@ -1,0 +1,66 @@
+"""asset-svm without a knob: the race of ``AssetClassifierCV`` and ``AssetRegressorCV``, columns as they came.
+
+The race holds rows out by itself: it is given training and validation rows together, once, and its time
+is all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from asset_svm import AssetClassifierCV, AssetRegressorCV, TableEncoder
+from solvers.base import installed
+from tabular.base import Predict, Rows, final
+
+
+@dataclass(frozen=True)
+class Race:
+    """AssetClassifierCV or AssetRegressorCV with a time limit, and nothing else."""
+
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return f"asset-svm, {self.seconds:g} s"
+
+    def missing(self) -> str:
+        """Nothing: it is ours."""
+        return ""
+
+    def version(self) -> str | None:
+        """Ours."""
+        return installed("asset-svm")
+
+    def settings(self) -> dict[str, Any]:
+        """The limit."""
+        return dict(time_limit=self.seconds)
+
+    def run(self, rows: Rows, say: Callable[[str], None]) -> dict[str, Any]:
+        """One race on training and validation rows."""
+        kind = AssetRegressorCV if rows.regression else AssetClassifierCV
+        told: dict[str, Any] = {}
+
+        def fit(X: Any, y: np.ndarray) -> Predict:
+            encoder = TableEncoder(categorical=list(rows.categorical)) if rows.categorical else "auto"
+            search = kind(
+                time_limit=self.seconds, encoder=encoder, random_state=rows.seed, n_jobs=rows.threads
+            )
+            search.fit(X, y)
+            told.update(
+                chosen="; ".join(f"{weight:.2f} {name}" for name, weight in search.ensemble_),
+                looks=len(search.cv_results_["params"]),
+                search_seconds=search.search_time_,
+            )
+            return search.predict
+
+        result = final(rows, fit)
+        say(f"chosen: {told['chosen']}")
+        return result | told
+
+
+METHODS = (Race(60.0), Race(10.0))
