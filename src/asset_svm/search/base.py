@@ -358,6 +358,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 best = self._learner(random_state=seed, **params)
                 left = budget.left if self.time_limit is not None else float("inf")
                 kept = rows_in_time(outcome, m, left)
+                self._learnt_rows = m if kept is None else len(kept)
                 self.best_estimator_ = fit_watched(
                     best,
                     *(_safe_indexing(part, kept) if kept is not None else part for part in (X, y)),
