@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from asset_svm.cli.columns import TABLES, ColumnOptions, advice_of, column_lines
+from asset_svm.cli.columns import ARRAYS, TABLES, ColumnOptions, advice_of, column_lines
 from asset_svm.cli.options import Interrupted, UsageError, parse_params, parse_size
 from asset_svm.cli.outputs import check_output
 from asset_svm.cli.progress import Display, Interrupt
@@ -84,7 +84,8 @@ class Run:
         names = ColumnOptions.__dataclass_fields__
         self.columns = ColumnOptions(**{name: getattr(self, name) for name in names})
         if not self.raw:
-            self.columns.check_none("goes with csv, tsv or Parquet, and --scale auto")
+            but = "numbers" if self.encodes_arrays else ""
+            self.columns.check_none("goes with csv, tsv or Parquet, and --scale auto", but=but)
         elif self.n_features is not None:
             raise UsageError("--n-features is for svmlight rows; tables name their columns.")
         if self.dtype not in ("float32", "float64"):
@@ -123,8 +124,21 @@ class Run:
     @property
     def raw(self) -> bool:
         """Whether the rows are those of a table as it is, to be encoded."""
-        kind = self.format or ("svmlight" if self.data == STANDARD_INPUT else find_format(self.data))
-        return self.scale == "auto" and kind in TABLES
+        return self.scale == "auto" and self._kind in TABLES
+
+    @property
+    def encodes_arrays(self) -> bool:
+        """Whether the rows are arrays of numbers that shall be encoded, as a race may do with them."""
+        return self.numbers is not None and self.scale == "auto" and self._kind in ARRAYS
+
+    @property
+    def _kind(self) -> str:
+        """The format of the rows."""
+        return self.format or ("svmlight" if self.data == STANDARD_INPUT else find_format(self.data))
+
+    def _table_encoder(self) -> TableEncoder:
+        """What makes numbers of the columns; those of arrays are as in Python, where none is given."""
+        return self.columns.encoder(np.dtype(self.dtype if self.raw else np.float32))
 
     @property
     def _reading(self) -> dict[str, Any]:
@@ -187,7 +201,7 @@ class Run:
         if scanned.summary.table is None:
             return scanned
         self._advise(scanned.summary.table)
-        self.encoder = self.columns.encoder(np.dtype(self.dtype))
+        self.encoder = self._table_encoder()
         room = held_bytes(self.params.get("memory_limit"))
         task = task_of(model, settings_of(model))
         scanned = encode_rows(
@@ -271,12 +285,14 @@ class Run:
         page: Callable[..., Page],
         so_far: str,
         where: str = "",
+        command: str = "",
         **found: Any,
     ) -> None:
         """Save the model, tell what was done, and write the report; raise after Ctrl-C.
 
         ``lines`` tell of the model, ``page`` makes the report of scores, the path and the rows scored,
-        ``so_far`` and ``where`` say what a run that was cut leaves, ``found`` goes into the provenance.
+        ``so_far`` and ``where`` say what a run that was cut leaves, ``command`` makes the model again,
+        ``found`` goes into the provenance.
         """
         rows = None if self.summary is None else self.summary.n_rows
         told = {**self.told, "rows": rows, **found}
@@ -286,6 +302,8 @@ class Run:
         if scores is not None:
             lines += [[f"test {name}", value] for name, value in score_lines(scores)]
         show(done, lines)
+        if command:  # below the table, which would break it into pieces that nobody can copy
+            print(f"again: {command}")
         if self.report is not None:
             if scores is None and source.rereadable:
                 scores = self._scores(model, self.data, self.target)

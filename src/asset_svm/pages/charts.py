@@ -26,7 +26,10 @@ _MARKED = 40  # points of a line; with more of them the line alone is drawn
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a chart; ``low`` and ``high`` bound the band around it, ``dashed`` sets it apart."""
+    """A line of a chart; ``low`` and ``high`` bound the band around it, ``dashed`` sets it apart.
+
+    ``steps`` keeps every value until the next: it is drawn in ink, without marks.
+    """
 
     label: str
     x: Numbers
@@ -34,6 +37,7 @@ class Line:
     low: Numbers | None = None
     high: Numbers | None = None
     dashed: bool = False
+    steps: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,12 @@ def line_chart(
         hits = []
         for index, line in enumerate(lines):
             x, y = np.asarray(line.x, float), np.asarray(line.y, float)
-            few = len(x) <= _MARKED
+            few = len(x) <= _MARKED and not line.steps
             axes.plot(
                 x,
                 y,
-                color=series(index),
+                color=INK if line.steps else series(index),
+                drawstyle="steps-post" if line.steps else "default",
                 label=plain(line.label) or None,
                 linewidth=1.6,
                 linestyle="--" if line.dashed else "-",

@@ -40,7 +40,7 @@ from asset_svm.search.grid import (
     resolve_gammas,
     target_unit,
 )
-from asset_svm.search.progress import Foreseen, Refitting, Watch
+from asset_svm.search.progress import Foreseen, Refitting, SearchProgress, Watch
 from asset_svm.search.results import Table
 from asset_svm.search.run import SearchOptions, SearchRun
 from asset_svm.search.scores import check_one_scoring
