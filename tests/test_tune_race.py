@@ -1,0 +1,313 @@
+"""``asset tune`` without a grid, and ``asset train --auto``: a race, its display, its page, its command."""
+
+import csv
+import os
+import shlex
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+pytest.importorskip("safetensors")
+pytest.importorskip("pyarrow")
+
+from rich.console import Console
+
+import asset_svm
+from asset_svm.cli import progress, tune
+from asset_svm.cli.main import main
+from asset_svm.cli.options import PARAMETERS, parse_params, written
+from asset_svm.cli.race_progress import RaceDisplay, leading
+from asset_svm.cli.race_report import best_of_looks, best_so_far, lowest_shown, shape_of
+from asset_svm.cli.search_progress import SearchDisplay, shown_params
+from asset_svm.encoding.table import Table
+from asset_svm.persistence import read_provenance
+from asset_svm.search import SearchProgress
+from chromium import look_at
+from terminal import seen_in_terminal
+
+ROWS = 240
+CITIES = ("Oslo", "Rome", "Bonn", "")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A table with categories, gaps and a date, and an array of numbers."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "150")
+    rng = np.random.default_rng(0)
+    city, age, size = rng.integers(0, 4, ROWS), rng.uniform(18, 80, ROWS), rng.exponential(1.0, ROWS)
+    days = np.datetime64("2024-01-01") + rng.integers(0, 700, ROWS)
+    price = np.sin(age / 9) + 0.8 * (city == 1) + 0.5 * np.log(size) + 0.05 * rng.normal(size=ROWS)
+    with open("shop.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["city", "age", "size", "day", "bought", "price"])
+        for i in range(ROWS):
+            known = "NA" if i % 17 == 0 else f"{age[i]:.3f}"
+            bought = "yes" if price[i] > 0 else "no"
+            writer.writerow([CITIES[city[i]], known, f"{size[i]:.4f}", days[i], bought, f"{price[i]:.4f}"])
+    np.savez("rows.npz", X=np.column_stack([age, size]), y=(price > 0).astype(int))
+    noisy = rng.normal(size=(700, 8))  # one column matters
+    np.savez("noisy.npz", X=noisy, y=np.sin(3 * noisy[:, 0]))
+    return tmp_path
+
+
+BOUGHT = ["shop.csv", "--target", "bought", "--drop", "price"]
+PRICE = ["shop.csv", "--target", "price", "--drop", "bought"]
+QUICK = ["--kernel", "rbf", "--relevance", "none"]
+RELEVANT = ["noisy.npz", "--kernel", "rbf", "--relevance", "columns", "--cv", "0.3"]
+
+
+def told(out):
+    return dict(line.split("\t")[:2] for line in out.splitlines() if "\t" in line)
+
+
+def again(out):
+    """The words of the command that makes the model again."""
+    (line,) = [line for line in out.splitlines() if line.startswith("again: ")]
+    return shlex.split(line)[2:]
+
+
+def scores(model, data, capsys):
+    capsys.readouterr()
+    assert main(["predict", model, data, "--scores"]) == 0
+    found = list(csv.reader(capsys.readouterr().out.splitlines()))[1:]
+    return [row[0] for row in found], np.array([float(row[1]) for row in found])
+
+
+def test_a_mixed_table_is_tuned_in_time_told_of_and_predicted(capsys):
+    pytest.importorskip("matplotlib")
+    options = ["--time-limit", "3s", "-o", "m.asset", "--report", "page.html"]
+    assert main(["tune", *BOUGHT, *options]) == 0
+    seen = capsys.readouterr()
+    lines, command = told(seen.out), again(seen.out)
+    assert float(lines["score"]) > 0.6 and int(lines["candidates"]) >= 3 and lines["best kernel"]
+    assert command[:2] == ["train", "shop.csv"] and "--seed" in command
+    assert "racing: encodings" in seen.err and "asset: city: one of 3 levels" in seen.err
+    page = Path("page.html").read_text()
+    assert "Score over time" in page and "The best candidates" in page
+    assert "<code>asset train shop.csv" in page and ">nan<" not in page
+    labels, _ = scores("m.asset", "shop.csv", capsys)
+    assert len(labels) == ROWS and set(labels) == {"yes", "no"}
+    assert main(["info", "m.asset"]) == 0
+    info = capsys.readouterr().out
+    assert "city\tcategories" in info and "search_candidates" in info
+
+
+def test_a_race_has_the_table_as_it_is_and_a_grid_has_numbers(monkeypatch):
+    given = []
+
+    def noted(search, X, y, **options):
+        given.append((X, search.encoder))
+        raise ValueError("enough")
+
+    monkeypatch.setattr(tune, "search_watched", noted)
+    assert main(["tune", *BOUGHT, "--numbers", "pieces"]) == 2
+    assert main(["tune", *BOUGHT, "--cv", "3", "--kernel", "linear"]) == 2
+    assert main(["tune", *BOUGHT, "--Cs", "3"]) == 2
+    assert main(["tune", "rows.npz"]) == 2
+    assert main(["tune", "rows.npz", "--scale", "standard"]) == 2
+    (raw, pieces), (folds, _), (grid, _), (array, open_encoder), (_, fixed) = given
+    assert isinstance(raw, Table) and isinstance(folds, Table) and raw.names == (
+        "city", "age", "size", "day"
+    )  # fmt: skip
+    assert pieces.numbers == "pieces"
+    assert isinstance(grid, np.ndarray) and isinstance(array, np.ndarray)
+    assert open_encoder == "auto" and fixed is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([*BOUGHT, *QUICK], ["--n-cells", "--gamma"]),
+        ([*BOUGHT, "--class-weight", "yes=2,no=1", "--kernel", "linear"], ["--class-weight"]),
+        ([*PRICE, *QUICK, "--seed", "3"], ["--target-transform", "--epsilon"]),
+        (RELEVANT, ["--relevance"]),
+        ([*BOUGHT, *QUICK, "--n-components", "50", "--max-iter", "7"], ["--n-components"]),
+        (["rows.npz", *QUICK, "--numbers", "pieces"], ["--numbers"]),
+        (["rows.npz", *QUICK, "--scale", "minmax"], ["--scale"]),
+    ],
+)
+def test_the_command_makes_the_same_model(options, words, capsys):
+    assert main(["tune", *options, "--no-ensemble", "-o", "m.asset"]) == 0
+    out = capsys.readouterr().out
+    command = again(out)
+    assert set(words) <= set(command) and "rows learnt from" not in out
+    assert main([*command, "-o", "n.asset"]) == 0
+    labels, decisions = scores("m.asset", options[0], capsys)
+    others, same = scores("n.asset", options[0], capsys)
+    if "--n-components" in options:  # who is watched takes averages in another order
+        assert np.allclose(decisions, same, rtol=0, atol=1e-4) and labels == others
+    else:
+        assert np.array_equal(decisions, same) and labels == others
+
+
+def test_what_a_command_says_is_parsed_back_to_the_bit():
+    values = {"C": 1 / 3, "gamma": np.float64(0.1), "n_cells": "auto", "max_iter": 7, "relevance": None}
+    values |= {"fit_intercept": True, "early_stopping": True, "epsilon": 1e-17}
+    names = {parameter.option: parameter.name for parameter in PARAMETERS}
+    given = {}
+    for name, value in values.items():
+        option, *text = written(name, value)
+        given[names[option]] = text[0] if text else True
+    found = parse_params(given)
+    assert found == values and type(found["max_iter"]) is int
+
+
+def test_training_with_a_race_is_tuning(capsys):
+    assert main(["tune", *BOUGHT, *QUICK, "-o", "m.asset"]) == 0
+    first = capsys.readouterr().out
+    assert main(["train", *BOUGHT, *QUICK, "--auto", "-o", "n.asset"]) == 0
+    second = capsys.readouterr().out
+    assert first.startswith("tuned\n") and second.startswith("trained\n")
+    changing = ("search seconds", "training seconds", "saved in")
+    one, other = ({k: v for k, v in told(out).items() if k not in changing} for out in (first, second))
+    assert one == other and again(first) == again(second)
+    assert np.array_equal(*(scores(name, "shop.csv", capsys)[1] for name in ("m.asset", "n.asset")))
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["train", "--auto", "--online"], "--online learns in one pass"),
+        (["train", "--auto", "--classes", "a,b"], "--classes goes with --online"),
+        (["train", "--auto", "--checkpoint", "run"], "--checkpoint saves the state of one fit"),
+        (["train", "--auto", "--resume"], "--resume goes on with one fit"),
+        (["train", "--auto", "--dask", "local"], "--dask learns on a cluster"),
+        (["train", "--auto", "--C", "3"], "--C 3: a race chooses it; leave it out, or train without"),
+        (["train", "--auto", "--gamma", "scale"], "--gamma scale: a race chooses it"),
+        (["train", "--auto", "--target-transform", "log"], "--target-transform log: a race chooses it"),
+        (["train", "--auto", "--early-stopping"], "--early-stopping: a race chooses it"),
+        (["train", "--auto", "--kernel", "poly"], "--kernel poly: no kernel that races; leave it out"),
+        (["tune", "--relevance", "columns", "--Cs", "3"], "relevance='columns' goes with a race"),
+        (["tune", "--numbers", "odd"], "--numbers odd: choose one of auto, standard"),
+        (["train", "--numbers", "pieces", "--online"], "--numbers pieces: arrays are encoded in memory"),
+        (["train", "--numbers", "pieces", "--memory", "1kB"], "these rows are too many for it"),
+        (["tune", "--numbers", "pieces", "--Cs", "3"], "--numbers pieces: goes with csv, tsv or Parquet"),
+    ],
+)
+def test_what_does_not_go_together_is_one_sentence(command, said, capsys, monkeypatch):
+    monkeypatch.setattr(SearchDisplay, "__call__", lambda self, progress: pytest.fail("it searched"))
+    before = set(os.listdir())
+    assert main([command[0], "rows.npz", *command[1:]]) == 2
+    seen = capsys.readouterr()
+    assert seen.out == "" and seen.err.startswith("asset: ") and seen.err.count("\n") == 1
+    assert said in seen.err and set(os.listdir()) == before
+
+
+def test_ctrl_c_trains_the_best_so_far(capsys, monkeypatch):
+    show, seen = SearchDisplay.__call__, []
+
+    def interrupted(self, progress):
+        seen.append(progress.done)
+        self.interrupt.asked = len(seen) == 2
+        return show(self, progress)
+
+    monkeypatch.setattr(SearchDisplay, "__call__", interrupted)
+    assert main(["tune", *BOUGHT, "-o", "m.asset"]) == 130
+    assert "interrupted; the best model so far is in m.asset" in capsys.readouterr().err
+    assert len(seen) == 2 and read_provenance("m.asset")["search_candidates"] == seen[1]
+    assert set(scores("m.asset", "shop.csv", capsys)[0]) == {"yes", "no"}
+
+
+def test_probabilities_come_with_the_best_model(capsys):
+    assert main(["tune", *BOUGHT, *QUICK, "--probability", "-o", "m.asset"]) == 0
+    assert "--probability" in again(capsys.readouterr().out)
+    assert main(["predict", "m.asset", "shop.csv", "--probability"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert len(rows) == ROWS
+    for row in rows:
+        assert float(row["probability_yes"]) + float(row["probability_no"]) == pytest.approx(1.0)
+
+
+def test_arrays_that_a_race_has_encoded_are_known_to_prediction(capsys):
+    """A model of encoded arrays takes the rows of any file, as one without an encoder does."""
+    assert main(["tune", "rows.npz", *QUICK, "--numbers", "pieces", "-o", "m.asset"]) == 0
+    labels, decisions = scores("m.asset", "rows.npz", capsys)
+    rows = np.load("rows.npz")["X"].astype(np.float32)
+    model = asset_svm.load("m.asset")
+    assert np.array_equal(model.predict(rows), np.array(labels, dtype=int))
+    Path("rows.svm").write_text("".join(f"0 1:{a!r} 2:{b!r}\n" for a, b in rows.tolist()))
+    assert np.array_equal(decisions, scores("m.asset", "rows.svm", capsys)[1])
+
+
+# What is seen -------------------------------------------------------------------------------------
+
+
+def state(scores, rows, best):
+    params = [{"candidate": f"model {i}", "rows": count} for i, count in enumerate(rows)]
+    mean = np.array(scores, float)
+    error = np.full(len(scores), 0.01)
+    return SearchProgress(
+        params, mean, error, params[best], scores[best], len(rows), len(rows), 2.5, float("nan")
+    )
+
+
+def test_the_best_comes_first_then_those_of_more_rows():
+    found = state([0.9, 0.7, 0.8, float("nan")], [100, 400, 400, 400], 1)
+    assert leading(found) == [1, 2, 3, 0]
+
+
+def test_a_terminal_sees_ten_candidates_the_best_in_bold():
+    seen, display = StringIO(), RaceDisplay()
+    display.console = Console(file=seen, force_terminal=True, width=120, color_system="standard")
+    with display.shown():
+        display(state(np.linspace(0.5, 0.7, 15).tolist(), [100] * 15, 14))
+    text = seen.getvalue()
+    assert "15 looks, 2.5 s" in text and "model 5" in text and "model 4" not in text
+    assert "\x1b[1mmodel 14" in text.replace("\x1b[0m\x1b[1m \x1b[0m", "") and "0.70000" in text
+
+
+def test_lines_come_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
+    display = RaceDisplay()
+    with display.shown():
+        display.begin(60.0)
+        for _ in range(5):
+            display(state([0.5, 0.75], [100, 100], 1))
+        monkeypatch.setattr(progress, "SECONDS", 0.0)
+        display(state([0.5, 0.75], [100, 100], 1))
+        display.refit()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3 and "the model included in 60 s" in lines[0]
+    assert lines[1] == "2 looks, 2.5 s, best score 0.75000 of 100 rows: model 1"
+    assert lines[2] == "training the best model on all rows"
+
+
+def test_parameters_of_any_kind_are_shown():
+    shown = shown_params({"C": 1 / 3, "candidate": "rbf", "rows": 100000})
+    assert shown == "C=0.3333, candidate=rbf, rows=100000"
+
+
+def test_a_terminal_sees_a_live_leaderboard():
+    text = seen_in_terminal("tune", *BOUGHT, *QUICK, "-o", "m.asset")
+    for word in ("candidate", "looks", "±", "rbf, cells", "training the best model", "tuned", "again: "):
+        assert word in text
+
+
+def test_numbers_of_the_chart():
+    at, score, rows = np.array([1.0, 1, 2, 3]), np.array([0.5, 0.7, 0.9, 0.8]), np.array([9, 9, 9, 20])
+    assert [part.tolist() for part in best_of_looks(at, score)] == [[1, 2, 3], [0.7, 0.9, 0.8]]
+    assert best_so_far(at, score, rows)[1].tolist() == [0.7, 0.9, 0.8]  # of the most rows
+    assert lowest_shown(np.array([0.9, 0.8, 0.7, -50.0, np.nan])) == pytest.approx(0.9 - 4 * 0.15)
+    kind = {"kernel": "rbf", "relevance": "columns", "cells": True, "encoding": "given"}
+    assert shape_of(kind) == ("rbf", "columns", "cells", "as given")
+
+
+@pytest.mark.parametrize(
+    ("options", "figures"),
+    # scores over time; importances and rounds of a relevance; residuals twice, or four of classes
+    [(RELEVANT, 5), ([*BOUGHT, *QUICK, "--probability"], 5)],
+)
+def test_a_browser_shows_the_race(here, options, figures):
+    pytest.importorskip("matplotlib")
+    assert main(["tune", *options, "--report", "r.html", "-o", "m.asset"]) == 0
+    html = Path("r.html").read_text()
+    assert ("Importance of the columns" in html) == (options is RELEVANT)
+    assert html.count("<figure>") == figures
+    for width in (1000, 390):
+        seen = look_at(here / "r.html", width)
+        assert seen.console == [] and len(seen.charts) == figures
+        assert seen.page <= seen.window
