@@ -1,4 +1,4 @@
-"""``asset tune`` without a grid, and ``asset train --auto``: a race, its display, its page, its command."""
+"""``asset tune`` without a grid, ``asset train --auto``: a race, what is seen of it, its command."""
 
 import csv
 import os
@@ -48,7 +48,9 @@ def here(tmp_path, monkeypatch):
         for i in range(ROWS):
             known = "NA" if i % 17 == 0 else f"{age[i]:.3f}"
             bought = "yes" if price[i] > 0 else "no"
-            writer.writerow([CITIES[city[i]], known, f"{size[i]:.4f}", days[i], bought, f"{price[i]:.4f}"])
+            writer.writerow(
+                [CITIES[city[i]], known, f"{size[i]:.4f}", days[i], bought, f"{price[i]:.4f}"]
+            )
     np.savez("rows.npz", X=np.column_stack([age, size]), y=(price > 0).astype(int))
     noisy = rng.normal(size=(700, 8))  # one column matters
     np.savez("noisy.npz", X=noisy, y=np.sin(3 * noisy[:, 0]))
@@ -184,9 +186,15 @@ def test_training_with_a_race_is_tuning(capsys):
         (["train", "--auto", "--kernel", "poly"], "--kernel poly: no kernel that races; leave it out"),
         (["tune", "--relevance", "columns", "--Cs", "3"], "relevance='columns' goes with a race"),
         (["tune", "--numbers", "odd"], "--numbers odd: choose one of auto, standard"),
-        (["train", "--numbers", "pieces", "--online"], "--numbers pieces: arrays are encoded in memory"),
+        (
+            ["train", "--numbers", "pieces", "--online"],
+            "--numbers pieces: arrays are encoded in memory",
+        ),
         (["train", "--numbers", "pieces", "--memory", "1kB"], "these rows are too many for it"),
-        (["tune", "--numbers", "pieces", "--Cs", "3"], "--numbers pieces: goes with csv, tsv or Parquet"),
+        (
+            ["tune", "--numbers", "pieces", "--Cs", "3"],
+            "--numbers pieces: goes with csv, tsv or Parquet",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_one_sentence(command, said, capsys, monkeypatch):
@@ -283,7 +291,15 @@ def test_parameters_of_any_kind_are_shown():
 
 def test_a_terminal_sees_a_live_leaderboard():
     text = seen_in_terminal("tune", *BOUGHT, *QUICK, "-o", "m.asset")
-    for word in ("candidate", "looks", "±", "rbf, cells", "training the best model", "tuned", "again: "):
+    for word in (
+        "candidate",
+        "looks",
+        "±",
+        "rbf, cells",
+        "training the best model",
+        "tuned",
+        "again: ",
+    ):
         assert word in text
 
 

@@ -229,8 +229,8 @@ def train(
 def tune(**shared: Any) -> None:
     """Find the best kind of model and its settings, and train it.
 
-    Without --Cs, --gammas or another option of a grid, encodings, kernels, relevances, cells, bandwidths
-    and Cs race; with one of them, C, gamma and epsilon are searched by cross-validation.
+    Without --Cs, --gammas or another option of a grid, encodings, kernels, relevances, cells,
+    bandwidths and Cs race; with one of them, C, gamma and epsilon are searched by cross-validation.
     """
     from asset_svm.cli.tune import Tuning
 

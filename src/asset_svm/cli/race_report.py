@@ -1,4 +1,4 @@
-"""The page about a race: scores over time, the leaderboard, and the command that makes the model again."""
+"""The page about a race: scores over time, the leaderboard, the command that trains the best again."""
 
 from __future__ import annotations
 
@@ -128,9 +128,7 @@ def best_of_looks(at: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.nda
     return moments, np.array([np.nanmax(score[at == moment], initial=-np.inf) for moment in moments])
 
 
-def best_so_far(
-    at: np.ndarray, score: np.ndarray, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def best_so_far(at: np.ndarray, score: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The moments of looks, and the best score of those on the most rows until then."""
     moments, best = np.unique(at), []
     for moment in moments:

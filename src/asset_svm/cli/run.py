@@ -23,13 +23,14 @@ from asset_svm.cli.scaling import KINDS, ColumnScaling
 from asset_svm.cli.scores import Scores
 from asset_svm.cli.scoring import ScaledModel, rows_for, same_target, score_rows
 from asset_svm.cli.tables import score_lines, show
+from asset_svm.cli.tasks import TASKS, found_task
 from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.opening import find_format, open_rows
-from asset_svm.data.scan import MOST_CLASSES, Scanned, Summary
+from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import Block, RowSource
 from asset_svm.encoding.summary import TableSummary
 from asset_svm.estimators import AssetClassifier, AssetRegressor, TableEncoder
-from asset_svm.estimators.calibration import CalibratedClassifier, check_counts
+from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.encoded import encode_rows
 from asset_svm.estimators.files import held_bytes, scan_for
 from asset_svm.estimators.inside import in_units, settings_of, task_of
@@ -38,7 +39,6 @@ from asset_svm.pages import Page
 from asset_svm.persistence import save
 
 Estimator = AssetClassifier | AssetRegressor
-TASKS = ("auto", "classification", "regression")
 
 
 @dataclass
@@ -227,21 +227,7 @@ class Run:
     def _found_task(self) -> str:
         """What is to be learnt, by the targets where it is not said."""
         assert self.summary is not None
-        targets = self.summary.targets
-        task = self.task
-        if task == "auto":
-            if targets.kind == "names" and not targets.classifies:
-                shown = "" if targets.classes is None else f" ({targets.classes[0]!s}, ...)"
-                raise UsageError(
-                    f"The targets are more than {MOST_CLASSES} different names{shown}; if they are "
-                    "classes, say --task classification; if they are numbers, write them as such."
-                )
-            task = "classification" if targets.classifies else "regression"
-        if self.probability and task == "regression":
-            raise UsageError("--probability is for classification, and these targets are numbers.")
-        if self.probability and targets.classes is not None:
-            check_counts(targets.classes, targets.class_counts)
-        return task
+        return found_task(self.task, self.summary.targets, probability=self.probability)
 
     # The model ----------------------------------------------------------------------------------
 

@@ -115,8 +115,8 @@ class Training(Run):
         ):
             if given:
                 raise UsageError(
-                    f"--numbers {self.numbers}: arrays are encoded in memory, which {option} does without; "
-                    "leave one of them out."
+                    f"--numbers {self.numbers}: arrays are encoded in memory, which {option} does "
+                    "without; leave one of them out."
                 )
 
     def _check_cluster(self) -> None:
@@ -137,8 +137,8 @@ class Training(Run):
         check_streamed(self.settings)
         if self.encodes_arrays:
             raise UsageError(
-                f"--numbers {self.numbers}: arrays are encoded in memory, and these rows are too many for "
-                "it; raise --memory, or leave --numbers out."
+                f"--numbers {self.numbers}: arrays are encoded in memory, and these rows are too many "
+                "for it; raise --memory, or leave --numbers out."
             )
         if self.probability:
             raise UsageError(

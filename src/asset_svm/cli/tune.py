@@ -164,7 +164,8 @@ class Tuning(Run):
             return
         if self.always_races:  # all else that asks for a grid is no option of training with a race
             raise UsageError(
-                f"--kernel {search.kernel}: no kernel that races; leave it out, or train without --auto."
+                f"--kernel {search.kernel}: no kernel that races; leave it out, or train without "
+                "--auto."
             )
         if self.encodes_arrays:
             self.columns.check_none("goes with csv, tsv or Parquet, and --scale auto")

@@ -20,6 +20,7 @@ Numbers = Sequence[float] | np.ndarray
 _MARKERS = "osD^vP*X"
 _READABLE, _SMALLEST = 7.5, 6.0  # points of text in a cell: below, fewer digits, and none
 _NAME = 20  # letters of a bar's name: more of them leave too little for the bar
+_HALF = 26  # letters of a legend's label that takes half of the width
 _LOWEST = 2.4  # inches of a chart of few bars
 _MARKED = 40  # points of a line; with more of them the line alone is drawn
 
@@ -63,7 +64,9 @@ def line_chart(
     """Lines over one x axis, with bands, and levels to compare with; ``whole_x`` counts things."""
     if not lines and not rules:
         raise ValueError("A line chart needs at least one line or level.")
-    labelled = sum(bool(line.label) for line in lines) + len(rules)
+    labels = [each.label for each in (*lines, *rules) if each.label]
+    # Two long labels side by side would be wider than the chart.
+    columns = 2 if len(labels) > 1 and max(map(len, labels)) <= _HALF else 1
 
     def paint(axes: Axes) -> list[Hit]:
         hits = []
@@ -96,11 +99,11 @@ def line_chart(
 
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set(xlabel=plain(x_label), ylabel=plain(y_label))
-        if labelled:
-            axes.figure.legend(loc="outside lower center", ncols=2 if labelled > 1 else 1)
+        if labels:
+            axes.figure.legend(loc="outside lower center", ncols=columns)
         return hits
 
-    size = (WIDTH, HEIGHT + 0.2 * math.ceil(labelled / 2))
+    size = (WIDTH, HEIGHT + 0.2 * math.ceil(len(labels) / columns))
     return draw(paint, title=title, caption=caption, size=size)
 
 
