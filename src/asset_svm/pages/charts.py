@@ -64,7 +64,7 @@ def line_chart(
     """Lines over one x axis, with bands, and levels to compare with; ``whole_x`` counts things."""
     if not lines and not rules:
         raise ValueError("A line chart needs at least one line or level.")
-    labels = [each.label for each in (*lines, *rules) if each.label]
+    labels = [line.label for line in lines if line.label] + [rule.label for rule in rules]
     # Two long labels side by side would be wider than the chart.
     columns = 2 if len(labels) > 1 and max(map(len, labels)) <= _HALF else 1
 
