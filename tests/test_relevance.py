@@ -848,6 +848,100 @@ def test_rounds_end_by_patience_and_go_on_with_what_a_narrower_kernel_gains():
     assert asked([0.9] * 8) == [(1, 1.0), (2, 1.0), (2, 4.0)]
 
 
+def test_rows_as_they_are_are_given_the_bandwidth_of_the_best_map():
+    def settled(best, loss_there):
+        judged = Scripted([loss_there])
+        found = choice.Choice(made_fit(1.0), plain=made_fit(0.9, shape=None))
+        found.fits.append(found.plain)
+        found.add(best)
+        rounds.Schedule(judged, np.inf, True)._be_fair(found)
+        return found.plain.loss, judged.asked
+
+    assert settled(made_fit(0.5, factor=16.0), 0.5) == (0.5, [(0, 16.0)])
+    assert settled(made_fit(0.5, factor=16.0), 1.5) == (0.9, [(0, 16.0)])
+    assert settled(made_fit(0.5, factor=1.0), 0.5) == (0.9, []), "which they have had"
+    assert settled(made_fit(0.95, factor=16.0), 0.5) == (0.9, []), "which would not be taken anyway"
+
+
+class Shaped(Scripted):
+    """The same, with losses that each shape has of its own, and rows that choose."""
+
+    choosing = np.full(9, 1.0 / 9.0)
+
+    def __init__(self, **losses):
+        self.losses, self.asked = {shape: iter(found) for shape, found in losses.items()}, []
+
+    def fit(self, shape, number, relevance, factor, made_of=None):
+        self.asked.append((shape, number, factor))
+        loss = next(self.losses[shape])
+        return made_fit(loss, shape=shape, round=number, factor=factor, made_of=made_of)
+
+
+def rounds_of_shapes(**losses):
+    judged, first = Shaped(**losses), made_fit(1.0)
+    found = choice.Choice(first)
+    rounds.Schedule(judged, np.inf, True).side_by_side(found, list(losses), first)
+    made = {shape: [number for each, number, _ in judged.asked if each == shape] for shape in losses}
+    return made, found.best, judged.asked
+
+
+def test_shapes_take_turns_and_one_that_cannot_catch_up_ends():
+    # With three rounds left, 0.85 - 3 times 0.05 is no less than 0.5; below, 0.8 - 3 times 0.15 is.
+    made, best, asked = rounds_of_shapes(columns=[0.9, 0.85], directions=[0.6, 0.5, 0.45, 0.44, 0.43])
+    assert [shape for shape, *_ in asked[:4]] == ["columns", "directions"] * 2
+    assert made == {"columns": [1, 2], "directions": [1, 2, 3, 4, 5]}
+    assert best.loss == 0.43
+    made, best, _ = rounds_of_shapes(
+        columns=[0.95, 0.8, 0.6, 0.4, 0.2], directions=[0.6, 0.55, 0.5, 0.45, 0.45, 0.45]
+    )
+    assert made["columns"] == [1, 2, 3, 4, 5] and best.loss == 0.2
+    # What is no better and behind is not tried with a narrower kernel; what leads is.
+    made, *_ = rounds_of_shapes(columns=[0.7, 0.75], directions=[0.5, 0.6, 0.6])
+    assert made == {"columns": [1, 2], "directions": [1, 2, 2]}
+
+
+def test_rounds_in_cells_are_made_only_where_one_map_is_not_better():
+    def found(in_cells):
+        judged = Shaped(columns=in_cells)
+        judged.cells, judged.moments = True, None
+        before = choice.Choice(made_fit(1.0), [made_fit(1.0)])
+        before.add(made_fit(0.5, round=2))
+        return rounds.Schedule(judged, np.inf, False).in_cells(before), judged.asked
+
+    kept, asked = found([0.7, 0.8, 0.9])
+    assert kept.best.loss == 0.5 and len(asked) == 3 and len(kept.fits) == 5
+    # The narrower kernel was far worse, and is not tried again where a round is no better.
+    gone_on, asked = found([0.4, 0.5, 0.6, 0.3, 0.35, 0.36])
+    assert gone_on.best.loss == 0.3
+    assert asked[3:] == [("columns", number, rounds.CELL_FACTOR) for number in (3, 4, 5)]
+
+
+def test_a_bandwidth_is_left_for_one_that_is_clearly_better_where_fits_are_coarse():
+    def chosen(losses, **options):
+        schedule = rounds.Schedule(Shaped(columns=losses), np.inf, True)
+        return schedule.with_bandwidths("columns", 0, None, 1.0, **options)[0].factor
+
+    assert chosen([1.0, 0.995, 0.999, 0.999]) == 0.25
+    assert chosen([1.0, 0.995, 1.2], clearly=True) == 1.0
+    assert chosen([1.0, 0.9, 0.895], clearly=True) == 0.25
+
+
+def test_bandwidths_are_told_by_fewer_rows_and_landmarks(monkeypatch):
+    monkeypatch.setattr(rounds, "BANDWIDTH_ROWS", 400)
+    drawn, original = [], quick.draw_map
+
+    def spying(settings, backend, rows, *others):
+        drawn.append((rows.shape[0], settings.map.n_components))
+        return original(settings, backend, rows, *others)
+
+    monkeypatch.setattr(quick, "draw_map", spying)
+    model = regressor("columns").fit(X, Y)
+    assert len(drawn) == len(model.relevance_history_)
+    coarse = [each for each in drawn if each[0] == 400]
+    assert len(coarse) >= 3 and set(coarse) == {(400, 64)}
+    assert set(drawn) - set(coarse) == {(1125, 128)}
+
+
 def test_rows_as_they_are_stay_unless_others_are_clearly_better():
     noise = np.random.default_rng(0).normal(size=400)
     weight = np.full(400, 1.0 / 400)

@@ -76,6 +76,20 @@ def test_the_exact_model_of_all_rows_is_tried_where_the_library_has_it():
     assert (large["n_cells"], large["n_partitions"]) == (6, 4)
 
 
+def test_a_larger_model_may_have_a_bandwidth_of_its_own():
+    asked = []
+    small, large = (
+        staged.Candidate("rbf", None, cells=True, factor=f, size=s) for f, s in ((4, 0), (8, 2))
+    )
+
+    def ask(candidate, every):
+        best = large if candidate.size == 2 else small
+        return ask_about(best, asked)(candidate, every) - 0.9 * (candidate.size == 2)
+
+    shapes = staged.shapes(["rbf"], [None])
+    assert staged.staged_search(shapes, ask, n_rows=1000, regression=False) == large
+
+
 def test_of_settings_that_are_alike_the_simplest_is_taken():
     asked = []
 

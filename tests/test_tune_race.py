@@ -67,10 +67,10 @@ def told(out):
     return dict(line.split("\t")[:2] for line in out.splitlines() if "\t" in line)
 
 
-def again(out):
+def again(out, what="again"):
     """The words of the command that makes the model again."""
-    (line,) = [line for line in out.splitlines() if line.startswith("again: ")]
-    return shlex.split(line)[2:]
+    (line,) = [line for line in out.splitlines() if line.startswith(f"{what}: ")]
+    return shlex.split(line.removeprefix(f"{what}: "))[1:]
 
 
 def scores(model, data, capsys):

@@ -128,7 +128,7 @@ class Asset:
             kernels=staged.KERNELS, relevances=self.relevances, few_rows=FEW_ROWS,
             factors=(staged.MAP_FACTORS, staged.CELL_FACTORS), costs=staged.COSTS,
             epsilons=staged.EPSILONS, half_steps=staged.HALF_STEPS, alike=staged.ALIKE,
-            large_cell=staged.LARGE_CELL,
+            large_cell=staged.LARGE_CELL, larger_steps=staged.LARGER_STEPS,
         )  # fmt: skip
 
     def run(self, rows: Rows, say: Callable[[str], None]) -> dict[str, Any]:

@@ -6,7 +6,8 @@
    that is better, since rows lie closer where they are many; then half steps of bandwidth and C.
 4. Of each shape the larger model at its best: twice the landmarks, and better chosen ones, or four
    partitions of cells twice as large; of cells also the exact SVM of all rows, where the library
-   solves so many whole; regressions try a finer epsilon at the end.
+   solves so many whole. Where a larger model is the best, half steps of its bandwidth, which need not
+   be that of the smaller one; regressions try a finer epsilon at the end.
 
 Of settings whose losses are alike, to a hundredth, the simplest is taken, which is the quickest too.
 
@@ -35,6 +36,8 @@ EPSILONS = (0.05, 0.01)
 SHAPES_KEPT, SETTINGS_KEPT = 2, 3
 HALF_STEPS = dict(factor=(0.5, 2.0), C=(1.0 / 3.0, 3.0))
 """Factors of bandwidth and C between those of the grid."""
+LARGER_STEPS = (0.5, 2.0)
+"""Factors of the bandwidth that a larger model tries, which need not be that of the smaller one."""
 ALIKE = 1.01
 """Times the smallest loss: what has less is as good."""
 WHOLE_ROWS = 16_384
@@ -143,6 +146,9 @@ def staged_search(tried: Sequence[Candidate], ask: Ask, *, n_rows: int, regressi
         best = _simplest({each: loss for each, loss in every.items() if each.shape == shape})
         whole = shape.cells and n_rows <= WHOLE_ROWS
         ask_all(replace(best, size=size) for size in ((1, 2) if whole else (1,)))
+    best = _simplest(every)
+    if best.size:
+        ask_all(replace(best, factor=best.factor * factor) for factor in LARGER_STEPS)
     if regression:
         ask_all([replace(_simplest(every), epsilon=EPSILONS[1])])
     return _simplest(every)

@@ -277,8 +277,8 @@ class Run:
         """Save the model, tell what was done, and write the report; raise after Ctrl-C.
 
         ``lines`` tell of the model, ``page`` makes the report of scores, the path and the rows scored,
-        ``so_far`` and ``where`` say what a run that was cut leaves, ``command`` makes the model again,
-        ``found`` goes into the provenance.
+        ``so_far`` and ``where`` say what a run that was cut leaves, ``command`` what makes the model
+        again, ``found`` goes into the provenance.
         """
         rows = None if self.summary is None else self.summary.n_rows
         told = {**self.told, "rows": rows, **found}
@@ -289,7 +289,7 @@ class Run:
             lines += [[f"test {name}", value] for name, value in score_lines(scores)]
         show(done, lines)
         if command:  # below the table, which would break it into pieces that nobody can copy
-            print(f"again: {command}")
+            print(command)
         if self.report is not None:
             if scores is None and source.rereadable:
                 scores = self._scores(model, self.data, self.target)

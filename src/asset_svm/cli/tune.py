@@ -46,7 +46,11 @@ class Tuning(Run):
         if encoder_of(estimator) is None and scanned.source.feature_names is not None:
             estimator.feature_names_in_ = np.array(scanned.source.feature_names, dtype=object)
         model = self._calibrated(estimator, held)
-        self.command = command_of(self, search.best_params_) if races(search) else ""
+        told = ""
+        if races(search):
+            self.command = command_of(self, search.best_params_)
+            what = "the best by itself" if len(search.ensemble_) > 1 else "again"
+            told = f"{what}: {self.command}"
         self._end(
             "trained" if self.always_races else "tuned",
             source,
@@ -54,7 +58,7 @@ class Tuning(Run):
             self._lines(search, model),
             partial(self._page, search, model),
             "the best model so far",
-            command=self.command,
+            command=told,
             search_score=search.best_score_,
             search_candidates=len(scored(search)),
         )
@@ -175,16 +179,27 @@ class Tuning(Run):
         if task == "regression":
             if "class_weight" in params:
                 raise UsageError("--class-weight is for classification.")
-            return self._with_encoder(AssetRegressorCV(**params))
+            return self._settled(AssetRegressorCV(**params))
         if "epsilons" in params:
             raise UsageError("--epsilons is for regression.")
         params.pop("epsilon", None)
-        return self._with_encoder(AssetClassifierCV(**params))
+        return self._settled(AssetClassifierCV(**params))
 
-    def _with_encoder(self, search: SearchEstimator) -> SearchEstimator:
-        """The search; a race is told what becomes of columns, a grid has rows that are encoded."""
+    def _settled(self, search: SearchEstimator) -> SearchEstimator:
+        """The search; a race is told what becomes of columns, a grid has rows that are encoded.
+
+        Probabilities are those of one model, and one model alone goes on learning.
+        """
         if not races(search):
             return search
+        for option, given in (("--probability", self.probability), ("--resumable", self.resumable)):
+            if given and self.params.get("ensemble"):
+                raise UsageError(
+                    f"--ensemble may make a mean of several models, and {option} is of one; leave one "
+                    "of them out."
+                )
+            if given:
+                search.set_params(ensemble=False)
         if self.raw or self.encodes_arrays:
             return search.set_params(encoder=self._table_encoder())
         # Columns of arrays race as they are and encoded, unless somebody has said how to scale them.

@@ -8,6 +8,7 @@ beginning     the first rows of a stream
 one_map       a linear model on the features of one map
 cells         exact SVMs in the cells of a partition
 relevance     either of them, behind a map of the columns that is learnt first
+blend         a weighted mean of several of these
 """
 
 from typing import Any

@@ -1,7 +1,8 @@
 """Estimators of ours: parameters, columns, and the fitted model.
 
 "classifier", "regressor"     parameters, n_columns, column_names, encoder, task, relevance, model,
-                              resume
+                              resume; or, of a mean of several, members, each with relevance and
+                              model, and weights, in place of the two
 "calibrated"                  estimator, slope (K,), offset (K,)
 parameters                    by their names; "approximation" may be a map of the user's own:
                               its kind, parameters, features, frozen; "encoder" the parameters of one
@@ -25,6 +26,7 @@ from asset_svm.estimators import (
 )
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.inside import adopt, encoder_of, fitted_of, settings_of
+from asset_svm.families.blend import FittedBlend
 from asset_svm.families.cells import FittedCells
 from asset_svm.families.one_map import FittedMap
 from asset_svm.families.relevance.fitted import FittedRelevance
@@ -63,32 +65,57 @@ def write_estimator(write: Writer, estimator: Estimator, name: str) -> dict[str,
     fitted, settings = fitted_of(estimator), settings_of(estimator)
     encoder = encoder_of(estimator)
     n = int(estimator.n_features_in_) if encoder is None else encoder.encoding_.width
-    section, relevance = None, None
-    if isinstance(fitted, FittedRelevance):
-        front = fitted if write.resumable else fitted.begun_with(None)
-        relevance = Writing.of(write, relevant, f"{name}.relevance", front, n)
-        settings, fitted = inner_settings(settings, front.learnt), fitted.inner
-        n = front.learnt.width
-    assert isinstance(fitted, FittedMap | FittedCells)
-    map_key = settings.map_key  # what cannot be read is not written
-    if isinstance(fitted, FittedCells):
-        model = Writing.of(write, cells, name, fields_of_cells(fitted), fitted.task, n)
+    if write.resumable and _behind(fitted).fixed is not None:
+        raise ValueError(
+            f"resumable=True needs a model that can go on learning: {_behind(fitted).fixed}."
+        )
+    if isinstance(fitted, FittedBlend):
+        body: dict[str, Any] = {
+            "members": [
+                _write_fitted(write, member, n, f"{name}.members.{number}")
+                for number, member in enumerate(fitted.members)
+            ],
+            "weights": write.array(fitted.weights, f"{name}.weights"),
+            "resume": None,
+        }
     else:
-        model = Writing.of(write, one_map, name, fields_of_one_map(fitted), fitted.task, n)
-    if write.resumable:
-        if fitted.fixed is not None:
-            raise ValueError(f"resumable=True needs a model that can go on learning: {fitted.fixed}.")
-        section = Writing.of(write, resume, f"{name}.resume", fitted, fitted, map_key, n)
+        body = _write_fitted(write, fitted, n, name)
+        if isinstance(fitted, FittedRelevance):
+            settings, n = inner_settings(settings, fitted.learnt), fitted.learnt.width
+        map_key, inner = settings.map_key, _behind(fitted)  # what cannot be read is not written
+        body["resume"] = (
+            Writing.of(write, resume, f"{name}.resume", inner, inner, map_key, n)
+            if write.resumable
+            else None
+        )
     return {
         "kind": kind_of(estimator),
         "parameters": _write_parameters(write, estimator, f"{name}.parameters"),
         **write_columns(estimator),
         "encoder": None if encoder is None else write_encoder(write, encoder, f"{name}.encoder"),
         "task": Writing.of(write, task, name, fitted.task),
-        "relevance": relevance,
-        "model": model,
-        "resume": section,
+        **body,
     }
+
+
+def _behind(fitted: Any) -> Any:
+    """The model itself, behind a relevance where it has one."""
+    return fitted.inner if isinstance(fitted, FittedRelevance) else fitted
+
+
+def _write_fitted(write: Writer, fitted: Any, n: int, name: str) -> dict[str, Any]:
+    """The records of a model on rows of n columns, and of the relevance before it."""
+    relevance = None
+    if isinstance(fitted, FittedRelevance):
+        front = fitted if write.resumable else fitted.begun_with(None)
+        relevance = Writing.of(write, relevant, f"{name}.relevance", front, n)
+        fitted, n = fitted.inner, front.learnt.width
+    assert isinstance(fitted, FittedMap | FittedCells)
+    if isinstance(fitted, FittedCells):
+        model = Writing.of(write, cells, name, fields_of_cells(fitted), fitted.task, n)
+    else:
+        model = Writing.of(write, one_map, name, fields_of_one_map(fitted), fitted.task, n)
+    return {"relevance": relevance, "model": model}
 
 
 def read_estimator(f: Fields) -> Estimator:
@@ -108,16 +135,35 @@ def read_estimator(f: Fields) -> Estimator:
     if isinstance(learnt, Classification):
         f.check(len(learnt.known) >= 2, "has fewer than two classes", "task")
         learnt = Classification(getattr(estimator, "class_weight", None), learnt.classes)
-    family = f.object("model").text("family", ("one map", "cells"))
-    model: Callable[..., FittedMap | FittedCells] = cells if family == "cells" else one_map
-    front = f.maybe(f.record, "relevance", relevant, n) if f.has("relevance") else None
-    if front is not None:
-        n, settings = front[0].width, inner_settings(settings, front[0])
-    fitted = f.record("model", model, learnt, n)
+    if f.has("members"):
+        members = tuple(_read_member(each, learnt, n) for each in f.objects("members"))
+        weights = f.array("weights", (len(members),))
+        f.check(len(members) > 1, "are fewer than two", "members")
+        f.check(bool((weights > 0.0).all() and abs(weights.sum() - 1.0) < 1e-9), "do not add up", "weights")
+        adopt(estimator, FittedBlend(members, weights))
+        return estimator
+    front, fitted, n = _read_fitted(f, learnt, n)
     if f.get("resume") is not None:
+        if front is not None:
+            settings = inner_settings(settings, front[0])
         fitted = f.record("resume", resume, fitted, settings.map_key, n)
     adopt(estimator, fitted if front is None else FittedRelevance(front[0], fitted, front[1]))
     return estimator
+
+
+def _read_fitted(f: Fields, learnt: Any, n: int) -> tuple[Any, FittedMap | FittedCells, int]:
+    """(the relevance before a model, if any; the model; the columns that it takes)."""
+    family = f.object("model").text("family", ("one map", "cells"))
+    model: Callable[..., FittedMap | FittedCells] = cells if family == "cells" else one_map
+    front = f.maybe(f.record, "relevance", relevant, n) if f.has("relevance") else None
+    n = n if front is None else front[0].width
+    return front, f.record("model", model, learnt, n), n
+
+
+def _read_member(f: Fields, learnt: Any, n: int) -> Any:
+    """A model of a blend."""
+    front, fitted, _ = _read_fitted(f, learnt, n)
+    return fitted if front is None else FittedRelevance(front[0], fitted, front[1])
 
 
 # Parameters -----------------------------------------------------------------------------------------

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm import clock
@@ -30,7 +31,7 @@ from asset_svm.families.one_map.maps import warn_of_few_landmarks
 from asset_svm.families.rows import Rows
 from asset_svm.kernels import WITH_GAMMA, formula_type
 from asset_svm.search.auto.looks import Judged
-from asset_svm.search.auto.outcome import Outcome
+from asset_svm.search.auto.final import Members, choose_members, train
 from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.search import KERNELS, Asked, gather, run_race
 from asset_svm.search.grid import (
@@ -68,8 +69,6 @@ FIXED = ("n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "to
 """Those that every candidate of a race has, where they are given."""
 KEPT_TIME = 0.95
 """The part of a time limit that a race counts on."""
-SLOW = 1.5
-"""A model may be guessed to take so much longer than there is time, before it learns from fewer rows."""
 
 
 class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
@@ -341,31 +340,42 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                     begun,
                     None if self.time_limit is None else KEPT_TIME * self.time_limit,
                     told,
+                    ensemble=self.ensemble,
                 )
             self._board, self.scorer_ = outcome.leaderboard(), scorer
             self._as_given = given.X is not None
             self.cv_results_ = outcome.cv_results()
-            self.best_index_, self.best_score_ = outcome.finalists[0], outcome.best.score
+            self.best_index_ = outcome.finalists[0]
             self.n_splits_, self.search_time_ = len(outcome.looks.columns.parts), clock.now() - begun
             self.best_at_edge_: dict[str, str] = {}
-            m = len(given.y)
-            params = outcome.params(outcome.best, m) | self._asked().fixed
-            self.best_params_ = params
+            m, fixed = len(given.y), self._asked().fixed
+            self.best_params_ = outcome.params(outcome.best, m) | fixed
+            left = budget.left if self.time_limit is not None else float("inf")
+            members = Members([outcome.best], np.ones(1))
+            if self.ensemble:
+                members = choose_members(outcome, m, left, seed)
+            self.ensemble_ = [
+                (str(each.candidate), float(weight))
+                for each, weight in zip(members.judged, members.weights, strict=True)
+            ]
+            judged = outcome.looks.judge(
+                members.decisions(), outcome.looks.judging_rows(outcome.best.judging)
+            )
+            self.best_score_ = judged[2]
             if self.refit:
                 if refitting is not None:
                     refitting()
                 refitted = clock.now()
-                best = self._learner(random_state=seed, **params)
-                left = budget.left if self.time_limit is not None else float("inf")
-                kept = rows_in_time(outcome, m, left)
-                self._learnt_rows = m if kept is None else len(kept)
-                self.best_estimator_ = fit_watched(
-                    best,
-                    *(_safe_indexing(part, kept) if kept is not None else part for part in (X, y)),
-                    sample_weight if sample_weight is None or kept is None else sample_weight[kept],
-                    searched=True,
-                )
-                self.n_iter_ = best.n_iter_
+                with grant(settings.n_threads):
+                    self.best_estimator_, self._learnt_rows = train(
+                        members,
+                        outcome,
+                        partial(self._learner, random_state=seed),
+                        fixed,
+                        (X, y, sample_weight),
+                        left,
+                    )
+                self.n_iter_ = self.best_estimator_.n_iter_
                 self.refit_time_ = clock.now() - refitted
         return self
 
@@ -553,21 +563,6 @@ class _RaceWatch:
             left,
         )
         return bool(self.watch(progress))
-
-
-def rows_in_time(outcome: Outcome, n_rows: int, seconds: float) -> np.ndarray | None:
-    """The rows that the best model can learn from in time; None for all of them."""
-    takes = outcome.looks.final_seconds(outcome.best.candidate, n_rows)
-    if takes <= SLOW * seconds:
-        return None
-    count = max(int(n_rows * SLOW * max(seconds, 0.0) / takes), min(n_rows, outcome.best.rows))
-    if count >= n_rows:
-        return None
-    logger.warning(
-        "time_limit leaves %.1f s for the model, which would take some %.1f s on all rows: it learns "
-        "from %d of %d.", seconds, takes, count, n_rows,
-    )  # fmt: skip
-    return np.sort(np.random.default_rng(0).permutation(n_rows)[:count])
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -34,8 +34,8 @@ from asset_svm.tasks import Task
 
 Shape = Literal["columns", "directions"]
 
-LANDMARKS = 512
-"""The landmarks of a quick fit on one map."""
+LANDMARKS, COARSE = 512, 2
+"""The landmarks of a quick fit on one map, and the part of them that tells bandwidths apart."""
 QUICK_C = 100.0
 """Its C; a smaller one was worse on every set."""
 QUICK = Epochs(least=3, steps=30_000)
@@ -139,6 +139,8 @@ class Judged:
     seed : int
     cells : bool
         Whether quick fits have cells.
+    landmarks : int, optional
+        Those of a quick fit on one map, where they are fewer than ``LANDMARKS``.
     """
 
     settings: Settings
@@ -148,6 +150,7 @@ class Judged:
     last: int
     seed: int
     cells: bool = False
+    landmarks: int | None = None
 
     def of(self, count: int) -> Judged:
         """The same with at most so many rows to learn from."""
@@ -155,6 +158,10 @@ class Judged:
             return self
         rows = some_of(len(self.learning.y), count, np.random.default_rng([self.seed, 14]))
         return replace(self, learning=self.learning.take(rows))
+
+    def coarse(self, count: int) -> Judged:
+        """The same with at most so many rows, and fewer landmarks: enough to compare bandwidths by."""
+        return replace(self.of(count), landmarks=LANDMARKS // COARSE)
 
     # What the rows tell -------------------------------------------------------------------------
 
@@ -248,7 +255,7 @@ class Judged:
         weight = self.learning.weight / self.learning.weight.mean()
         rows = replace(self.learning, X=X, y=y, weight=weight)
         gamma = formula_type(self.settings.map.kernel).gamma_of(1.0 / factor)
-        settings = quick_settings(self.settings, gamma, cells=self.cells)
+        settings = quick_settings(self.settings, gamma, self.landmarks or LANDMARKS, cells=self.cells)
         decision: DecisionFunction
         if self.cells:
             decision = Cells().fit(settings, task, rows, begun, Nobody()).fitted.decision
@@ -316,13 +323,13 @@ class Judged:
         return self.moments.scaled((diagonal / largest) ** power)
 
 
-def quick_settings(settings: Settings, gamma: float, *, cells: bool) -> Settings:
+def quick_settings(settings: Settings, gamma: float, landmarks: int, *, cells: bool) -> Settings:
     """The settings of a quick fit with the kernel of these, on one map or in cells."""
     return settings.changed(
         gamma=gamma,
         C=CELL_C,
         lam=None,
-        n_components=LANDMARKS,
+        n_components=landmarks,
         landmarks="uniform",
         rank=None,
         rank_threshold=None,

@@ -8,12 +8,14 @@ With f of a quick fit on rows u = T z, z the standardised columns,
 and the next round fits on T z. That is the average gradient outer product of Radhakrishnan, Beaglehole,
 Pandit and Belkin (2024). Rows that no quick fit sees judge every round:
 
-    bandwidth   of standardised columns, by few rows: wider or narrower as long as that is better
-    rounds      of each shape, as long as each is better than those before it; one that is not is
-                tried with a narrower kernel first; with "auto" a shape ends whose round is far worse
-                than rows as they are, or would be no better after one more gain like the last
+    bandwidth   of standardised columns, by few rows and landmarks: wider or narrower as long as that is
+                clearly better
+    rounds      of each shape, in turns, as long as each is better than those before it; one that is not
+                is tried with a narrower kernel first; a shape ends that is clearly behind the other and
+                cannot catch up, and with "auto" one whose round is far worse than rows as they are, or
+                would be no better after one more gain like the last
     cells       where the model has cells: rounds from the best map so far on, of more rows, whose quick
-                fits have cells too; they see what a few landmarks do not
+                fits have cells too; they see what a few landmarks do not, unless they are clearly worse
     choice      the round with the smallest loss; with "auto" rows as they are, unless others of the
                 rows that judge, which no choice has looked at, say that it is clearly better
 """
@@ -56,7 +58,7 @@ LAST = 0.4
 FEWEST_ROWS, FEWEST_LAST = 40, 30
 """Fewer rows judge nothing: columns are standardised, and no more; with "auto", not even that."""
 BANDWIDTH_ROWS = 5_000
-"""Rows that tell the bandwidth, where there are twice as many or more."""
+"""Rows that tell the bandwidth, by fits of fewer landmarks, where there are more."""
 HOPELESS = 1.1
 """Times the loss of rows as they are, clearly more than it: "auto" tries no further round."""
 FACTOR, MOST_FACTORS = 4.0, 3
@@ -150,9 +152,9 @@ class Schedule:
     def on_one_map(self, shapes: Sequence[Shape]) -> Choice:
         """The rounds of every shape, from standardised columns on."""
         judged, scaled = self.judged, self.judged.moments.standard()
-        many = len(judged.learning.y) > 2 * BANDWIDTH_ROWS
-        few = self.reduced(BANDWIDTH_ROWS) if many else self
-        first, *fits = few.with_bandwidths("columns", 0, scaled, 1.0)
+        many = len(judged.learning.y) > BANDWIDTH_ROWS
+        few = replace(self, judged=judged.coarse(BANDWIDTH_ROWS)) if many else self
+        first, *fits = few.with_bandwidths("columns", 0, scaled, 1.0, clearly=many)
         if many:
             fits = [first, *fits]
             first = judged.fit("columns", 0, scaled, first.factor)
@@ -160,24 +162,31 @@ class Schedule:
         choice = Choice(first, [*fits, first])
         if self.auto:
             self._look_at_plain(choice, {1.0, first.factor})
-        for shape in shapes:
-            if not (self.is_late and choice.candidates):
-                self.go_on(choice, shape, first, MOST_ROUNDS)
+        self.side_by_side(choice, shapes, first)
         if self.auto and not judged.moments.alike:  # standardised columns are a map too
             choice.candidates.append(first)
+        self._be_fair(choice)
         return choice
 
     def in_cells(self, before: Choice) -> Choice:
-        """Rounds in cells, from the best map of others on."""
+        """Rounds in cells, from the best map of others on, unless cells are worse than one map.
+
+        They are where classes are many and rows few: what their gradients say is then worse too.
+        """
         start = before.best or before.first
         assert start.relevance is not None and start.shape is not None
         first, *fits = self.with_bandwidths(start.shape, start.round, start.relevance, CELL_FACTOR)
+        if self.is_behind(first, start):
+            return replace(before, fits=[*before.fits, first, *fits])
         first = replace(first, made_of=start.made_of)
         choice = Choice(first, [*before.fits, *fits])
         choice.add(first)
         if self.auto:
             self._look_at_plain(choice, {first.factor, CELL_FACTOR})
-        self.go_on(choice, start.shape, first, MOST_CELL_ROUNDS, CELL_PATIENCE)
+        looked = [fit for fit in fits if fit.factor > first.factor]
+        narrower = not any(self.is_behind(fit, first, HOPELESS) for fit in looked)
+        self.go_on(choice, start.shape, first, MOST_CELL_ROUNDS, CELL_PATIENCE, narrower=narrower)
+        self._be_fair(choice)
         return choice
 
     def _seen(self, fit: QuickFit, *, full: bool) -> QuickFit:
@@ -191,19 +200,41 @@ class Schedule:
             choice.plain = replace(first, shape=None, relevance=None, seconds=0.0)
             choice.fits.append(choice.plain)
             return
-        found = []
+        self._add_plain(choice, factors)
+
+    def _add_plain(self, choice: Choice, factors: set[float]) -> None:
+        """Fit rows as they are with kernels of these widths."""
+        found = [] if choice.plain is None else [choice.plain]
         for factor in sorted(factors):
             try:
-                found.append(judged.fit(None, 0, None, factor))
+                fit = self.judged.fit(None, 0, None, factor)
             except NonFiniteError:  # which a map that scales columns is there to mend
                 continue
-        choice.fits += found
+            choice.fits.append(fit)
+            found.append(fit)
         choice.plain = best_of(found)
 
+    def _be_fair(self, choice: Choice) -> None:
+        """Give rows as they are the kernel of the best map, where that looks better than they do.
+
+        Rounds may have come to another bandwidth: what that alone gains is no gain of the map, and
+        on targets of noise it would be taken for one.
+        """
+        best, plain = choice.best, choice.plain
+        if best is None or plain is None or best.loss >= plain.loss:
+            return
+        own = [fit for fit in choice.fits if fit.shape is None and fit.cells == best.cells]
+        if all(fit.factor != best.factor for fit in own):
+            self._add_plain(choice, {best.factor})
+
     def with_bandwidths(
-        self, shape: Shape, number: int, relevance: Relevance, first: float
+        self, shape: Shape, number: int, relevance: Relevance, first: float, *, clearly: bool = False
     ) -> list[QuickFit]:
-        """Fits with wider and narrower kernels, as long as they are better; the best comes first."""
+        """Fits with wider and narrower kernels, as long as they are better; the best comes first.
+
+        ``clearly`` better, where few landmarks make all of them alike: a kernel that noise has chosen
+        may be so wide that its gradients tell nothing of the columns.
+        """
         best = self.judged.fit(shape, number, relevance, first)
         found = [best]
         for factor in (1.0 / FACTOR, FACTOR):
@@ -212,7 +243,10 @@ class Schedule:
                     break
                 next_one = self.judged.fit(shape, number, relevance, best.factor * factor)
                 found.append(next_one)
-                if next_one.loss >= best.loss:
+                enough = 1.0 / (1.0 - LEAST_GAIN)
+                if not (
+                    self.is_behind(best, next_one, enough) if clearly else next_one.loss < best.loss
+                ):
                     break
                 best = next_one
             if best.factor != first:
@@ -220,43 +254,123 @@ class Schedule:
         return [best, *(each for each in found if each is not best)]
 
     def go_on(
-        self, choice: Choice, shape: Shape, first: QuickFit, most: int, patience: int = 0
+        self,
+        choice: Choice,
+        shape: Shape,
+        first: QuickFit,
+        most: int,
+        patience: int = 0,
+        *,
+        narrower: bool = True,
     ) -> None:
-        """Rounds of one shape after a fit, as long as each is better than those before it.
+        """Rounds of one shape after a fit, as long as each is better than those before it."""
+        course = Course(self, choice, shape, first, most, patience, narrower)
+        while course.advance():
+            pass
 
-        So many in a row as ``patience`` says may be no better.
-        """
-        judged, fit, full = self.judged, first, shape == "directions"
-        factor, before, least, waited = first.factor, first.loss, np.inf, 0
-        for number in range(first.round + 1, first.round + most + 1):
-            # Round 0 has its own M already.
-            M = fit.made_of if fit.round == 0 else judged.outer_product(fit, full=full)
-            assert M is not None
-            relevance = judged.next_map(shape, M)
-            if relevance is None:
-                return
-            fit = judged.fit(shape, number, relevance, factor, M)
-            choice.add(fit)
-            if self._is_hopeless(fit, choice.plain):
-                return
-            if fit.loss >= min(least, first.loss) and not self.is_late:
-                narrower = judged.fit(shape, number, relevance, FACTOR * factor, M)
-                choice.add(narrower)
-                if narrower.loss < fit.loss:
-                    fit, factor = narrower, FACTOR * factor
-            waited = 0 if fit.loss < least else waited + 1
-            least = min(least, fit.loss)
-            if waited > patience or self.is_late or not self._may_win(fit, before, choice.plain):
-                return
-            before = fit.loss
+    def side_by_side(self, choice: Choice, shapes: Sequence[Shape], first: QuickFit) -> None:
+        """Rounds of every shape after the same fit, in turns: each knows how good the others are."""
+        courses = [Course(self, choice, shape, first, MOST_ROUNDS) for shape in shapes]
+        going = list(courses)
+        while going:
+            for course in list(going):
+                if self.is_late and choice.candidates:
+                    return
+                rival = best_of(fit for each in courses if each is not course for fit in each.made)
+                if not course.advance(rival):
+                    going.remove(course)
 
-    def _may_win(self, fit: QuickFit, before: float, plain: QuickFit | None) -> bool:
-        """Whether one more gain like the last would be enough, where rows as they are may be taken."""
-        gain = max(before - fit.loss, 0.0)
-        return plain is None or fit.loss - gain < (1.0 - LEAST_GAIN) * plain.loss
-
-    def _is_hopeless(self, fit: QuickFit, plain: QuickFit | None) -> bool:
-        """Whether a round is far worse than rows as they are, where those may be taken."""
-        if plain is None or fit.loss <= HOPELESS * plain.loss:
+    def is_behind(self, fit: QuickFit, other: QuickFit, most: float = 1.0) -> bool:
+        """Whether a fit has clearly more than ``most`` times the loss of another, where rows choose."""
+        if fit.loss <= most * other.loss:
             return False
-        return clearly_less(plain.losses, fit.losses, self.judged.choosing, GUARD)
+        return clearly_less(other.losses, fit.losses, self.judged.choosing, GUARD)
+
+
+@dataclass(eq=False)
+class Course:
+    """The rounds of one shape after a fit, one at a time.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    choice : Choice
+        What they are added to.
+    shape : str
+    first : QuickFit
+        The fit that they begin with.
+    most : int
+        So many rounds at most.
+    patience : int
+        So many in a row may be no better than those before.
+    narrower : bool
+        Whether a round that is no better is tried with a narrower kernel.
+    """
+
+    schedule: Schedule
+    choice: Choice
+    shape: Shape
+    first: QuickFit
+    most: int
+    patience: int = 0
+    narrower: bool = True
+
+    def __post_init__(self) -> None:
+        self.fit, self.made = self.first, list[QuickFit]()
+        self.least, self.waited, self.left = np.inf, 0, self.most
+
+    def advance(self, rival: QuickFit | None = None) -> bool:
+        """One round; whether there is another one.
+
+        ``rival`` is the best fit of the other shapes.
+        """
+        judged, before, number = self.schedule.judged, self.fit, self.fit.round + 1
+        self.left -= 1
+        # Round 0 has its own M already.
+        full = self.shape == "directions"
+        M = before.made_of if before.round == 0 else judged.outer_product(before, full=full)
+        assert M is not None
+        relevance = judged.next_map(self.shape, M)
+        if relevance is None:
+            return False
+        fit = self._added(judged.fit(self.shape, number, relevance, before.factor, M))
+        if self._is_hopeless(fit, rival):
+            return False
+        if self._wants_narrower(fit):
+            narrower = self._added(judged.fit(self.shape, number, relevance, FACTOR * fit.factor, M))
+            self.narrower = not self.schedule.is_behind(narrower, fit, HOPELESS)
+            fit = min(fit, narrower, key=lambda each: each.loss)
+        self.waited = 0 if fit.loss < self.least else self.waited + 1
+        self.least, self.fit = min(self.least, fit.loss), fit
+        tired = self.waited > self.patience or self.left == 0 or self.schedule.is_late
+        return not tired and self._may_win(before.loss - fit.loss, rival)
+
+    def _added(self, fit: QuickFit) -> QuickFit:
+        self.choice.add(fit)
+        self.made.append(fit)
+        return fit
+
+    def _is_hopeless(self, fit: QuickFit, rival: QuickFit | None) -> bool:
+        """Whether a round is far worse than rows as they are, or no better and behind another shape."""
+        plain, schedule = self.choice.plain, self.schedule
+        if plain is not None and schedule.is_behind(fit, plain, HOPELESS):
+            return True
+        return rival is not None and fit.loss >= self.fit.loss and schedule.is_behind(fit, rival)
+
+    def _wants_narrower(self, fit: QuickFit) -> bool:
+        """Whether a round that is no better than those before may be so with a narrower kernel."""
+        no_better = fit.loss >= min(self.least, self.first.loss)
+        return no_better and self.narrower and not self.schedule.is_late
+
+    def _may_win(self, gain: float, rival: QuickFit | None) -> bool:
+        """Whether gains like the last would be enough.
+
+        One more, where rows as they are may be taken; of a shape that is behind another, as many as
+        there are rounds left, since gains become smaller as a rule.
+        """
+        fit, plain, gain = self.fit, self.choice.plain, max(gain, 0.0)
+        if plain is not None and fit.loss - gain >= (1.0 - LEAST_GAIN) * plain.loss:
+            return False
+        if rival is None or fit.loss - self.left * gain < rival.loss:
+            return True
+        return not self.schedule.is_behind(fit, rival)

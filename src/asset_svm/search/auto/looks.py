@@ -33,8 +33,8 @@ FINAL_CELLS = 0.5
 """The epochs of a final model, and the work of its cells beside that of rough ones."""
 COLUMN_SECONDS = 0.002
 """What encoding a column takes at least."""
-SOFT = 0.25
-"""How much a smoothed error counts, which says more of few rows, and less of what is asked for."""
+SOFT, SOFT_ROWS = 0.25, 1000
+"""How much a smoothed error counts, which says more of few rows, up to so many; of more, less."""
 LOOK_SECONDS = 0.01
 """What a look takes at least."""
 ROUNDS = 8
@@ -343,7 +343,8 @@ class Looks:
             losses = (decisions[:, 0] - y) ** 2
         else:
             soft = task.soft_losses(decisions / _margin(decisions), y)
-            losses = (1.0 - SOFT) * task.row_losses(decisions, y) + SOFT * soft
+            part = SOFT * min(1.0, SOFT_ROWS / len(y))
+            losses = (1.0 - part) * task.row_losses(decisions, y) + part * soft
         if self.scorer is not None:
             return losses, -score, score
         factor = task.class_weights(y, np.ones(len(y)))  # errors count as they do for the models

@@ -10,7 +10,7 @@ import numpy as np
 from asset_svm.arrays import Array
 from asset_svm.search.auto.looks import Judged, Looks
 
-ALIKE = 0.5
+ALIKE = 0.2
 """Standard errors of the difference within which the simpler of two candidates is taken."""
 
 

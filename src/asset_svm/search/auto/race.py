@@ -27,14 +27,18 @@ FACTORS = (1.0 / 1024.0, 4096.0)
 SCREENED, LEARNT, WIDENED = 0.2, 0.45, 0.7
 """The parts of the budget that are spent after each stage."""
 SHAPES_CLIMBED, SHAPES_WIDENED, SHAPES_FINISHED = 5, 4, 3
+ROUNDS = 3
+"""How often the later stages are gone through, each time with twice as many shapes, as time allows."""
+PLAIN = 3
+"""Shapes without a relevance that every stage goes on with, of different encodings or families."""
 NEAR = 1.25
 """Times the smallest loss of a stage: shapes that have more are not gone on with."""
 NEAR_END = 1.15
 """The same of the last stage."""
 ONE_LOOK = 0.5
 """The part of what is left that one look at all rows may take."""
-MOST_RESERVED = 0.5
-"""The part of the budget that is kept for the final model at most; it learns from fewer rows then."""
+LEAST_RESERVED, MOST_RESERVED = 0.05, 0.5
+"""The parts of the budget that are kept for the final model; it may have to learn from fewer rows."""
 GAIN = 0.003
 """The part of the loss that a step of bandwidth or C must gain for one more in its direction."""
 NARROWER_IN_CELLS = 4.0
@@ -67,26 +71,36 @@ class Race:
     n_rows : int
         Rows that the final model learns from.
     watch : callable, optional
+    end : float
+        The part of the budget, but for what the best model takes, after which the race is over: a mean
+        of several models takes more.
     """
 
     looks: Looks
     axes: Axes
     n_rows: int
     watch: Watch | None = None
+    end: float = 1.0
     history: list[Judged] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         parts = self.looks.columns.parts
         self.most = min(len(part.learning) for part in parts)
         self.judging = min(len(part.judging) for part in parts)
+        self.wider, self.late = 1, False
 
     def run(self) -> list[Judged]:
         """Run all stages; returns what was found of candidates on the most rows, best first."""
         few, more = min(FEW, self.most), min(MORE, self.most)
         self._screen(few)
-        self._learn_relevance(few)
-        self._widen(more)
-        self._finish()
+        for round_ in range(ROUNDS):
+            looked = len(self.history)
+            self.wider, self.late = 2**round_, round_ > 0
+            self._learn_relevance(few)
+            self._widen(more)
+            self._finish()
+            if round_ and len(self.history) == looked:
+                break
         most = max(each.rows for each in self.history)
         return self._ranked(each for each in self.history if each.rows == most)
 
@@ -129,14 +143,13 @@ class Race:
                     if all(mapped != other.shape for _, other in tried):
                         tried.append((judged.loss * (1.0 + 0.5 * place), Candidate(mapped, factor)))
         for _, candidate in sorted(tried, key=lambda pair: pair[0]):
-            self._try(candidate, COSTS, count, LEARNT)
-        for shape in self._shapes(self.history)[:SHAPES_WIDENED]:
-            self._climb(shape, count, 4.0, LEARNT)
+            self._try(candidate, COSTS, count, self._end(LEARNT))
+        for shape in self._shapes(self._on(count))[: self.wider * SHAPES_WIDENED]:
+            self._climb(shape, count, 4.0, self._end(LEARNT))
 
     def _widen(self, count: int) -> None:
         """The best shapes on more rows, on one map and in cells."""
-        kept = [each.candidate for each in self._by_shape(self.history)][:SHAPES_WIDENED]
-        for candidate in kept:
+        for candidate in self._kept(self.history, self.wider * SHAPES_WIDENED):
             for cells in self.axes.cells:
                 if cells and not candidate.shape.has_gamma:
                     continue
@@ -144,9 +157,9 @@ class Race:
                 narrower = NARROWER_IN_CELLS if cells and not candidate.shape.cells else 1.0
                 start = candidate.changed(shape=shape, factor=candidate.factor * narrower)
                 Cs = COSTS if narrower > 1.0 else self._costs(candidate.C)
-                self._try(start, Cs, count, WIDENED)
-        for shape in self._shapes(self._on(count))[:SHAPES_FINISHED]:
-            self._climb(shape, count, 4.0, WIDENED)
+                self._try(start, Cs, count, self._end(WIDENED))
+        for candidate in self._kept(self._on(count), self.wider * SHAPES_FINISHED):
+            self._climb(candidate.shape, count, 4.0, self._end(WIDENED))
 
     def _finish(self) -> None:
         """The best shapes on all rows, finer and larger."""
@@ -154,19 +167,19 @@ class Race:
         while counts[-1] > MORE:
             counts.append(max(counts[-1] // 2, MORE))
         rows = max((each.rows for each in self.history), default=0)
-        kept = [each.candidate for each in self._by_shape(self._on(rows))][:SHAPES_FINISHED]
+        kept = self._kept(self._on(rows), self.wider * SHAPES_FINISHED)
         if not kept:
             return
         budget = self.looks.budget
-        room = budget.left - min(self.reserve(kept[0]), MOST_RESERVED * budget.total)
+        room = budget.left - self.reserve(kept[0])
         count = next(
             (c for c in counts if self.looks.seconds(kept[0], 1, c, self.judging) < ONE_LOOK * room), rows
         )
         for candidate in kept:
-            self._try(candidate, (candidate.C,), count, 1.0)
+            self._try(candidate, (candidate.C,), count, self.end)
         for each in self._near(self._by_shape(self._on(count)), NEAR_END):
             shape = each.candidate.shape
-            self._climb(shape, count, 2.0, 1.0, costs=(1.0,))
+            self._climb(shape, count, 2.0, self.end, costs=(1.0,))
             self._climb_cost(shape, count, 3.0)
             best = self._best_of(shape, count)
             if best is not None:
@@ -175,23 +188,23 @@ class Race:
         best = self._ranked(self._on(count))[0]
         if self.looks.task.numeric:
             finer = best.candidate.changed(epsilon=best.candidate.epsilon * FINER_EPSILON)
-            self._try(finer, (best.candidate.C,), count, 1.0)
+            self._try(finer, (best.candidate.C,), count, self.end)
             best = self._ranked(self._on(count))[0]
         if best.candidate.size and best.candidate.shape.has_gamma:
             for by in (2.0, 0.5):
                 wider = best.candidate.changed(factor=by * best.candidate.factor)
-                self._try(wider, (best.candidate.C,), count, 1.0)
+                self._try(wider, (best.candidate.C,), count, self.end)
 
     def _enlarge(self, best: Judged, size: int, count: int) -> None:
         """Try the larger model; of cells that are not all solved, on fewer rows, by those of its size."""
         larger = best.candidate.changed(size=size)
         if not (larger.shape.cells and count > MOST_SOLVED):
-            self._try(larger, (larger.C,), count, 1.0)
+            self._try(larger, (larger.C,), count, self.end)
             return
         few = min(MORE, self.most)
-        before = self._try(best.candidate, (larger.C,), few, 1.0)
-        after = self._try(larger, (larger.C,), few, 1.0)
-        fits = self.reserve(larger) <= self.looks.budget.left
+        before = self._try(best.candidate, (larger.C,), few, self.end)
+        after = self._try(larger, (larger.C,), few, self.end)
+        fits = self.looks.final_seconds(larger, self.n_rows) <= self.looks.budget.left
         if before and after and fits and after[0].loss < (1.0 - GAIN) * before[0].loss:
             gained = after[0].loss / before[0].loss
             self.history.append(replace(best, candidate=larger, loss=best.loss * gained))
@@ -209,7 +222,7 @@ class Race:
         budget = self.looks.budget
         if self.history:
             seconds = self.looks.seconds(candidate, len(Cs), count, self.judging)
-            reserve = min(self.reserve(candidate), MOST_RESERVED * budget.total)
+            reserve = self.reserve(candidate)
             allowed = end * (budget.total - reserve) - budget.used
             if seconds > allowed or budget.left <= 0.0:
                 return []
@@ -245,13 +258,14 @@ class Race:
                 C = best.candidate.C * by
                 if not LEAST_C <= C <= MOST_C:
                     break
-                found = self._try(best.candidate, (C,), count, 1.0)
+                found = self._try(best.candidate, (C,), count, self.end)
                 if not found or found[0].loss >= best.loss - GAIN * abs(best.loss):
                     break
 
     def reserve(self, candidate: Candidate) -> float:
         """The seconds that the final model takes, about."""
-        return self.looks.final_seconds(candidate, self.n_rows)
+        seconds, total = self.looks.final_seconds(candidate, self.n_rows), self.looks.budget.total
+        return min(max(seconds, LEAST_RESERVED * total), MOST_RESERVED * total)
 
     # What was found -----------------------------------------------------------------------------
 
@@ -262,11 +276,15 @@ class Race:
     def _costs(self, C: float) -> tuple[float, ...]:
         return tuple(C * by for by in (0.1, 1.0, 10.0) if LEAST_C <= C * by <= MOST_C)
 
+    def _end(self, stage: float) -> float:
+        """The part of the budget after which a stage ends; later rounds may take what is left."""
+        return self.end if self.late else stage
+
     def _near(self, found: Iterable[Judged], near: float = NEAR) -> list[Judged]:
         """Those whose losses are not far from the smallest."""
         ranked = self._ranked(found)
         least = ranked[0].loss if ranked else 0.0
-        limit = least + (near - 1.0) * abs(least)
+        limit = least + self.wider * (near - 1.0) * abs(least)
         return [each for each in ranked if each.loss <= limit]
 
     def _on(self, count: int) -> list[Judged]:
@@ -285,6 +303,18 @@ class Race:
             if known is None or each.rows > known.rows:
                 best[each.candidate.shape] = each
         return self._ranked(best.values())
+
+    def _kept(self, found: Iterable[Judged], count: int) -> list[Candidate]:
+        """The best candidates of so many shapes, and of the best that learns no relevance.
+
+        Where rows become more, what is learnt of columns may gain less than it did.
+        """
+        ranked = [each.candidate for each in self._by_shape(found)]
+        plain = [each for each in ranked if each.shape.relevance is None]
+        first: dict[tuple[str, bool], Candidate] = {}
+        for each in plain:
+            first.setdefault((each.shape.encoding, each.shape.cells), each)
+        return list(dict.fromkeys([*ranked[:1], *list(first.values())[:PLAIN], *ranked[:count]]))
 
     def _shapes(self, found: Iterable[Judged]) -> list[Shape]:
         return [each.candidate.shape for each in self._by_shape(found)]

@@ -31,6 +31,8 @@ KERNELS = ("rbf", "laplacian", "exponential", "linear")
 RELEVANCES = (None, "columns", "directions")
 MOST_DIRECTIONS, MOST_PIECES = 1000, 100
 """Columns up to which directions are learnt, and numbers are cut into pieces."""
+BEFORE_MEANS = 0.85
+"""The part of the budget that a race takes where a mean of its best may follow."""
 EXACT_ROWS = 1500
 """Rows up to which every model is exact."""
 LEAST_WORK, MOST_WORK = 0.4, 60.0
@@ -130,6 +132,8 @@ def run_race(
     begun: float,
     time_limit: float | None,
     watch: Watch | None,
+    *,
+    ensemble: bool,
 ) -> tuple[Outcome, Budget]:
     """Race, until the budget is spent; ``learner`` makes an estimator with given parameters."""
     if parts is None:
@@ -142,7 +146,7 @@ def run_race(
         return settings_of(learner(random_state=seed, **(params | asked.fixed)))
 
     looks = Looks(Columns(given, parts, settings), budget, scorer, seed)
-    race = Race(looks, axes_of(given, asked), m, watch)
+    race = Race(looks, axes_of(given, asked), m, watch, BEFORE_MEANS if ensemble else 1.0)
     race.run()
     return Outcome.of(looks, race.history), budget
 

@@ -86,7 +86,7 @@ class Candidate:
     @property
     def effort(self) -> tuple[float, ...]:
         """What the simpler of two candidates has less of."""
-        return (self.size, *self.shape.effort, self.C, self.factor)
+        return (self.size, *self.shape.effort)
 
     def changed(self, **changes: Any) -> Candidate:
         """The candidate with other settings."""

@@ -1,0 +1,120 @@
+"""The final model of a race: the best candidate, or a mean of the best, trained on all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from asset_svm.arrays import Array
+from asset_svm.estimators.inside import copied_with, encoder_of, fit_watched, fitted_of
+from asset_svm.estimators.learner import Learner
+from asset_svm.families.blend import FittedBlend
+from asset_svm.families.observing import logger
+from asset_svm.search.auto.blend import worthwhile_weights
+from asset_svm.search.auto.looks import Judged
+from asset_svm.search.auto.outcome import Outcome
+
+SLOW = 1.5
+"""A model may be guessed to take so much longer than there is time, before it learns from fewer rows."""
+LIBRARY = 25
+"""Finalists that a mean is chosen from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """Candidates and their weights, the heaviest first."""
+
+    judged: list[Judged]
+    weights: Array
+
+    def decisions(self) -> Array:
+        """The decisions of the mean on the rows that judge."""
+        return np.asarray(
+            sum(w * each.decisions for w, each in zip(self.weights, self.judged, strict=True))
+        )
+
+
+def choose_members(outcome: Outcome, n_rows: int, seconds: float, seed: int) -> Members:
+    """The best candidate, or a mean that gains over it and can be trained in time.
+
+    The members of a mean share the encoding of the best: their rows are the same.
+    """
+    best, looks = outcome.best, outcome.looks
+    alone = Members([best], np.ones(1))
+    found = [outcome.history[number] for number in outcome.finalists[:LIBRARY]]
+    same = (best.candidate.shape.encoding, best.judging)
+    found = [
+        each for each in found if (each.candidate.shape.encoding, each.judging) == same
+    ]
+    solved = np.flatnonzero(np.all([np.isfinite(each.losses) for each in found], axis=0))
+    index = looks.judging_rows(best.judging)[solved]
+
+    def losses_of(rows: Array) -> Callable[[Array], Array]:
+        return lambda decisions: looks.judge(decisions, index[rows])[0]
+
+    if looks.scorer is not None or len(solved) == 0:
+        return alone
+    weights = worthwhile_weights([each.decisions[solved] for each in found], losses_of, seed)
+    if weights is None:
+        return alone
+    order = [number for number in np.argsort(-weights, kind="stable") if weights[number] > 0.0]
+    takes = [looks.final_seconds(found[number].candidate, n_rows) for number in order]
+    while len(order) > 1 and sum(takes) > seconds:
+        order, takes = order[:-1], takes[:-1]
+    if len(order) < 2:
+        return alone
+    return Members([found[number] for number in order], weights[order] / weights[order].sum())
+
+
+def train(
+    members: Members,
+    outcome: Outcome,
+    learner: Callable[..., Learner],
+    fixed: dict[str, Any],
+    given: tuple[Any, Any, Any],
+    seconds: float,
+) -> tuple[Learner, int]:
+    """Train all members on the rows that were given to ``fit``: X, y, weights.
+
+    Returns the model, and how many rows it has learnt from.
+    """
+    X, y, weight = given
+    n_rows = len(y)
+    rows = rows_in_time(outcome, members, n_rows, seconds)
+    if rows is not None:
+        X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
+        weight = None if weight is None else _safe_indexing(weight, rows)
+    first = learner(**(outcome.params(members.judged[0], n_rows) | fixed))
+    fit_watched(first, X, y, weight, searched=True)
+    if len(members.judged) == 1:
+        return first, len(y)
+    fitted, encoder = [fitted_of(first)], encoder_of(first)
+    numbers = X if encoder is None else encoder.rows(X, learning=True, whole=True)
+    for judged in members.judged[1:]:
+        other = learner(**(outcome.params(judged, n_rows) | fixed))
+        fit_watched(other, numbers, y, weight, searched=True, encoder=encoder)
+        fitted.append(fitted_of(other))
+    return copied_with(first, FittedBlend(tuple(fitted), members.weights)), len(y)
+
+
+def rows_in_time(
+    outcome: Outcome, members: Members, n_rows: int, seconds: float
+) -> Array | None:
+    """The rows that the models can learn from in time; None for all of them."""
+    looks = outcome.looks
+    takes = sum(looks.final_seconds(each.candidate, n_rows) for each in members.judged)
+    if takes <= SLOW * seconds:
+        return None
+    least = min(n_rows, outcome.best.rows)
+    count = max(int(n_rows * SLOW * max(seconds, 0.0) / takes), least)
+    if count >= n_rows:
+        return None
+    logger.warning(
+        "time_limit leaves %.1f s for the model, which would take some %.1f s on all rows: it learns "
+        "from %d of %d.", seconds, takes, count, n_rows,
+    )  # fmt: skip
+    return np.sort(np.random.default_rng(0).permutation(n_rows)[:count])
