@@ -1,9 +1,8 @@
-"""``asset tune`` without a grid, ``asset train --auto``: a race, what is seen of it, its command."""
+"""``asset tune`` without a grid, ``asset train --auto``: a race, and its command."""
 
 import csv
 import os
 import shlex
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -14,53 +13,24 @@ pytest.importorskip("rich")
 pytest.importorskip("safetensors")
 pytest.importorskip("pyarrow")
 
-from rich.console import Console
-
 import asset_svm
-from asset_svm.cli import progress, tune
+from asset_svm.cli import tune
 from asset_svm.cli.main import main
 from asset_svm.cli.options import PARAMETERS, parse_params, written
-from asset_svm.cli.race_progress import RaceDisplay, leading
-from asset_svm.cli.race_report import best_of_looks, best_so_far, lowest_shown, shape_of
-from asset_svm.cli.search_progress import SearchDisplay, shown_params
+from asset_svm.cli.search_progress import SearchDisplay
 from asset_svm.encoding.table import Table
 from asset_svm.persistence import read_provenance
-from asset_svm.search import SearchProgress
-from chromium import look_at
-from terminal import seen_in_terminal
-
-ROWS = 240
-CITIES = ("Oslo", "Rome", "Bonn", "")
+from asset_svm.search import base
+from asset_svm.search.auto.final import Members
+from shop import BOUGHT, PRICE, QUICK, RELEVANT, ROWS, write_files
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """A table with categories, gaps and a date, and an array of numbers."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "150")
-    rng = np.random.default_rng(0)
-    city, age, size = rng.integers(0, 4, ROWS), rng.uniform(18, 80, ROWS), rng.exponential(1.0, ROWS)
-    days = np.datetime64("2024-01-01") + rng.integers(0, 700, ROWS)
-    price = np.sin(age / 9) + 0.8 * (city == 1) + 0.5 * np.log(size) + 0.05 * rng.normal(size=ROWS)
-    with open("shop.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["city", "age", "size", "day", "bought", "price"])
-        for i in range(ROWS):
-            known = "NA" if i % 17 == 0 else f"{age[i]:.3f}"
-            bought = "yes" if price[i] > 0 else "no"
-            writer.writerow(
-                [CITIES[city[i]], known, f"{size[i]:.4f}", days[i], bought, f"{price[i]:.4f}"]
-            )
-    np.savez("rows.npz", X=np.column_stack([age, size]), y=(price > 0).astype(int))
-    noisy = rng.normal(size=(700, 8))  # one column matters
-    np.savez("noisy.npz", X=noisy, y=np.sin(3 * noisy[:, 0]))
+    write_files()
     return tmp_path
-
-
-BOUGHT = ["shop.csv", "--target", "bought", "--drop", "price"]
-PRICE = ["shop.csv", "--target", "price", "--drop", "bought"]
-QUICK = ["--kernel", "rbf", "--relevance", "none"]
-RELEVANT = ["noisy.npz", "--kernel", "rbf", "--relevance", "columns", "--cv", "0.3"]
 
 
 def told(out):
@@ -184,6 +154,7 @@ def test_training_with_a_race_is_tuning(capsys):
         (["train", "--auto", "--target-transform", "log"], "--target-transform log: a race chooses it"),
         (["train", "--auto", "--early-stopping"], "--early-stopping: a race chooses it"),
         (["train", "--auto", "--kernel", "poly"], "--kernel poly: no kernel that races; leave it out"),
+        (["tune", "--ensemble", "--probability"], "--ensemble may make a mean of several models"),
         (["tune", "--relevance", "columns", "--Cs", "3"], "relevance='columns' goes with a race"),
         (["tune", "--numbers", "odd"], "--numbers odd: choose one of auto, standard"),
         (
@@ -242,88 +213,27 @@ def test_arrays_that_a_race_has_encoded_are_known_to_prediction(capsys):
     assert np.array_equal(decisions, scores("m.asset", "rows.svm", capsys)[1])
 
 
-# What is seen -------------------------------------------------------------------------------------
-
-
-def state(scores, rows, best):
-    params = [{"candidate": f"model {i}", "rows": count} for i, count in enumerate(rows)]
-    mean = np.array(scores, float)
-    error = np.full(len(scores), 0.01)
-    return SearchProgress(
-        params, mean, error, params[best], scores[best], len(rows), len(rows), 2.5, float("nan")
-    )
-
-
-def test_the_best_comes_first_then_those_of_more_rows():
-    found = state([0.9, 0.7, 0.8, float("nan")], [100, 400, 400, 400], 1)
-    assert leading(found) == [1, 2, 3, 0]
-
-
-def test_a_terminal_sees_ten_candidates_the_best_in_bold():
-    seen, display = StringIO(), RaceDisplay()
-    display.console = Console(file=seen, force_terminal=True, width=120, color_system="standard")
-    with display.shown():
-        display(state(np.linspace(0.5, 0.7, 15).tolist(), [100] * 15, 14))
-    text = seen.getvalue()
-    assert "15 looks, 2.5 s" in text and "model 5" in text and "model 4" not in text
-    assert "\x1b[1mmodel 14" in text.replace("\x1b[0m\x1b[1m \x1b[0m", "") and "0.70000" in text
-
-
-def test_lines_come_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
-    display = RaceDisplay()
-    with display.shown():
-        display.begin(60.0)
-        for _ in range(5):
-            display(state([0.5, 0.75], [100, 100], 1))
-        monkeypatch.setattr(progress, "SECONDS", 0.0)
-        display(state([0.5, 0.75], [100, 100], 1))
-        display.refit()
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 3 and "the model included in 60 s" in lines[0]
-    assert lines[1] == "2 looks, 2.5 s, best score 0.75000 of 100 rows: model 1"
-    assert lines[2] == "training the best model on all rows"
-
-
-def test_parameters_of_any_kind_are_shown():
-    shown = shown_params({"C": 1 / 3, "candidate": "rbf", "rows": 100000})
-    assert shown == "C=0.3333, candidate=rbf, rows=100000"
-
-
-def test_a_terminal_sees_a_live_leaderboard():
-    text = seen_in_terminal("tune", *BOUGHT, *QUICK, "-o", "m.asset")
-    for word in (
-        "candidate",
-        "looks",
-        "±",
-        "rbf, cells",
-        "training the best model",
-        "tuned",
-        "again: ",
-    ):
-        assert word in text
-
-
-def test_numbers_of_the_chart():
-    at, score, rows = np.array([1.0, 1, 2, 3]), np.array([0.5, 0.7, 0.9, 0.8]), np.array([9, 9, 9, 20])
-    assert [part.tolist() for part in best_of_looks(at, score)] == [[1, 2, 3], [0.7, 0.9, 0.8]]
-    assert best_so_far(at, score, rows)[1].tolist() == [0.7, 0.9, 0.8]  # of the most rows
-    assert lowest_shown(np.array([0.9, 0.8, 0.7, -50.0, np.nan])) == pytest.approx(0.9 - 4 * 0.15)
-    kind = {"kernel": "rbf", "relevance": "columns", "cells": True, "encoding": "given"}
-    assert shape_of(kind) == ("rbf", "columns", "cells", "as given")
-
-
-@pytest.mark.parametrize(
-    ("options", "figures"),
-    # scores over time; importances and rounds of a relevance; residuals twice, or four of classes
-    [(RELEVANT, 5), ([*BOUGHT, *QUICK, "--probability"], 5)],
-)
-def test_a_browser_shows_the_race(here, options, figures):
+def test_a_mean_of_several_models_is_told_of_saved_and_reported(capsys, monkeypatch):
     pytest.importorskip("matplotlib")
-    assert main(["tune", *options, "--report", "r.html", "-o", "m.asset"]) == 0
-    html = Path("r.html").read_text()
-    assert ("Importance of the columns" in html) == (options is RELEVANT)
-    assert html.count("<figure>") == figures
-    for width in (1000, 390):
-        seen = look_at(here / "r.html", width)
-        assert seen.console == [] and len(seen.charts) == figures
-        assert seen.page <= seen.window
+
+    def two(outcome, n_rows, seconds, seed):
+        first, *others = (outcome.history[number] for number in outcome.finalists)
+        shape = first.candidate.shape
+        other = next(each for each in others if each.candidate.shape.encoding == shape.encoding)
+        return Members([first, other], np.array([0.75, 0.25]))
+
+    monkeypatch.setattr(base, "choose_members", two)
+    assert main(["tune", *BOUGHT, *QUICK, "-o", "m.asset", "--report", "page.html"]) == 0
+    out = capsys.readouterr().out
+    assert told(out)["mean of"] == "2 models, of weights 0.75, 0.25" and "nan" not in out
+    command = again(out, "the best by itself")
+    page = Path("page.html").read_text()
+    assert "The models of the mean" in page and ">nan<" not in page
+    assert main(["info", "m.asset"]) == 0
+    assert told(capsys.readouterr().out)["mean of"] == "2 models, of weights 0.75, 0.25"
+    assert len(scores("m.asset", "shop.csv", capsys)[0]) == ROWS
+    assert main([*command, "-o", "n.asset"]) == 0
+    assert "mean of" not in capsys.readouterr().out
+    for option in ("--probability", "--resumable"):  # they are of one model
+        assert main(["tune", *BOUGHT, *QUICK, option, "-o", "m.asset"]) == 0
+        assert "mean of" not in capsys.readouterr().out

@@ -16,6 +16,7 @@ from asset_svm.pages import Paragraph, Section, Table, Value
 
 TABLES = ("csv", "tsv", "parquet")
 ARRAYS = ("npy", "npz")
+FOR_TABLES = "goes with csv, tsv or Parquet, and --scale auto"
 KINDS = {"number": "numbers", "time": "times", "levels": "categories", "": "nothing"}
 MOST_LINES = 5
 """Lines that the log has of what became of the columns."""

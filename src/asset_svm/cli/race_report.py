@@ -70,17 +70,16 @@ def _race(search: SearchEstimator, summary: Summary | None, command: str) -> lis
         "score": f"{search.best_score_:.5f}",
         "splits": search.n_splits_,
     }
-    told = "This command trains the best model again:"
-    members: list[Part] = []
+    told, parts = "This command trains the best model again:", list[Part]()
     if len(search.ensemble_) > 1:
         told = "The model is a mean of several. This command trains the best candidate by itself:"
         rows: list[list[Value]] = [[name, f"{weight:.3f}"] for name, weight in search.ensemble_]
-        members.append(Table(["candidate", "weight"], rows, "The models of the mean"))
+        parts.append(Table(["candidate", "weight"], rows, "The models of the mean"))
     if summary is not None and learnt_rows(search) < summary.n_rows:
         facts["rows learnt from"] = f"{learnt_rows(search)} of {summary.n_rows}: time was short"
-        told += " (on all rows; the race had time for fewer)"
-    command_part = [Paragraph(told), Code(command)]
-    return [Facts(facts), *members, *command_part, _over_time(search), _listed(search)]
+        told = f"{told[:-1]}, on all rows:"
+    parts += [Paragraph(told), Code(command), _over_time(search), _listed(search)]
+    return [Facts(facts), *parts]
 
 
 def _listed(search: SearchEstimator) -> Table:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from asset_svm.cli.columns import ARRAYS, TABLES, ColumnOptions, advice_of, column_lines
+from asset_svm.cli.columns import ARRAYS, FOR_TABLES, TABLES, ColumnOptions, advice_of, column_lines
 from asset_svm.cli.options import Interrupted, UsageError, parse_params, parse_size
 from asset_svm.cli.outputs import check_output
 from asset_svm.cli.progress import Display, Interrupt
@@ -84,8 +84,7 @@ class Run:
         names = ColumnOptions.__dataclass_fields__
         self.columns = ColumnOptions(**{name: getattr(self, name) for name in names})
         if not self.raw:
-            but = "numbers" if self.encodes_arrays else ""
-            self.columns.check_none("goes with csv, tsv or Parquet, and --scale auto", but=but)
+            self.columns.check_none(FOR_TABLES, but="numbers" if self.encodes_arrays else "")
         elif self.n_features is not None:
             raise UsageError("--n-features is for svmlight rows; tables name their columns.")
         if self.dtype not in ("float32", "float64"):

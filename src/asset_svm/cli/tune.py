@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from asset_svm.cli.again import command_of
+from asset_svm.cli.columns import FOR_TABLES
 from asset_svm.cli.options import UsageError, parse_seconds
 from asset_svm.cli.race_progress import RaceDisplay
 from asset_svm.cli.run import Run
@@ -172,7 +173,7 @@ class Tuning(Run):
                 "--auto."
             )
         if self.encodes_arrays:
-            self.columns.check_none("goes with csv, tsv or Parquet, and --scale auto")
+            self.columns.check_none(FOR_TABLES)
 
     def _search(self, task: str) -> SearchEstimator:
         params = dict(self.params)
