@@ -180,6 +180,18 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
         return self.classes_[self.probabilities(decisions).argmax(axis=1)]
 
 
+def calibrated(
+    estimator: AssetClassifier, decisions: np.ndarray, y: np.ndarray
+) -> CalibratedClassifier:
+    """A fitted estimator with sigmoids of (rows, K) decisions that are known, of rows held out."""
+    from sklearn.model_selection import StratifiedKFold
+
+    check_counts(*np.unique(y, return_counts=True))
+    return CalibratedClassifier(estimator).calibrated(
+        *sigmoids(decisions, y, None, StratifiedKFold(2))  # no model is trained: any folds will do
+    )
+
+
 def check_counts(labels: np.ndarray, counts: np.ndarray) -> None:
     """Raise where a class has too few rows for folds."""
     if counts.min() < 2:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from asset_svm import clock
 from asset_svm.backends.device import on_host
 from asset_svm.data.source import RowSource
+from asset_svm.estimators.calibration import calibrated
 from asset_svm.estimators.inside import checked_rows, fit_watched, settings_of, task_of
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import check_scored
@@ -33,7 +34,7 @@ from asset_svm.kernels import WITH_GAMMA, formula_type
 from asset_svm.search.auto.looks import Judged
 from asset_svm.search.auto.final import Members, choose_members, train
 from asset_svm.search.auto.parts import Part
-from asset_svm.search.auto.search import KERNELS, Asked, gather, run_race
+from asset_svm.search.auto.search import KERNELS, Asked, balanced_outcome, gather, run_race
 from asset_svm.search.grid import (
     Grid,
     resolve_costs,
@@ -60,7 +61,7 @@ from asset_svm.threads.granted import grant
 USUAL_CS = 10
 """Values of C of a grid."""
 RACING = (
-    "kernel", "relevance", "encoder", "cv", "scoring", "refit", "time_limit", "ensemble", "n_components",
+    "kernel", "relevance", "encoder", "cv", "scoring", "refit", "time_limit", "ensemble", "probability", "n_components",
     "landmarks", "n_cells", "n_partitions", "max_iter", "tol", "memory_limit", "class_weight",
     "random_state", "n_jobs", "device", "precision", "verbose",
 )  # fmt: skip
@@ -121,6 +122,12 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
         resolve_costs(self._Cs)
         check.check_choice("relevance", self.relevance, (None, "auto", "columns", "directions"))
         check.check_flag("ensemble", self.ensemble)
+        check.check_flag("probability", getattr(self, "probability", False))
+        if getattr(self, "probability", False) and not self._races:
+            raise ValueError(
+                "probability=True takes the decisions of a race, and a grid (Cs, gammas and their like) is "
+                "given; leave the grid out, or calibrate best_estimator_ with CalibratedClassifierCV."
+            )
         if self.relevance in ("columns", "directions") and not self._races:
             raise ValueError(
                 f"relevance={self.relevance!r} goes with a race, and a grid (Cs, gammas and their like) is "
@@ -348,7 +355,12 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
             self.best_index_ = outcome.finalists[0]
             self.n_splits_, self.search_time_ = len(outcome.looks.columns.parts), clock.now() - begun
             self.best_at_edge_: dict[str, str] = {}
-            m, fixed = len(given.y), self._asked().fixed
+            m, fixed = len(given.y), dict(self._asked().fixed)
+            if getattr(self, "class_weight", 1) is None:
+                with grant(settings.n_threads):
+                    balanced = balanced_outcome(outcome, self._learner)
+                if balanced is not None:
+                    outcome, fixed["class_weight"] = balanced, "balanced"
             self.best_params_ = outcome.params(outcome.best, m) | fixed
             left = budget.left if self.time_limit is not None else float("inf")
             members = Members([outcome.best], np.ones(1))
@@ -358,10 +370,9 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                 (str(each.candidate), float(weight))
                 for each, weight in zip(members.judged, members.weights, strict=True)
             ]
-            judged = outcome.looks.judge(
-                members.decisions(), outcome.looks.judging_rows(outcome.best.judging)
-            )
-            self.best_score_ = judged[2]
+            decisions = members.decisions()
+            judging = outcome.looks.judging_rows(outcome.best.judging)
+            self.best_score_ = outcome.looks.judge(decisions, judging)[2]
             if self.refit:
                 if refitting is not None:
                     refitting()
@@ -377,6 +388,11 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                     )
                 self.n_iter_ = self.best_estimator_.n_iter_
                 self.refit_time_ = clock.now() - refitted
+                if getattr(self, "probability", False):
+                    known = np.isfinite(decisions[:, 0])
+                    self.calibrated_ = calibrated(
+                        self.best_estimator_, decisions[known], given.y[judging[known]]
+                    )
         return self
 
     def _asked(self) -> Asked:
@@ -396,7 +412,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
     def leaderboard_(self):
         """All candidates of a race, the best first, as a pandas data frame."""
         if "_board" not in self.__dict__:
-            raise AttributeError("leaderboard_ is that of a race, which a grid (Cs, gammas) is not.")
+            raise AttributeError("leaderboard_")  # that of a race, which a grid is not
         try:
             import pandas as pd
         except ImportError:

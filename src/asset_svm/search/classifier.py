@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from asset_svm.estimators.classifier import AssetClassifier
 from asset_svm.search.base import SearchEstimator
 from asset_svm.search.documentation import document
 from asset_svm.settings import checks as check
+
+
+def _has_probability(search):
+    """Whether probabilities were asked for."""
+    return search.probability
 
 
 @document
@@ -52,6 +58,7 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
         refit=True,
         time_limit=None,
         ensemble=True,
+        probability=False,
         search_iter=None,
         keep_path=False,
         gamma="scale",
@@ -88,6 +95,21 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
         check.keep_parameters(self, locals())
 
     score = SearchEstimator.score  # by ``scoring``, before the mixin's
+
+    @available_if(_has_probability)
+    def predict_proba(self, X):
+        """Probabilities of the classes, with probability=True: sigmoids of the race's own decisions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        self._best("predict_proba")
+        return self.calibrated_.predict_proba(self._seen(X))
 
     def decision_function(self, X):
         """Decisions of the best model, refitted on all rows.

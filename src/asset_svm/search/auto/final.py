@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
+from asset_svm import clock
 from asset_svm.arrays import Array
 from asset_svm.estimators.inside import copied_with, encoder_of, fit_watched, fitted_of
 from asset_svm.estimators.learner import Learner
@@ -20,6 +24,8 @@ from asset_svm.search.auto.outcome import Outcome
 
 SLOW = 1.5
 """A model may be guessed to take so much longer than there is time, before it learns from fewer rows."""
+LEAST_SECONDS = 0.2
+"""What a model has in any case."""
 LIBRARY = 25
 """Finalists that a mean is chosen from."""
 
@@ -62,7 +68,7 @@ def choose_members(outcome: Outcome, n_rows: int, seconds: float, seed: int) -> 
     if weights is None:
         return alone
     order = [number for number in np.argsort(-weights, kind="stable") if weights[number] > 0.0]
-    takes = [looks.final_seconds(found[number].candidate, n_rows) for number in order]
+    takes = [looks.training_seconds(found[number], n_rows) for number in order]
     while len(order) > 1 and sum(takes) > seconds:
         order, takes = order[:-1], takes[:-1]
     if len(order) < 2:
@@ -88,17 +94,38 @@ def train(
     if rows is not None:
         X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
         weight = None if weight is None else _safe_indexing(weight, rows)
-    first = learner(**(outcome.params(members.judged[0], n_rows) | fixed))
-    fit_watched(first, X, y, weight, searched=True)
+    end = clock.now() + max(seconds, LEAST_SECONDS)
+
+    def model(number: int) -> Learner:
+        """A member, which ends when its part of the time is up."""
+        made = learner(**(outcome.params(members.judged[number], n_rows) | fixed))
+        if np.isfinite(end):
+            left = max(end - clock.now(), LEAST_SECONDS) / (len(members.judged) - number)
+            made.set_params(time_limit=left)
+        return made
+
+    first = model(0)
+    with unhurried():
+        fit_watched(first, X, y, weight, searched=True)
+    first.set_params(time_limit=None)
     if len(members.judged) == 1:
         return first, len(y)
     fitted, encoder = [fitted_of(first)], encoder_of(first)
     numbers = X if encoder is None else encoder.rows(X, learning=True, whole=True)
-    for judged in members.judged[1:]:
-        other = learner(**(outcome.params(judged, n_rows) | fixed))
-        fit_watched(other, numbers, y, weight, searched=True, encoder=encoder)
+    for number in range(1, len(members.judged)):
+        other = model(number)
+        with unhurried():
+            fit_watched(other, numbers, y, weight, searched=True, encoder=encoder)
         fitted.append(fitted_of(other))
     return copied_with(first, FittedBlend(tuple(fitted), members.weights)), len(y)
+
+
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """Nobody is told that a model ended before it had converged: the time was the search's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 def rows_in_time(
@@ -106,7 +133,7 @@ def rows_in_time(
 ) -> Array | None:
     """The rows that the models can learn from in time; None for all of them."""
     looks = outcome.looks
-    takes = sum(looks.final_seconds(each.candidate, n_rows) for each in members.judged)
+    takes = sum(looks.training_seconds(each, n_rows) for each in members.judged)
     if takes <= SLOW * seconds:
         return None
     least = min(n_rows, outcome.best.rows)

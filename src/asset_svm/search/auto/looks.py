@@ -136,6 +136,14 @@ class Looks:
             seconds += budget.seconds("relevance", self._learning_work(candidate, n_rows))
         return seconds + budget.seconds("columns", self.encoding_work(candidate, n_rows))
 
+    def training_seconds(self, judged: Judged, n_rows: int) -> float:
+        """What training a candidate on so many rows will take, by what the look at it took too."""
+        guessed = self.final_seconds(judged.candidate, n_rows)
+        if self.budget.begun is None or not judged.candidate.shape.cells:
+            return guessed
+        solved = min(judged.rows + judged.judging, MOST_SOLVED)
+        return max(guessed, judged.seconds * n_rows / solved)
+
     def encoding_work(self, candidate: Candidate, m: int) -> float:
         """How much work making numbers of the columns of so many rows is, about."""
         table = self.columns.given.table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ MOST_DIRECTIONS, MOST_PIECES = 1000, 100
 """Columns up to which directions are learnt, and numbers are cut into pieces."""
 BEFORE_MEANS = 0.85
 """The part of the budget that a race takes where a mean of its best may follow."""
+BALANCED = 3
+"""Finalists that are tried with balanced classes, where there is a score of the user's."""
 EXACT_ROWS = 1500
 """Rows up to which every model is exact."""
 LEAST_WORK, MOST_WORK = 0.4, 60.0
@@ -149,5 +151,27 @@ def run_race(
     race = Race(looks, axes_of(given, asked), m, watch, BEFORE_MEANS if ensemble else 1.0)
     race.run()
     return Outcome.of(looks, race.history), budget
+
+
+def balanced_outcome(outcome: Outcome, learner: Callable[..., Learner]) -> Outcome | None:
+    """The outcome of the best candidates with balanced classes, where a score of its own is better so."""
+    before, columns = outcome.looks, outcome.looks.columns
+    if before.scorer is None or columns.given.task.numeric:
+        return None
+    model = learner(class_weight="balanced")
+    task = task_of(model, settings_of(model)).settled(columns.given.y, columns.given.weight)
+    given = replace(columns.given, task=task)
+    looks = Looks(
+        Columns(given, columns.parts, columns.settings), before.budget, before.scorer, before.seed
+    )
+    found = []
+    for number in outcome.finalists[:BALANCED]:
+        each = outcome.history[number]
+        if found and before.budget.left <= 0.0:
+            break
+        found += looks.look(each.candidate, (each.candidate.C,), each.rows, each.judging)
+    if not found or max(each.score for each in found) <= outcome.best.score:
+        return None
+    return Outcome.of(looks, found)
 
 

@@ -1,0 +1,356 @@
+"""The race of the searches without a knob: what it finds, sees, fixes, and costs."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, make_moons
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GroupKFold, train_test_split
+from sklearn.svm import SVC
+
+import asset_svm
+from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV, TableEncoder
+from asset_svm import clock as our_clock
+from asset_svm.search.auto import budget as budgets
+from asset_svm.search.auto import search as searches
+from asset_svm.search.auto.blend import greedy_weights, worthwhile_weights
+from asset_svm.search.auto.budget import Budget
+from asset_svm.search.auto.parts import FEW_ROWS, draw_parts
+from asset_svm.tasks import Classification
+
+X_MOONS, Y_MOONS = make_moons(400, noise=0.2, random_state=0)
+
+
+def shop(m, seed=0):
+    """A table with a category, gaps, a date, many levels, and columns of very different scale."""
+    rng = np.random.default_rng(seed)
+    age, income = rng.uniform(18, 80, m), np.exp(rng.normal(10, 1, m))
+    city = rng.choice([f"c{k}" for k in range(90)], m)
+    kind = rng.choice(["new", "old", None], m, p=[0.5, 0.4, 0.1])
+    day = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 365, m), "D")
+    pull = np.array([hash_of(name) for name in city])
+    y = ((age - 49) / 15 + (kind == "new") + pull + 0.3 * rng.normal(size=m)) > 0.5
+    income[rng.random(m) < 0.1] = np.nan
+    frame = pd.DataFrame({"age": age, "income": income, "kind": kind, "city": city, "day": day})
+    return frame, np.where(y, "yes", "no")
+
+
+def hash_of(name):
+    return (int(name[1:]) * 37 % 90) / 45 - 1.0
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return AssetClassifierCV(random_state=0, ensemble=False).fit(X_MOONS, Y_MOONS)
+
+
+# What it finds --------------------------------------------------------------------------------------
+
+
+def test_columns_of_any_scale_are_found_out():
+    """With `income` beside `age` the estimator gives every row one class; the search does not."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(18, 80, 500), rng.normal(5e4, 2e4, 500)])
+    y = (X[:, 0] > 40) & (X[:, 0] < 60)
+    search = AssetClassifierCV(random_state=0).fit(X, y)
+    assert search.best_score_ > 0.95 and isinstance(search.best_params_["encoder"], TableEncoder)
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_digits])
+def test_it_is_no_worse_than_an_svm_of_standardised_columns(load):
+    X, y = load(return_X_y=True)
+    X, X_out, y, y_out = train_test_split(X, y, random_state=0, stratify=y)
+    ours = AssetClassifierCV(random_state=0).fit(X, y).score(X_out, y_out)
+    mean, spread = X.mean(axis=0), X.std(axis=0) + 1e-12
+    theirs = SVC().fit((X - mean) / spread, y).score((X_out - mean) / spread, y_out)
+    assert ours > theirs - 0.015  # one standard error of some 400 rows
+
+
+def test_a_table_with_gaps_categories_and_dates_needs_no_word(monkeypatch):
+    monkeypatch.setattr(searches, "MOST_WORK", 6.0)
+    frame, y = shop(1500)
+    test, y_test = shop(500, seed=1)
+    search = AssetClassifierCV(random_state=0).fit(frame, y)
+    assert search.score(test, y_test) > 0.85
+    test.loc[0, "kind"] = "never seen"
+    assert len(search.predict(test)) == 500
+    assert search.feature_names_in_.tolist() == list(frame.columns)
+
+
+def test_regression_does_not_hang_on_the_units_of_the_targets():
+    X, y = load_diabetes(return_X_y=True)
+    one, other = (
+        AssetRegressorCV(random_state=0, ensemble=False).fit(X, target) for target in (y, 1e6 * y + 7e8)
+    )
+    assert one.best_score_ == pytest.approx(other.best_score_, abs=1e-6) and one.best_score_ > 0.4
+    np.testing.assert_allclose(1e6 * one.predict(X) + 7e8, other.predict(X), rtol=1e-6)
+
+
+def test_the_results_are_in_the_words_of_scikit_learn(moons):
+    results, board = moons.cv_results_, moons.leaderboard_
+    count = len(results["params"])
+    assert list(board.columns)[:5] == ["candidate", "score", "error", "rows", "seconds"]
+    assert len(board) == count == len(results["mean_test_score"]) > 20
+    assert results["rank_test_score"][moons.best_index_] == 1
+    assert sorted(results["rank_test_score"]) == list(range(1, count + 1))
+    assert moons.best_score_ == results["mean_test_score"][moons.best_index_] == board.score[0]
+    splits = [results[f"split{k}_test_score"] for k in range(moons.n_splits_)]
+    np.testing.assert_allclose(np.mean(splits, axis=0), results["mean_test_score"], atol=0.01)
+    assert (board.error > 0).all()
+
+
+def test_the_best_parameters_give_the_best_model(moons):
+    alone = AssetClassifier(random_state=0, **moons.best_params_).fit(X_MOONS, Y_MOONS)
+    np.testing.assert_array_equal(
+        alone.decision_function(X_MOONS), moons.best_estimator_.decision_function(X_MOONS)
+    )
+
+
+def test_it_is_the_same_again_and_with_any_number_of_threads(moons):
+    for n_jobs in (1, 3):
+        again = clone(moons).set_params(n_jobs=n_jobs).fit(X_MOONS, Y_MOONS)
+        np.testing.assert_array_equal(
+            again.cv_results_["mean_test_score"], moons.cv_results_["mean_test_score"]
+        )
+        np.testing.assert_array_equal(again.predict(X_MOONS), moons.predict(X_MOONS))
+
+
+# What judges it -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1600, 7000])
+def test_with_targets_drawn_at_random_nothing_beats_the_constant(rows, monkeypatch):
+    """Neither relevance, nor target means of 90 cities, nor landmarks see the rows that judge them."""
+    monkeypatch.setattr(searches, "MOST_WORK", 12.0)
+    frame, _ = shop(rows)
+    y = np.random.default_rng(5).permutation(np.arange(rows) % 2)
+    search = AssetClassifierCV(random_state=0, refit=False).fit(frame, y)
+    board = search.leaderboard_
+    assert {"columns", "directions"} & {p["relevance"] for p in search.cv_results_["params"]}
+    judged = rows if rows <= FEW_ROWS else rows // 5
+    assert board.score.max() < 0.5 + 3.0 * 0.5 / np.sqrt(judged)  # the best of some hundred
+
+
+def test_rows_that_judge_are_not_learnt_from_and_all_are_used():
+    y = np.arange(700) % 3
+    task = Classification().settled(y, np.ones(700))
+    for parts in (draw_parts(task, y, 0), draw_parts(task, np.arange(FEW_ROWS + 900) % 3, 0)):
+        for part in parts:
+            assert not set(part.learning) & set(part.judging)
+            total = len(part.learning) + len(part.judging)
+            assert total in (700, FEW_ROWS + 900)
+    judged = np.concatenate([part.judging for part in draw_parts(task, y, 0)])
+    assert sorted(judged) == list(range(700))
+
+
+def test_groups_stay_together():
+    groups = np.arange(400) // 20
+    seen = []
+
+    class Watched(GroupKFold):
+        def split(self, X, y=None, groups=None):
+            for train, test in super().split(X, y, groups):
+                seen.append(set(groups[train]) & set(groups[test]))
+                yield train, test
+
+    search = AssetClassifierCV(cv=Watched(4), random_state=0, refit=False)
+    search.fit(X_MOONS, Y_MOONS, groups=groups)
+    assert seen == [set()] * 4 and search.n_splits_ == 4
+
+
+# What is fixed --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fixed", "name", "values"),
+    [
+        (dict(kernel="laplacian"), "kernel", {"laplacian"}),
+        (dict(relevance=None), "relevance", {None}),
+        (dict(relevance="columns"), "relevance", {None, "columns"}),
+        (dict(n_cells=3), "cells", {True}),
+        (dict(n_components=60), "cells", {False}),
+        (dict(encoder=None), "encoding", {"given"}),
+        (dict(encoder=TableEncoder(numbers="robust")), "encoding", {"robust"}),
+    ],
+)
+def test_what_is_given_is_kept(fixed, name, values):
+    search = AssetClassifierCV(random_state=0, **fixed).fit(X_MOONS, Y_MOONS)
+    assert {params[name] for params in search.cv_results_["params"]} <= values
+    assert search.score(X_MOONS, Y_MOONS) > 0.9
+    for parameter in ("n_cells", "n_components"):
+        if parameter in fixed:
+            assert search.best_estimator_.get_params()[parameter] == fixed[parameter]
+
+
+def test_a_grid_is_a_grid():
+    search = AssetClassifierCV(Cs=[1.0, 10.0], gammas=[0.5, 2.0], random_state=0).fit(X_MOONS, Y_MOONS)
+    assert len(search.cv_results_["params"]) == 4 and search.best_estimator_.kernel == "rbf"
+    with pytest.raises(AttributeError, match="leaderboard_"):
+        search.leaderboard_  # noqa: B018
+    with pytest.raises(ValueError, match="goes with a race"):
+        AssetClassifierCV(Cs=3, relevance="columns").fit(X_MOONS, Y_MOONS)
+    with pytest.raises(ValueError, match="probability=True takes the decisions of a race"):
+        AssetClassifierCV(Cs=3, probability=True).fit(X_MOONS, Y_MOONS)
+
+
+def test_a_score_that_asks_for_it_has_balanced_classes(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = (X[:, 0] + 1.5 * rng.normal(size=600) > 2.6).astype(int)
+    assert 0.03 < y.mean() < 0.15
+    monkeypatch.setattr(searches, "MOST_WORK", 1.0)
+    plain = AssetClassifierCV("rbf", random_state=0).fit(X, y)
+    balanced = AssetClassifierCV("rbf", random_state=0, scoring="balanced_accuracy").fit(X, y)
+    assert plain.best_estimator_.class_weight is None
+    assert balanced.best_params_["class_weight"] == "balanced" and balanced.best_score_ > 0.6
+
+
+# Means ----------------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 10**6), count=st.integers(1, 6))
+@settings(max_examples=30, deadline=None)
+def test_greedy_weights_are_no_worse_than_the_best_alone(seed, count):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=80)
+    decisions = [y[:, None] + rng.normal(0, rng.uniform(0.1, 2), size=(80, 1)) for _ in range(count)]
+
+    def losses(found):
+        return (found[:, 0] - y) ** 2
+
+    weights = greedy_weights(decisions, losses)
+    assert weights.min() >= 0.0 and weights.sum() == pytest.approx(1.0)
+    mean = sum(w * each for w, each in zip(weights, decisions, strict=True))
+    # Small weights are left out at the end, hence the slack.
+    assert losses(mean).mean() <= 1.1 * min(losses(each).mean() for each in decisions)
+
+
+def test_a_mean_is_taken_where_it_gains_and_only_there():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=2000)
+    good = [y[:, None] + rng.normal(size=(2000, 1)) for _ in range(3)]
+
+    def losses_of(rows):
+        return lambda found: (found[:, 0] - y[rows]) ** 2
+
+    weights = worthwhile_weights(good, losses_of, 0)
+    np.testing.assert_allclose(weights, 1 / 3, atol=0.15)
+    poor = [y[:, None] + 0.1 * rng.normal(size=(2000, 1)), *good]
+    assert worthwhile_weights(poor, losses_of, 0) is None
+    assert worthwhile_weights([good[0], good[0]], losses_of, 0) is None
+
+
+@pytest.fixture(scope="module")
+def blend():
+    """A mean of two models, put together by hand."""
+    from asset_svm.estimators.inside import copied_with, fitted_of
+    from asset_svm.families.blend import FittedBlend
+
+    X, y = load_diabetes(return_X_y=True)
+    models = [
+        AssetRegressor(target_transform="standard", random_state=0, **options).fit(X, y)
+        for options in (
+            dict(C=10, gamma=1.0, relevance="columns", n_components=60),
+            dict(kernel="laplacian", n_cells=1, gamma=3.0),
+        )
+    ]
+    weights = np.array([0.75, 0.25])
+    mean = FittedBlend(tuple(fitted_of(model) for model in models), weights)
+    return copied_with(models[0], mean), models, weights, X
+
+
+def test_a_mean_is_the_mean(blend, tmp_path):
+    model, models, weights, X = blend
+    expected = sum(w * each.predict(X) for w, each in zip(weights, models, strict=True))
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.compiled()(X), expected, rtol=1e-5)
+    slopes = sum(w * each.gradients(X[:5]) for w, each in zip(weights, models, strict=True))
+    np.testing.assert_allclose(model.gradients(X[:5]), slopes, rtol=1e-10)
+    path = tmp_path / "mean.asset"
+    asset_svm.save(model, path)
+    for copy in (asset_svm.load(path), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+        assert [round(one["weight"], 6) for one in copy.blend_] == [0.75, 0.25]
+    with pytest.raises(ValueError, match="a mean of several models"):
+        asset_svm.save(model, path, resumable=True)
+    assert np.isnan(model.dual_gap_)
+
+
+def test_means_of_a_race_share_their_rows(monkeypatch):
+    monkeypatch.setattr(searches, "MOST_WORK", 4.0)
+    X, y = load_digits(return_X_y=True)
+    search = AssetClassifierCV(random_state=0).fit(X, y)
+    assert sum(weight for _, weight in search.ensemble_) == pytest.approx(1.0)
+    alone = AssetClassifierCV(random_state=0, ensemble=False).fit(X, y)
+    assert len(alone.ensemble_) == 1 and not hasattr(alone.best_estimator_, "blend_")
+    assert hasattr(search.best_estimator_, "blend_") == (len(search.ensemble_) > 1)
+
+
+# Probabilities --------------------------------------------------------------------------------------
+
+
+def test_probabilities_come_with_the_race():
+    X, X_out, y, y_out = train_test_split(X_MOONS, Y_MOONS, random_state=0)
+    search = AssetClassifierCV(random_state=0, probability=True).fit(X, y)
+    found = search.predict_proba(X_out)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert log_loss(y_out, found) < 0.4
+    assert not hasattr(AssetClassifierCV(), "predict_proba")
+
+
+# The budget -----------------------------------------------------------------------------------------
+
+
+def test_work_is_counted_without_a_clock_and_seconds_with_one(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(our_clock, "now", lambda: now[0])
+    assert budgets.clock is our_clock
+    counted, limited = Budget(10.0), Budget(10.0, begun=100.0)
+    for budget in (counted, limited):
+        with budget.spending("map", 2.0):
+            now[0] += 5.0
+    assert counted.left == 8.0 and counted.seconds("map", 1.0) == 1.0
+    assert limited.left == 0.0  # ten seconds have passed
+    assert limited.seconds("map", 1.0) == pytest.approx((5.0 + 1.0) / (2.0 + 1.0))
+    assert limited.seconds("cells", 1.0) == 1.0
+    counted.stopped = True
+    assert counted.left == 0.0
+
+
+def test_a_limit_that_leaves_no_time_still_gives_a_model():
+    search = AssetClassifierCV(random_state=0, time_limit=1e-3).fit(X_MOONS, Y_MOONS)
+    assert len(search.cv_results_["params"]) >= 1 and search.score(X_MOONS, Y_MOONS) > 0.7
+
+
+def test_whoever_watches_may_stop_it():
+    from asset_svm.search.inside import search_watched
+
+    seen = []
+
+    def watch(progress):
+        seen.append(progress)
+        return len(seen) == 3
+
+    search = AssetClassifierCV(random_state=0)
+    search_watched(search, X_MOONS, Y_MOONS, watch=watch)
+    assert len(seen) == 3 and len(search.cv_results_["params"]) == seen[-1].done
+    assert seen[-1].best_score == pytest.approx(max(seen[-1].mean_test_score), abs=0.02)
+
+
+def test_bad_input_is_told_and_loses_nothing(moons):
+    model = clone(moons).fit(X_MOONS, Y_MOONS)
+    before = model.predict(X_MOONS)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(X_MOONS > 1, np.nan, X_MOONS), Y_MOONS)
+    np.testing.assert_array_equal(model.predict(X_MOONS), before)
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(np.full((2, 2), np.nan))
+    with pytest.raises(ValueError, match='ensemble="yes" is not a truth value'):
+        AssetClassifierCV(ensemble="yes").fit(X_MOONS, Y_MOONS)
+    with pytest.raises(ValueError, match="rows"):
+        AssetClassifierCV(relevance="rows").fit(X_MOONS, Y_MOONS)
