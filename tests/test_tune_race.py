@@ -154,7 +154,7 @@ def test_training_with_a_race_is_tuning(capsys):
         (["train", "--auto", "--target-transform", "log"], "--target-transform log: a race chooses it"),
         (["train", "--auto", "--early-stopping"], "--early-stopping: a race chooses it"),
         (["train", "--auto", "--kernel", "poly"], "--kernel poly: no kernel that races; leave it out"),
-        (["tune", "--ensemble", "--probability"], "--ensemble may make a mean of several models"),
+        (["tune", "--ensemble", "--resumable"], "--ensemble may make a mean of several models"),
         (["tune", "--relevance", "columns", "--Cs", "3"], "relevance='columns' goes with a race"),
         (["tune", "--numbers", "odd"], "--numbers odd: choose one of auto, standard"),
         (
@@ -177,7 +177,8 @@ def test_what_does_not_go_together_is_one_sentence(command, said, capsys, monkey
     assert said in seen.err and set(os.listdir()) == before
 
 
-def test_ctrl_c_trains_the_best_so_far(capsys, monkeypatch):
+@pytest.mark.parametrize("options", [[], ["--probability"]])
+def test_ctrl_c_trains_the_best_so_far(options, capsys, monkeypatch):
     show, seen = SearchDisplay.__call__, []
 
     def interrupted(self, progress):
@@ -186,7 +187,7 @@ def test_ctrl_c_trains_the_best_so_far(capsys, monkeypatch):
         return show(self, progress)
 
     monkeypatch.setattr(SearchDisplay, "__call__", interrupted)
-    assert main(["tune", *BOUGHT, "-o", "m.asset"]) == 130
+    assert main(["tune", *BOUGHT, "-o", "m.asset", *options]) == 130
     assert "interrupted; the best model so far is in m.asset" in capsys.readouterr().err
     assert len(seen) == 2 and read_provenance("m.asset")["search_candidates"] == seen[1]
     assert set(scores("m.asset", "shop.csv", capsys)[0]) == {"yes", "no"}
@@ -200,6 +201,19 @@ def test_probabilities_come_with_the_best_model(capsys):
     assert len(rows) == ROWS
     for row in rows:
         assert float(row["probability_yes"]) + float(row["probability_no"]) == pytest.approx(1.0)
+
+
+def test_names_of_columns_that_are_read_as_numbers_come_with_probabilities(capsys):
+    """Columns of another file are found by their names, in whatever order."""
+    table = np.load("rows.npz")
+    for name, order in (("plain.csv", (0, 1)), ("turned.csv", (1, 0))):
+        rows = np.column_stack([table["X"][:, order], table["y"]])
+        header = ",".join([*(("age", "size")[j] for j in order), "y"])
+        np.savetxt(name, rows, delimiter=",", header=header, comments="", fmt="%.9g")
+    options = [*QUICK, "--scale", "none", "--probability", "-o", "m.asset"]
+    assert main(["tune", "plain.csv", "--task", "classification", *options]) == 0
+    first, second = (scores("m.asset", name, capsys)[1] for name in ("plain.csv", "turned.csv"))
+    assert np.array_equal(first, second)
 
 
 def test_arrays_that_a_race_has_encoded_are_known_to_prediction(capsys):
@@ -234,6 +248,8 @@ def test_a_mean_of_several_models_is_told_of_saved_and_reported(capsys, monkeypa
     assert len(scores("m.asset", "shop.csv", capsys)[0]) == ROWS
     assert main([*command, "-o", "n.asset"]) == 0
     assert "mean of" not in capsys.readouterr().out
-    for option in ("--probability", "--resumable"):  # they are of one model
-        assert main(["tune", *BOUGHT, *QUICK, option, "-o", "m.asset"]) == 0
-        assert "mean of" not in capsys.readouterr().out
+    assert main(["tune", *BOUGHT, *QUICK, "--probability", "-o", "m.asset"]) == 0
+    lines = told(capsys.readouterr().out)
+    assert "mean of" in lines and "probabilities" in lines
+    assert main(["tune", *BOUGHT, *QUICK, "--resumable", "-o", "m.asset"]) == 0
+    assert "mean of" not in capsys.readouterr().out  # it would not go on learning

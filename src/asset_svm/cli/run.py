@@ -136,7 +136,7 @@ class Run:
         return self.format or ("svmlight" if self.data == STANDARD_INPUT else find_format(self.data))
 
     def _table_encoder(self) -> TableEncoder:
-        """What makes numbers of the columns; those of arrays are as in Python, where none is given."""
+        """What makes numbers of the columns; those of arrays are float32, as in Python."""
         return self.columns.encoder(np.dtype(self.dtype if self.raw else np.float32))
 
     @property
@@ -279,15 +279,14 @@ class Run:
         ``so_far`` and ``where`` say what a run that was cut leaves, ``command`` what makes the model
         again, ``found`` goes into the provenance.
         """
-        rows = None if self.summary is None else self.summary.n_rows
-        told = {**self.told, "rows": rows, **found}
+        told = {**self.told, "rows": getattr(self.summary, "n_rows", None), **found}
         save(model.whole, self._path, resumable=self.resumable, provenance=told)
         scores = None if self.test is None else self._scores(model, self.test, self._test_target)
         lines = [*lines, ["saved in", str(self._path)]]
         if scores is not None:
             lines += [[f"test {name}", value] for name, value in score_lines(scores)]
         show(done, lines)
-        if command:  # below the table, which would break it into pieces that nobody can copy
+        if command:  # below the table, which would break it into pieces
             print(command)
         if self.report is not None:
             if scores is None and source.rereadable:
@@ -295,5 +294,6 @@ class Run:
             page(scores, self._path, self.test or self.data).write(self.report)
             print(f"report: {self.report}")
         if self.interrupt.asked:
-            what = f"{so_far}, without probabilities," if self.probability else so_far
+            lacking = self.probability and not isinstance(model.estimator, CalibratedClassifier)
+            what = f"{so_far}, without probabilities," if lacking else so_far
             raise Interrupted(f"interrupted; {what} is in {self._path}{where}.")

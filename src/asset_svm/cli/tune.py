@@ -46,7 +46,12 @@ class Tuning(Run):
         estimator = self._raced(search, scanned) if races(search) else self._searched(search, scanned)
         if encoder_of(estimator) is None and scanned.source.feature_names is not None:
             estimator.feature_names_in_ = np.array(scanned.source.feature_names, dtype=object)
-        model = self._calibrated(estimator, held)
+        if races(search) and self.probability:
+            found = search.calibrated_
+            # Once more, for the names that the estimator has got since.
+            model = ScaledModel(found.calibrated(found.slope_, found.offset_), self.scaler)
+        else:
+            model = self._calibrated(estimator, held)
         told = ""
         if races(search):
             self.command = command_of(self, search.best_params_)
@@ -189,18 +194,19 @@ class Tuning(Run):
     def _settled(self, search: SearchEstimator) -> SearchEstimator:
         """The search; a race is told what becomes of columns, a grid has rows that are encoded.
 
-        Probabilities are those of one model, and one model alone goes on learning.
+        A race has probabilities of its own decisions; one model alone goes on learning.
         """
         if not races(search):
             return search
-        for option, given in (("--probability", self.probability), ("--resumable", self.resumable)):
-            if given and self.params.get("ensemble"):
+        if self.resumable:
+            if self.params.get("ensemble"):
                 raise UsageError(
-                    f"--ensemble may make a mean of several models, and {option} is of one; leave one "
-                    "of them out."
+                    "--ensemble may make a mean of several models, which does not go on learning, as "
+                    "--resumable asks for; leave one of them out."
                 )
-            if given:
-                search.set_params(ensemble=False)
+            search.set_params(ensemble=False)
+        if self.probability and not is_regressor(search):
+            search.set_params(probability=True)
         if self.raw or self.encodes_arrays:
             return search.set_params(encoder=self._table_encoder())
         # Columns of arrays race as they are and encoded, unless somebody has said how to scale them.
