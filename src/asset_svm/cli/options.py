@@ -101,7 +101,6 @@ ELSEWHERE = {
     "verbose": "--verbose",
     "warm_start": "",  # a new process has nothing to start from
     "encoder": "--scale",
-    "probability": "--probability",
 }
 """Parameters that have an option of another name, or none."""
 
