@@ -104,7 +104,8 @@ def test_probabilities_come_with_the_best_model(capsys):
 
 
 def test_every_parameter_of_the_searches_is_an_option():
-    elsewhere = {*ELSEWHERE, "refit", "keep_path"}  # a command refits, and keeps no path
+    # A command refits, and keeps no path; --probability is one of all commands that learn.
+    elsewhere = {*ELSEWHERE, "refit", "keep_path", "probability"}
     known = {parameter.name for parameter in SEARCH_PARAMETERS}
     for cls, less in (
         (AssetClassifierCV, {"epsilon", "epsilons"}),

@@ -15,6 +15,8 @@ from asset_svm.estimators.inside import encoder_of
 from asset_svm.pages import Paragraph, Section, Table, Value
 
 TABLES = ("csv", "tsv", "parquet")
+ARRAYS = ("npy", "npz")
+FOR_TABLES = "goes with csv, tsv or Parquet, and --scale auto"
 KINDS = {"number": "numbers", "time": "times", "levels": "categories", "": "nothing"}
 MOST_LINES = 5
 """Lines that the log has of what became of the columns."""
@@ -33,10 +35,10 @@ class ColumnOptions:
     encoding: str | None = None
     numbers: str | None = None
 
-    def check_none(self, why: str) -> None:
-        """Refuse the first option that was given."""
+    def check_none(self, why: str, *, but: str = "") -> None:
+        """Refuse the first option that was given, ``but`` for one."""
         for name, value in vars(self).items():
-            if value is not None:
+            if value is not None and name != but:
                 raise UsageError(f"--{name} {value}: {why}.")
 
     def reading(self) -> RawOptions:

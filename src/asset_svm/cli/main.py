@@ -161,10 +161,10 @@ def _learns(parameters: tuple[Parameter, ...]) -> Callable[..., Any]:
 
 
 def _option_of(parameter: Parameter) -> inspect.Parameter:
-    kind: Any = bool if parameter.flag else str | None
+    kind: Any = bool if parameter.flag else bool | None if parameter.either else str | None
     option = typer.Option(
-        parameter.option,
-        metavar=None if parameter.flag else parameter.values,
+        parameter.declared,
+        metavar=None if parameter.flag or parameter.either else parameter.values,
         help=parameter.help,
         show_default=False,
     )
@@ -206,9 +206,18 @@ def train(
         str | None,
         typer.Option("--dask", metavar="ADDRESS|local", help="Learn on a Dask cluster."),
     ] = None,
+    auto: Annotated[
+        bool, typer.Option("--auto", help="Find the best kind of model by a race, as asset tune does.")
+    ] = False,
     **shared: Any,
 ) -> None:
     """Train a model on the rows of a file, or of several: 'part-*.parquet'."""
+    if auto:
+        from asset_svm.cli.auto import train_by_race
+
+        given = dict(online=online, classes=classes, checkpoint=checkpoint, resume=resume, dask=dask)
+        train_by_race(given, **shared)
+        return
     from asset_svm.cli.train import Training
 
     shared |= dict(online=online, classes=classes, checkpoint=checkpoint, every=every, resume=resume)
@@ -218,7 +227,11 @@ def train(
 @app.command()
 @_learns(SEARCH_PARAMETERS)
 def tune(**shared: Any) -> None:
-    """Search C, gamma and epsilon by cross-validation, and train the best model."""
+    """Find the best kind of model and its settings, and train it.
+
+    Without --Cs, --gammas or another option of a grid, encodings, kernels, relevances, cells,
+    bandwidths and Cs race; with one of them, C, gamma and epsilon are searched by cross-validation.
+    """
     from asset_svm.cli.tune import Tuning
 
     Tuning(**shared).run()

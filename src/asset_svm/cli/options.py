@@ -20,17 +20,26 @@ class Interrupted(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Parameter:
-    """An estimator's parameter: its name, the values it takes, what it does."""
+    """An estimator's parameter: its name, the values it takes, what it does.
+
+    A ``flag`` is off unless it is given; one of ``either`` kind is on or off, or not given.
+    """
 
     name: str
     values: str
     help: str
     flag: bool = False
+    either: bool = False
 
     @property
     def option(self) -> str:
         """The option, as it is written on the command line."""
         return "--" + self.name.replace("_", "-")
+
+    @property
+    def declared(self) -> str:
+        """The option, and its opposite where it has one."""
+        return f"{self.option}/--no-{self.option[2:]}" if self.either else self.option
 
 
 PARAMETERS = (
@@ -96,6 +105,17 @@ ELSEWHERE = {
 """Parameters that have an option of another name, or none."""
 
 TUNED = (
+    Parameter(
+        "kernel",
+        "auto|rbf|exponential|matern32|matern52|laplacian|poly|sigmoid|linear",
+        "The kernel [auto: the best of a race; rbf where a grid is given].",
+    ),
+    Parameter(
+        "relevance",
+        "auto|none|columns|directions",
+        "Of a race: learn which columns or directions matter [auto: where that is better].",
+    ),
+    Parameter("ensemble", "", "Whether a race may join its best models [it may].", either=True),
     Parameter("Cs", "COUNT|C,C,...", "Values of C: so many from 0.01 to 10000, or these [10]."),
     Parameter("gammas", "auto|none|GAMMA,...", "Values of gamma; none: --gamma only [auto]."),
     Parameter("epsilons", "EPSILON,...", "Values of epsilon of a regression; else --epsilon only."),
@@ -103,8 +123,9 @@ TUNED = (
     Parameter("scoring", "NAME", "One of scikit-learn's scores [accuracy, or r2]."),
     Parameter("search_iter", "COUNT", "Epochs of the models of the search [5, or more]."),
 )
-"""Parameters of the searches that the estimators have not."""
+"""Parameters of the searches that the estimators have not, or have with other words."""
 SEARCHED = (
+    "kernel",
     "C",
     "lam",
     "relevance",
@@ -113,7 +134,7 @@ SEARCHED = (
     "validation_fraction",
     "n_iter_no_change",
 )
-"""Parameters of the estimators that the searches have not."""
+"""Parameters of the estimators that the searches have not, or have with other words."""
 SEARCH_PARAMETERS = (*TUNED, *(each for each in PARAMETERS if each.name not in SEARCHED))
 
 _SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -139,15 +160,29 @@ def parse_params(given: dict[str, Any]) -> dict[str, Any]:
     params: dict[str, Any] = {}
     for parameter in (*TUNED, *PARAMETERS):
         value = given.get(parameter.name)
-        if value is None or value is False:
+        if value is None or (value is False and not parameter.either):
             continue
-        if parameter.name == "class_weight" and "=" in value:
+        if parameter.either:
+            params[parameter.name] = bool(value)
+        elif parameter.name == "class_weight" and "=" in value:
             params["class_weight"] = _weights(value)
         elif "," in parameter.values and parameter.name != "class_weight":
             params[parameter.name] = _list(value, parameter)
         else:
             params[parameter.name] = True if parameter.flag else parse_value(value)
     return params
+
+
+def written(name: str, value: Any) -> list[str]:
+    """A parameter of the estimators as an option that is parsed back to the same value, to the bit."""
+    parameter = next(each for each in PARAMETERS if each.name == name)
+    if parameter.flag:
+        return [parameter.option] if value else []
+    if isinstance(value, float):
+        return [parameter.option, repr(float(value))]
+    words: dict[Any, str] = {None: "none", True: "true", False: "false"}
+    known = value is None or isinstance(value, bool)
+    return [parameter.option, words[value] if known else str(value)]
 
 
 def _list(text: str, parameter: Parameter) -> Any:

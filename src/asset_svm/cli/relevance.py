@@ -31,6 +31,11 @@ def has_relevance(model: ScaledModel) -> bool:
     return hasattr(model.core, "relevance_history_")
 
 
+def has_importances(model: ScaledModel) -> bool:
+    """Whether columns have importances: a mean of models has those of its members, and no rounds."""
+    return hasattr(model.core, "feature_importances_")
+
+
 def relevance_lines(model: ScaledModel) -> list[list[str]]:
     """The shape, and the round that was chosen; nothing of a model without relevance."""
     if not has_relevance(model):
@@ -54,7 +59,7 @@ def relevance_lines(model: ScaledModel) -> list[list[str]]:
 
 def importance_lines(model: ScaledModel) -> list[list[str]]:
     """The most important columns and their shares, and what the others have together."""
-    if not has_relevance(model):
+    if not has_importances(model):
         return []
     shares = model.core.feature_importances_
     order = _leading(shares)
@@ -70,9 +75,9 @@ def importance_lines(model: ScaledModel) -> list[list[str]]:
 
 def relevance_section(model: ScaledModel) -> list[Section]:
     """The section of a report about it; none for a model without relevance."""
-    if not has_relevance(model):
+    if not has_importances(model):
         return []
-    shares, history = model.core.feature_importances_, model.core.relevance_history_
+    shares = model.core.feature_importances_
     order = _leading(shares)
     parts: list[Part] = [
         Paragraph(
@@ -87,6 +92,9 @@ def relevance_section(model: ScaledModel) -> list[Section]:
             caption="" if len(order) == len(shares) else f"The first {len(order)} of {len(shares)}.",
         ),
     ]
+    if not has_relevance(model):
+        return [Section("Relevance", parts)]
+    history = model.core.relevance_history_
     if history:
         parts += [_rounds(model, history), _quick_fits(model, history)]
     else:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from asset_svm.cli.columns import TABLES, ColumnOptions, advice_of, column_lines
+from asset_svm.cli.columns import ARRAYS, FOR_TABLES, TABLES, ColumnOptions, advice_of, column_lines
 from asset_svm.cli.options import Interrupted, UsageError, parse_params, parse_size
 from asset_svm.cli.outputs import check_output
 from asset_svm.cli.progress import Display, Interrupt
@@ -23,13 +23,14 @@ from asset_svm.cli.scaling import KINDS, ColumnScaling
 from asset_svm.cli.scores import Scores
 from asset_svm.cli.scoring import ScaledModel, rows_for, same_target, score_rows
 from asset_svm.cli.tables import score_lines, show
+from asset_svm.cli.tasks import TASKS, found_task
 from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.opening import find_format, open_rows
-from asset_svm.data.scan import MOST_CLASSES, Scanned, Summary
+from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import Block, RowSource
 from asset_svm.encoding.summary import TableSummary
 from asset_svm.estimators import AssetClassifier, AssetRegressor, TableEncoder
-from asset_svm.estimators.calibration import CalibratedClassifier, check_counts
+from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.encoded import encode_rows
 from asset_svm.estimators.files import held_bytes, scan_for
 from asset_svm.estimators.inside import in_units, settings_of, task_of
@@ -38,7 +39,6 @@ from asset_svm.pages import Page
 from asset_svm.persistence import save
 
 Estimator = AssetClassifier | AssetRegressor
-TASKS = ("auto", "classification", "regression")
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Run:
         names = ColumnOptions.__dataclass_fields__
         self.columns = ColumnOptions(**{name: getattr(self, name) for name in names})
         if not self.raw:
-            self.columns.check_none("goes with csv, tsv or Parquet, and --scale auto")
+            self.columns.check_none(FOR_TABLES, but="numbers" if self.encodes_arrays else "")
         elif self.n_features is not None:
             raise UsageError("--n-features is for svmlight rows; tables name their columns.")
         if self.dtype not in ("float32", "float64"):
@@ -123,8 +123,21 @@ class Run:
     @property
     def raw(self) -> bool:
         """Whether the rows are those of a table as it is, to be encoded."""
-        kind = self.format or ("svmlight" if self.data == STANDARD_INPUT else find_format(self.data))
-        return self.scale == "auto" and kind in TABLES
+        return self.scale == "auto" and self._kind in TABLES
+
+    @property
+    def encodes_arrays(self) -> bool:
+        """Whether the rows are arrays of numbers that shall be encoded, as a race may do with them."""
+        return self.numbers is not None and self.scale == "auto" and self._kind in ARRAYS
+
+    @property
+    def _kind(self) -> str:
+        """The format of the rows."""
+        return self.format or ("svmlight" if self.data == STANDARD_INPUT else find_format(self.data))
+
+    def _table_encoder(self) -> TableEncoder:
+        """What makes numbers of the columns; those of arrays are float32, as in Python."""
+        return self.columns.encoder(np.dtype(self.dtype if self.raw else np.float32))
 
     @property
     def _reading(self) -> dict[str, Any]:
@@ -187,7 +200,7 @@ class Run:
         if scanned.summary.table is None:
             return scanned
         self._advise(scanned.summary.table)
-        self.encoder = self.columns.encoder(np.dtype(self.dtype))
+        self.encoder = self._table_encoder()
         room = held_bytes(self.params.get("memory_limit"))
         task = task_of(model, settings_of(model))
         scanned = encode_rows(
@@ -213,21 +226,7 @@ class Run:
     def _found_task(self) -> str:
         """What is to be learnt, by the targets where it is not said."""
         assert self.summary is not None
-        targets = self.summary.targets
-        task = self.task
-        if task == "auto":
-            if targets.kind == "names" and not targets.classifies:
-                shown = "" if targets.classes is None else f" ({targets.classes[0]!s}, ...)"
-                raise UsageError(
-                    f"The targets are more than {MOST_CLASSES} different names{shown}; if they are "
-                    "classes, say --task classification; if they are numbers, write them as such."
-                )
-            task = "classification" if targets.classifies else "regression"
-        if self.probability and task == "regression":
-            raise UsageError("--probability is for classification, and these targets are numbers.")
-        if self.probability and targets.classes is not None:
-            check_counts(targets.classes, targets.class_counts)
-        return task
+        return found_task(self.task, self.summary.targets, probability=self.probability)
 
     # The model ----------------------------------------------------------------------------------
 
@@ -271,26 +270,30 @@ class Run:
         page: Callable[..., Page],
         so_far: str,
         where: str = "",
+        command: str = "",
         **found: Any,
     ) -> None:
         """Save the model, tell what was done, and write the report; raise after Ctrl-C.
 
         ``lines`` tell of the model, ``page`` makes the report of scores, the path and the rows scored,
-        ``so_far`` and ``where`` say what a run that was cut leaves, ``found`` goes into the provenance.
+        ``so_far`` and ``where`` say what a run that was cut leaves, ``command`` what makes the model
+        again, ``found`` goes into the provenance.
         """
-        rows = None if self.summary is None else self.summary.n_rows
-        told = {**self.told, "rows": rows, **found}
+        told = {**self.told, "rows": getattr(self.summary, "n_rows", None), **found}
         save(model.whole, self._path, resumable=self.resumable, provenance=told)
         scores = None if self.test is None else self._scores(model, self.test, self._test_target)
         lines = [*lines, ["saved in", str(self._path)]]
         if scores is not None:
             lines += [[f"test {name}", value] for name, value in score_lines(scores)]
         show(done, lines)
+        if command:  # below the table, which would break it into pieces
+            print(command)
         if self.report is not None:
             if scores is None and source.rereadable:
                 scores = self._scores(model, self.data, self.target)
             page(scores, self._path, self.test or self.data).write(self.report)
             print(f"report: {self.report}")
         if self.interrupt.asked:
-            what = f"{so_far}, without probabilities," if self.probability else so_far
+            lacking = self.probability and not isinstance(model.estimator, CalibratedClassifier)
+            what = f"{so_far}, without probabilities," if lacking else so_far
             raise Interrupted(f"interrupted; {what} is in {self._path}{where}.")

@@ -106,6 +106,11 @@ def rows_for(model: ScaledModel, data: str, told: dict[str, Any], **options: Any
     ``told`` is the provenance of the model.
     """
     width, scaler, encoder = model.estimator.n_features_in_, model.scaler, encoder_of(model.estimator)
+    if encoder is not None and not hasattr(encoder, "feature_names_in_"):  # of arrays
+        source = open_rows(data, n_features=width, **options).narrowed(width)
+        return source.transformed(
+            lambda X: encoder.rows(X.toarray() if sp.issparse(X) else X), encoder.encoding_.width
+        )
     if encoder is not None:
         notes = encoder.encoding_.notes
         raw, features = reading_again(told, notes), used_columns(notes)

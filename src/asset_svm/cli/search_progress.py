@@ -63,7 +63,12 @@ def shown_count(search: SearchEstimator) -> str:
 
 def shown_params(params: dict[str, Any]) -> str:
     """The parameters as text: C=10, gamma=0.5."""
-    return ", ".join(f"{name}={value:.4g}" for name, value in params.items())
+    return ", ".join(f"{name}={shown_value(value)}" for name, value in params.items())
+
+
+def shown_value(value: Any, digits: int = 4) -> str:
+    """A value as text: numbers with fractions in a few digits, all else as it is."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def sparks(values: np.ndarray, low: float, high: float) -> str:
@@ -130,8 +135,11 @@ class SearchDisplay(Watcher):
         if self.live is not None:
             self.live.refresh()
         else:
-            self._say(self._told(progress), now=progress.done == progress.total)
+            self._say(self._told(progress), now=self._is_last(progress))
         return self.interrupt.asked
+
+    def _is_last(self, progress: SearchProgress) -> bool:
+        return progress.done == progress.total
 
     def _told(self, progress: SearchProgress) -> str:
         left = f", some {span(progress.seconds_left)} left" if progress.done < progress.total else ""

@@ -131,6 +131,10 @@ def model_lines(model: ScaledModel) -> list[list[str]]:
     ):
         if hasattr(estimator, attribute):
             lines.append([name, str(getattr(estimator, attribute))])
+    members = getattr(estimator, "blend_", None)
+    if members is not None:  # which solves no problem of its own
+        weights = ", ".join(f"{member['weight']:.3g}" for member in members)
+        return [*lines, ["mean of", f"{len(members)} models, of weights {weights}"]]
     return [
         *lines,
         *relevance_lines(model),

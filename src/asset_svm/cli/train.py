@@ -95,6 +95,8 @@ class Training(Run):
                 "one of the two out."
             )
         self._check_files()
+        if self.encodes_arrays:
+            self._check_arrays()
         if self.time_limit is not None:
             limit = parse_seconds(self.time_limit, "--time-limit")
             self.params["time_limit"] = limit / (1 + FOLDS) if self.probability else limit
@@ -103,6 +105,19 @@ class Training(Run):
         self.settings = settings_of(self._model(kind))
         if self.checkpoint is not None:
             check_kept(self.settings)
+
+    def _check_arrays(self) -> None:
+        """Refuse options that do not go with ``--numbers`` of arrays."""
+        for option, given in (
+            ("--online", self.online),
+            ("--checkpoint", self.checkpoint is not None),
+            ("--dask", self.dask is not None),
+        ):
+            if given:
+                raise UsageError(
+                    f"--numbers {self.numbers}: arrays are encoded in memory, which {option} does "
+                    "without; leave one of them out."
+                )
 
     def _check_cluster(self) -> None:
         """Refuse options that do not go with ``--dask``."""
@@ -120,6 +135,11 @@ class Training(Run):
 
     def _check_stream(self) -> None:
         check_streamed(self.settings)
+        if self.encodes_arrays:
+            raise UsageError(
+                f"--numbers {self.numbers}: arrays are encoded in memory, and these rows are too many "
+                "for it; raise --memory, or leave --numbers out."
+            )
         if self.probability:
             raise UsageError(
                 "--probability trains on folds of rows in memory, and these are too many for it; raise "
@@ -128,8 +148,8 @@ class Training(Run):
 
     def _model(self, task: str) -> Estimator:
         params = dict(self.params)
-        if self.raw:
-            params["encoder"] = self.columns.encoder(np.dtype(self.dtype))
+        if self.raw or self.encodes_arrays:
+            params["encoder"] = self._table_encoder()
         classifier, regressor = AssetClassifier, AssetRegressor
         if self.dask is not None:
             from asset_svm.dask import DaskAssetClassifier, DaskAssetRegressor

@@ -9,23 +9,30 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
+from asset_svm.cli.again import command_of
+from asset_svm.cli.columns import FOR_TABLES
 from asset_svm.cli.options import UsageError, parse_seconds
+from asset_svm.cli.race_progress import RaceDisplay
 from asset_svm.cli.run import Run
 from asset_svm.cli.scoring import ScaledModel
-from asset_svm.cli.search_progress import SearchDisplay, scored, shown_count
+from asset_svm.cli.search_progress import SearchDisplay, scored, shown_count, shown_value
 from asset_svm.cli.tables import model_lines
+from asset_svm.data.scan import Scanned
+from asset_svm.data.source import Block
 from asset_svm.estimators import AssetClassifier, AssetRegressor
-from asset_svm.estimators.inside import take_encoder
+from asset_svm.estimators.inside import encoder_of, take_encoder
 from asset_svm.families.labels import labelled
 from asset_svm.pages import Page
 from asset_svm.search import AssetClassifierCV, AssetRegressorCV
 from asset_svm.search.base import SearchEstimator
-from asset_svm.search.inside import check_parameters, search_watched
+from asset_svm.search.inside import check_parameters, learnt_rows, races, search_watched
 
 
 @dataclass
 class Tuning(Run):
-    """The options of ``asset tune``, as they are written."""
+    """The options of ``asset tune``, as they are written; of ``asset train --auto`` it always races."""
+
+    always_races: bool = False
 
     def run(self) -> None:
         """Search, train the best, save, tell."""
@@ -36,14 +43,67 @@ class Tuning(Run):
         self.summary, held = scanned.summary, scanned.held
         assert held is not None  # else _check_stream has told so
         search = self._search(self._found_task())
+        estimator = self._raced(search, scanned) if races(search) else self._searched(search, scanned)
+        if encoder_of(estimator) is None and scanned.source.feature_names is not None:
+            estimator.feature_names_in_ = np.array(scanned.source.feature_names, dtype=object)
+        if races(search) and self.probability:
+            found = search.calibrated_
+            # Once more, for the names that the estimator has got since.
+            model = ScaledModel(found.calibrated(found.slope_, found.offset_), self.scaler)
+        else:
+            model = self._calibrated(estimator, held)
+        told = ""
+        if races(search):
+            self.command = command_of(self, search.best_params_)
+            what = "the best by itself" if len(search.ensemble_) > 1 else "again"
+            told = f"{what}: {self.command}"
+        self._end(
+            "trained" if self.always_races else "tuned",
+            source,
+            model,
+            self._lines(search, model),
+            partial(self._page, search, model),
+            "the best model so far",
+            command=told,
+            search_score=search.best_score_,
+            search_candidates=len(scored(search)),
+        )
+
+    # The search ---------------------------------------------------------------------------------
+
+    def _raced(self, search: SearchEstimator, scanned: Scanned) -> Any:
+        """The best model of a race, which takes a table as it is: what is made of it is learnt, too."""
+        assert scanned.held is not None and self.summary is not None
+        if scanned.summary.table is not None:
+            self._advise(scanned.summary.table)
+        display = RaceDisplay()
+        self._watched(search, display, scanned.held)
+        encoder = encoder_of(search.best_estimator_)
+        if encoder is not None:
+            self._tell_columns(encoder)
+        return search.best_estimator_
+
+    def _searched(self, search: SearchEstimator, scanned: Scanned) -> Any:
+        """The best model of a grid."""
         # A search splits the rows itself: targets of those that judge have no part in any number.
         kind = AssetRegressor if is_regressor(search) else AssetClassifier
         encoded = self._encoded(scanned, kind(), means=False).held
         assert encoded is not None
-        rows = labelled(encoded, self.summary, numeric=is_regressor(search))
-        display = SearchDisplay()
+        self._watched(search, SearchDisplay(), encoded)
+        estimator = search.best_estimator_
+        if self.encoder is not None:
+            estimator.set_params(encoder=self._table_encoder())
+            take_encoder(estimator, self.encoder)
+        return estimator
+
+    def _watched(self, search: SearchEstimator, display: SearchDisplay, held: Block) -> None:
+        """Search these rows, and show how it goes."""
+        assert self.summary is not None
+        rows = labelled(held, self.summary, numeric=is_regressor(search))
         self.interrupt = display.interrupt
         with display.shown() as watch:
+            if isinstance(display, RaceDisplay):
+                display.begin(search.time_limit)
             search_watched(
                 search,
                 rows.X,
@@ -52,39 +112,39 @@ class Tuning(Run):
                 foreseen=display.foresee,
                 refitting=display.refit,
             )
-        estimator = search.best_estimator_
-        names = scanned.source.feature_names
-        if self.encoder is not None:
-            estimator.set_params(encoder=self.columns.encoder(np.dtype(self.dtype)))
-            take_encoder(estimator, self.encoder)
-        elif names is not None:
-            estimator.feature_names_in_ = np.array(names, dtype=object)
-        model = self._calibrated(estimator, held)
+
+    # What is told -------------------------------------------------------------------------------
+
+    def _lines(self, search: SearchEstimator, model: ScaledModel) -> list[list[str]]:
+        """What is told of a search, and of its best model."""
+        best = dict(search.best_params_)
+        encoder = best.pop("encoder", None)
+        if encoder is not None:
+            best["numbers"] = encoder.numbers
+        found = {name: value for name, value in best.items() if value is not None}
         lines = [
-            *([f"best {name}", f"{value:.6g}"] for name, value in search.best_params_.items()),
+            *([f"best {name}", shown_value(value, 6)] for name, value in found.items()),
             ["score", f"{search.best_score_:.5f}"],
             ["candidates", shown_count(search)],
             ["splits", str(search.n_splits_)],
             ["search seconds", f"{search.search_time_:.2f}"],
             ["training seconds", f"{search.refit_time_:.2f}"],
-            *model_lines(model),
         ]
-        page = partial(self._page, search, model)
-        self._end(
-            "tuned",
-            source,
-            model,
-            lines,
-            page,
-            "the best model so far",
-            search_score=search.best_score_,
-            search_candidates=len(scored(search)),
-        )
+        assert self.summary is not None
+        if races(search) and learnt_rows(search) < self.summary.n_rows:
+            lines.append(["rows learnt from", f"{learnt_rows(search)} of {self.summary.n_rows}"])
+        return [*lines, *model_lines(model)]
 
     def _page(self, search: SearchEstimator, model: ScaledModel, *scored: Any) -> Page:
+        if races(search):
+            from asset_svm.cli.race_report import race_page
+
+            return race_page(search, model, self.summary, self.command, *scored)
         from asset_svm.cli.search_report import search_page
 
         return search_page(search, model, self.summary, *scored)
+
+    # Options ------------------------------------------------------------------------------------
 
     def _check(self) -> None:
         self._check_files()
@@ -104,18 +164,53 @@ class Tuning(Run):
                 continue
             if task == "regression" and "class_weight" in params and self.task == "auto":
                 continue
-            check_parameters(self._search(task))
+            search = self._search(task)
+            check_parameters(search)
+            self._check_kind(search)
+
+    def _check_kind(self, search: SearchEstimator) -> None:
+        """Refuse what goes with the other kind of search."""
+        if races(search):
+            return
+        if self.always_races:  # all else that asks for a grid is no option of training with a race
+            raise UsageError(
+                f"--kernel {search.kernel}: no kernel that races; leave it out, or train without "
+                "--auto."
+            )
+        if self.encodes_arrays:
+            self.columns.check_none(FOR_TABLES)
 
     def _search(self, task: str) -> SearchEstimator:
         params = dict(self.params)
         if task == "regression":
             if "class_weight" in params:
                 raise UsageError("--class-weight is for classification.")
-            return AssetRegressorCV(**params)
+            return self._settled(AssetRegressorCV(**params))
         if "epsilons" in params:
             raise UsageError("--epsilons is for regression.")
         params.pop("epsilon", None)
-        return AssetClassifierCV(**params)
+        return self._settled(AssetClassifierCV(**params))
+
+    def _settled(self, search: SearchEstimator) -> SearchEstimator:
+        """The search; a race is told what becomes of columns, a grid has rows that are encoded.
+
+        A race has probabilities of its own decisions; one model alone goes on learning.
+        """
+        if not races(search):
+            return search
+        if self.resumable:
+            if self.params.get("ensemble"):
+                raise UsageError(
+                    "--ensemble may make a mean of several models, which does not go on learning, as "
+                    "--resumable asks for; leave one of them out."
+                )
+            search.set_params(ensemble=False)
+        if self.probability and not is_regressor(search):
+            search.set_params(probability=True)
+        if self.raw or self.encodes_arrays:
+            return search.set_params(encoder=self._table_encoder())
+        # Columns of arrays race as they are and encoded, unless somebody has said how to scale them.
+        return search if self.scale == "auto" else search.set_params(encoder=None)
 
     def _check_stream(self) -> None:
         raise UsageError(

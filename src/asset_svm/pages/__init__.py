@@ -12,10 +12,11 @@ theme, fits a phone, and prints. Text is always escaped. Drawing a figure needs 
 from asset_svm.pages.charts import Line, Rule, bar_chart, heat_map, histogram, line_chart
 from asset_svm.pages.figure import Figure
 from asset_svm.pages.page import Page, Part, Section
-from asset_svm.pages.parts import Cell, Facts, Paragraph, Table, Value
+from asset_svm.pages.parts import Cell, Code, Facts, Paragraph, Table, Value
 
 __all__ = [
     "Cell",
+    "Code",
     "Facts",
     "Figure",
     "Line",

@@ -20,13 +20,17 @@ Numbers = Sequence[float] | np.ndarray
 _MARKERS = "osD^vP*X"
 _READABLE, _SMALLEST = 7.5, 6.0  # points of text in a cell: below, fewer digits, and none
 _NAME = 20  # letters of a bar's name: more of them leave too little for the bar
+_HALF = 26  # letters of a legend's label that takes half of the width
 _LOWEST = 2.4  # inches of a chart of few bars
 _MARKED = 40  # points of a line; with more of them the line alone is drawn
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a chart; ``low`` and ``high`` bound the band around it, ``dashed`` sets it apart."""
+    """A line of a chart; ``low`` and ``high`` bound the band around it, ``dashed`` sets it apart.
+
+    ``steps`` keeps every value until the next: it is drawn in ink, without marks.
+    """
 
     label: str
     x: Numbers
@@ -34,6 +38,7 @@ class Line:
     low: Numbers | None = None
     high: Numbers | None = None
     dashed: bool = False
+    steps: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,17 +64,20 @@ def line_chart(
     """Lines over one x axis, with bands, and levels to compare with; ``whole_x`` counts things."""
     if not lines and not rules:
         raise ValueError("A line chart needs at least one line or level.")
-    labelled = sum(bool(line.label) for line in lines) + len(rules)
+    labels = [line.label for line in lines if line.label] + [rule.label for rule in rules]
+    # Two long labels side by side would be wider than the chart.
+    columns = 2 if len(labels) > 1 and max(map(len, labels)) <= _HALF else 1
 
     def paint(axes: Axes) -> list[Hit]:
         hits = []
         for index, line in enumerate(lines):
             x, y = np.asarray(line.x, float), np.asarray(line.y, float)
-            few = len(x) <= _MARKED
+            few = len(x) <= _MARKED and not line.steps
             axes.plot(
                 x,
                 y,
-                color=series(index),
+                color=INK if line.steps else series(index),
+                drawstyle="steps-post" if line.steps else "default",
                 label=plain(line.label) or None,
                 linewidth=1.6,
                 linestyle="--" if line.dashed else "-",
@@ -91,11 +99,11 @@ def line_chart(
 
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set(xlabel=plain(x_label), ylabel=plain(y_label))
-        if labelled:
-            axes.figure.legend(loc="outside lower center", ncols=2 if labelled > 1 else 1)
+        if labels:
+            axes.figure.legend(loc="outside lower center", ncols=columns)
         return hits
 
-    size = (WIDTH, HEIGHT + 0.2 * math.ceil(labelled / 2))
+    size = (WIDTH, HEIGHT + 0.2 * math.ceil(len(labels) / columns))
     return draw(paint, title=title, caption=caption, size=size)
 
 

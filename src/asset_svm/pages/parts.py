@@ -41,6 +41,21 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
+class Code:
+    """A line to be copied, as it is; where it is long, it is broken on the screen alone."""
+
+    text: str
+
+    def html(self) -> str:
+        """The part in HTML."""
+        return f"<pre><code>{escape(self.text)}</code></pre>"
+
+    def markdown(self) -> str:
+        """The part in Markdown."""
+        return f"```\n{self.text}\n```"
+
+
+@dataclass(frozen=True)
 class Facts:
     """Names and values, one under the other."""
 

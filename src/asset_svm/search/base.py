@@ -378,7 +378,7 @@ class SearchEstimator(MetaEstimatorMixin, SpeaksOfSVC):
                     refitting()
                 refitted = clock.now()
                 with grant(settings.n_threads):
-                    self.best_estimator_ = train(
+                    self.best_estimator_, self._learnt_rows = train(
                         members,
                         outcome,
                         partial(self._learner, random_state=seed),

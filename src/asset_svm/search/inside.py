@@ -15,3 +15,18 @@ def check_parameters(search: SearchEstimator) -> None:
 def search_watched(search: SearchEstimator, X: Any, y: Any, **options: Any) -> None:
     """Search while somebody looks on; options as for ``SearchEstimator._fit_watched``."""
     search._fit_watched(X, y, None, **options)
+
+
+def races(search: SearchEstimator) -> bool:
+    """Whether a search is a race: nothing of a grid is given."""
+    return search._races
+
+
+def leaderboard(search: SearchEstimator) -> dict[str, list[Any]]:
+    """The columns of ``leaderboard_``, which needs pandas."""
+    return search._board
+
+
+def learnt_rows(search: SearchEstimator) -> int:
+    """The rows that the best model of a race has learnt from: fewer than all where time was short."""
+    return search._learnt_rows

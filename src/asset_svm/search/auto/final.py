@@ -83,8 +83,11 @@ def train(
     fixed: dict[str, Any],
     given: tuple[Any, Any, Any],
     seconds: float,
-) -> Learner:
-    """Train all members on all rows that were given to ``fit``: X, y, weights."""
+) -> tuple[Learner, int]:
+    """Train all members on the rows that were given to ``fit``: X, y, weights.
+
+    Returns the model, and how many rows it has learnt from.
+    """
     X, y, weight = given
     n_rows = len(y)
     rows = rows_in_time(outcome, members, n_rows, seconds)
@@ -106,7 +109,7 @@ def train(
         fit_watched(first, X, y, weight, searched=True)
     first.set_params(time_limit=None)
     if len(members.judged) == 1:
-        return first
+        return first, len(y)
     fitted, encoder = [fitted_of(first)], encoder_of(first)
     numbers = X if encoder is None else encoder.rows(X, learning=True, whole=True)
     for number in range(1, len(members.judged)):
@@ -114,7 +117,7 @@ def train(
         with unhurried():
             fit_watched(other, numbers, y, weight, searched=True, encoder=encoder)
         fitted.append(fitted_of(other))
-    return copied_with(first, FittedBlend(tuple(fitted), members.weights))
+    return copied_with(first, FittedBlend(tuple(fitted), members.weights)), len(y)
 
 
 @contextmanager

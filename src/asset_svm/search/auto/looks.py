@@ -75,6 +75,8 @@ class Judged:
 
     score_error: float = 0.0
     """The standard error of the score, about."""
+    at: float = 0.0
+    """Seconds from the beginning of the race to the end of the look."""
 
 
 @dataclass(eq=False)
@@ -96,6 +98,7 @@ class Looks:
     seed: int
     found: dict[tuple[Candidate, int, int], Judged] = field(default_factory=dict)
     _grown: tuple[Any, list[Array]] = (None, [])
+    begun: float = field(default_factory=clock.now)
 
     @property
     def task(self) -> Task:
@@ -200,10 +203,11 @@ class Looks:
         if new:
             begun = clock.now()
             decided = self._decided(candidate, new, count, judging)
-            seconds = (clock.now() - begun) / len(new)
+            seconds, at = (clock.now() - begun) / len(new), clock.now() - self.begun
             for C, decisions in zip(new, decided, strict=True):
                 key = keys[C]
-                self.found[key] = self._judged(key[0], count, judging, decisions, seconds)
+                judged = self._judged(key[0], count, judging, decisions, seconds)
+                self.found[key] = replace(judged, at=at)
         return [self.found[keys[C]] for C in Cs]
 
     def _decided(

@@ -58,6 +58,7 @@ class Outcome:
             "error": [one.score_error for one in each],
             "rows": [one.rows for one in each],
             "seconds": [one.seconds for one in each],
+            "at": [one.at for one in each],
         }
 
     def _order(self) -> list[int]:

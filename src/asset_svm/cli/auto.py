@@ -1,0 +1,31 @@
+"""``asset train --auto``: the race of ``asset tune``, by the options of training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asset_svm.cli.options import PARAMETERS, UsageError
+from asset_svm.cli.tune import Tuning
+from asset_svm.search.base import RACING
+
+WHY = {
+    "online": "learns in one pass, and a race looks at rows many times",
+    "classes": "goes with --online, which a race does not",
+    "checkpoint": "saves the state of one fit, and a race makes many",
+    "resume": "goes on with one fit, and a race makes many",
+    "dask": "learns on a cluster, and a race needs all rows in memory",
+}
+"""Options of training that do not go with a race."""
+
+
+def train_by_race(given: dict[str, Any], parameters: dict[str, Any], **shared: Any) -> None:
+    """Find the best model by a race; ``given`` are options of training that a race has not."""
+    for name, why in WHY.items():
+        if given[name]:
+            raise UsageError(f"--{name} {why}; leave it out, or train without --auto.")
+    for parameter in PARAMETERS:
+        value = parameters[parameter.name]
+        if parameter.name not in RACING and value is not None and value is not False:
+            shown = parameter.option if parameter.flag else f"{parameter.option} {value}"
+            raise UsageError(f"{shown}: a race chooses it; leave it out, or train without --auto.")
+    Tuning(parameters=parameters, always_races=True, **shared).run()

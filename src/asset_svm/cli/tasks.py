@@ -1,0 +1,26 @@
+"""What is to be learnt: classes or numbers."""
+
+from __future__ import annotations
+
+from asset_svm.cli.options import UsageError
+from asset_svm.data.scan import MOST_CLASSES, TargetSummary
+from asset_svm.estimators.calibration import check_counts
+
+TASKS = ("auto", "classification", "regression")
+
+
+def found_task(task: str, targets: TargetSummary, *, probability: bool) -> str:
+    """The task that is asked for, or that targets are of where it is not said."""
+    if task == "auto":
+        if targets.kind == "names" and not targets.classifies:
+            shown = "" if targets.classes is None else f" ({targets.classes[0]!s}, ...)"
+            raise UsageError(
+                f"The targets are more than {MOST_CLASSES} different names{shown}; if they are "
+                "classes, say --task classification; if they are numbers, write them as such."
+            )
+        task = "classification" if targets.classifies else "regression"
+    if probability and task == "regression":
+        raise UsageError("--probability is for classification, and these targets are numbers.")
+    if probability and targets.classes is not None:
+        check_counts(targets.classes, targets.class_counts)
+    return task
