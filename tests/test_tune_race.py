@@ -20,7 +20,7 @@ from asset_svm.cli.options import PARAMETERS, parse_params, written
 from asset_svm.cli.search_progress import SearchDisplay
 from asset_svm.encoding.table import Table
 from asset_svm.persistence import read_provenance
-from asset_svm.search import base
+from asset_svm.search import racing
 from asset_svm.search.auto.final import Members
 from shop import BOUGHT, PRICE, QUICK, RELEVANT, ROWS, write_files
 
@@ -236,7 +236,7 @@ def test_a_mean_of_several_models_is_told_of_saved_and_reported(capsys, monkeypa
         other = next(each for each in others if each.candidate.shape.encoding == shape.encoding)
         return Members([first, other], np.array([0.75, 0.25]))
 
-    monkeypatch.setattr(base, "choose_members", two)
+    monkeypatch.setattr(racing, "choose_members", two)
     assert main(["tune", *BOUGHT, *QUICK, "-o", "m.asset", "--report", "page.html"]) == 0
     out = capsys.readouterr().out
     assert told(out)["mean of"] == "2 models, of weights 0.75, 0.25" and "nan" not in out

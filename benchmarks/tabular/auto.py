@@ -1,4 +1,4 @@
-"""asset-svm without a knob: the race of ``AssetClassifierCV`` and ``AssetRegressorCV``, columns as they came.
+"""asset-svm without a knob: the race of both searches, columns as they came.
 
 The race holds rows out by itself: it is given training and validation rows together, once, and its time
 is all there is.

@@ -6,7 +6,7 @@ from typing import Any
 
 from asset_svm.cli.options import PARAMETERS, UsageError
 from asset_svm.cli.tune import Tuning
-from asset_svm.search.base import RACING
+from asset_svm.search.racing import RACING
 
 WHY = {
     "online": "learns in one pass, and a race looks at rows many times",

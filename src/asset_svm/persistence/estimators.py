@@ -139,7 +139,9 @@ def read_estimator(f: Fields) -> Estimator:
         members = tuple(_read_member(each, learnt, n) for each in f.objects("members"))
         weights = f.array("weights", (len(members),))
         f.check(len(members) > 1, "are fewer than two", "members")
-        f.check(bool((weights > 0.0).all() and abs(weights.sum() - 1.0) < 1e-9), "do not add up", "weights")
+        f.check(
+            bool((weights > 0.0).all() and abs(weights.sum() - 1.0) < 1e-9), "do not add up", "weights"
+        )
         adopt(estimator, FittedBlend(members, weights))
         return estimator
     front, fitted, n = _read_fitted(f, learnt, n)

@@ -116,9 +116,7 @@ class CellSearch(LineSearch):
         for number in range(len(encodings)):
             scored = clock.now()
             found = run.scores(number, done, task)
-            yield Found(
-                found, trained, clock.now() - scored, in_time, decisions=run.decisions[number]
-            )
+            yield Found(found, trained, clock.now() - scored, in_time, decisions=run.decisions[number])
 
 
 @dataclass(eq=False)

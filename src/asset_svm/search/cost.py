@@ -20,9 +20,7 @@ def map_seconds(m: int, n: int, s: int, models: float, epochs: int) -> float:
     return 2.0 * m * s * (n + s + 2.0 * models * epochs) / PRODUCTS
 
 
-def cell_seconds(
-    sizes: Sequence[int], n: int, models: float, part: float, threads: int
-) -> float:
+def cell_seconds(sizes: Sequence[int], n: int, models: float, part: float, threads: int) -> float:
     """The time of one gamma in cells: kernel matrices, and models that see ``part`` of the rows."""
     total = sum(m * m * (2.0 * n / PRODUCTS + models * part**2 * SWEEPS / LOOPS) for m in sizes)
     return total / max(min(threads, len(sizes)), 1)

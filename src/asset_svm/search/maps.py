@@ -122,7 +122,7 @@ class MapSearch(LineSearch):
         self, features: BlockRows, encoding: Encoding, coef: Array, intercept: Array
     ) -> list[Array]:
         """The (Cs, rows, outputs) decisions of the models of each split on the rows held out."""
-        n_Cs, F, outputs, _ = coef.shape
+        n_Cs, _, outputs, _ = coef.shape
         found = [np.empty((n_Cs * outputs, len(split.test))) for split in self.splits]
         size = features.look_size
         pieces = [(f, start) for f, rows in enumerate(found) for start in range(0, rows.shape[1], size)]

@@ -1,8 +1,8 @@
 """What a race may spend: seconds of the clock, or work that is counted without looking at one.
 
-Work is in nominal seconds, a guess from the numbers of rows, columns and models that is the same on every
-machine, so that a race without a time limit is the same whenever it is run. With a limit, what such a
-second takes here is measured on the way, kind of work by kind.
+Work is in nominal seconds, a guess from the numbers of rows, columns and models that is the same on
+every machine, so that a race without a time limit is the same whenever it is run. With a limit, what
+such a second takes here is measured on the way, kind of work by kind.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows as candidates see them: encoded, then mapped by a relevance, both learnt without rows that judge."""
+"""Rows as candidates see them: encoded, then mapped by a relevance, without the rows that judge."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Columns:
         return 1 if self._together(shape) else len(self.parts)
 
     def prepared(self, shape: Shape, lot: int, count: int, judging: int) -> Prepared:
-        """A lot of a shape, with ``count`` rows of each part to learn from and ``judging`` that judge."""
+        """A lot of a shape, ``count`` rows of each part to learn from and ``judging`` that judge."""
         return (
             self._whole(shape, count, judging)
             if self._together(shape)
@@ -122,9 +122,7 @@ class Columns:
                 X = encoder.rows(given.table)
             self._keep(key, (self._weighted(X, np.arange(len(given.y))), X[:0]))
         rows = self.kept[key][0]
-        splits = [
-            Split(np.sort(part.learning[:count]), part.judging[:judging]) for part in self.parts
-        ]
+        splits = [Split(np.sort(part.learning[:count]), part.judging[:judging]) for part in self.parts]
         return Prepared(rows, splits, self._moments(shape, -1, len(rows.y), rows))
 
     def _weighted(self, X: Matrix, index: Array) -> Rows:
@@ -224,6 +222,4 @@ def in_single(X: Matrix) -> Matrix:
 def _bytes(value: Any) -> int:
     if not isinstance(value, tuple):
         return 0
-    return sum(
-        X.data.nbytes if sp.issparse(X) else X.nbytes for X in (value[0].X, value[1])
-    )
+    return sum(X.data.nbytes if sp.issparse(X) else X.nbytes for X in (value[0].X, value[1]))

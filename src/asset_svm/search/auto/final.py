@@ -23,7 +23,7 @@ from asset_svm.search.auto.looks import Judged
 from asset_svm.search.auto.outcome import Outcome
 
 SLOW = 1.5
-"""A model may be guessed to take so much longer than there is time, before it learns from fewer rows."""
+"""How much longer than there is time a model may be guessed to take; else it has fewer rows."""
 LEAST_SECONDS = 0.2
 """What a model has in any case."""
 LIBRARY = 25
@@ -53,9 +53,7 @@ def choose_members(outcome: Outcome, n_rows: int, seconds: float, seed: int) -> 
     alone = Members([best], np.ones(1))
     found = [outcome.history[number] for number in outcome.finalists[:LIBRARY]]
     same = (best.candidate.shape.encoding, best.judging)
-    found = [
-        each for each in found if (each.candidate.shape.encoding, each.judging) == same
-    ]
+    found = [each for each in found if (each.candidate.shape.encoding, each.judging) == same]
     solved = np.flatnonzero(np.all([np.isfinite(each.losses) for each in found], axis=0))
     index = looks.judging_rows(best.judging)[solved]
 
@@ -89,7 +87,7 @@ def train(
     Returns the model, and how many rows it has learnt from.
     """
     X, y, weight = given
-    n_rows = len(y)
+    n_rows = len(np.asarray(y))
     rows = rows_in_time(outcome, members, n_rows, seconds)
     if rows is not None:
         X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
@@ -128,9 +126,7 @@ def unhurried() -> Iterator[None]:
         yield
 
 
-def rows_in_time(
-    outcome: Outcome, members: Members, n_rows: int, seconds: float
-) -> Array | None:
+def rows_in_time(outcome: Outcome, members: Members, n_rows: int, seconds: float) -> Array | None:
     """The rows that the models can learn from in time; None for all of them."""
     looks = outcome.looks
     takes = sum(looks.training_seconds(each, n_rows) for each in members.judged)

@@ -114,7 +114,11 @@ class Looks:
         models = n_Cs * outputs * len(self.columns.parts) / lots
         if not candidate.shape.cells:
             s = min(self.landmarks(candidate, count), m)
-            each = map_seconds(m, n, s, models, SEARCH_EPOCHS.over(count)) + 4.0 * s**3 / 5e10 + LOOK_SECONDS
+            each = (
+                map_seconds(m, n, s, models, SEARCH_EPOCHS.over(count))
+                + 4.0 * s**3 / 5e10
+                + LOOK_SECONDS
+            )
             return "map", lots * each
         sizes, copies = self.cell_sizes(candidate, m)
         solved = sizes[: max(len(sizes) * MOST_SOLVED // max(m, MOST_SOLVED), 1)]
@@ -156,7 +160,9 @@ class Looks:
         shape = candidate.shape
         if shape.relevance is None:
             return 0.0
-        new = sum((shape, part, count) not in self.columns.learnt for part in range(len(self.columns.parts)))
+        new = sum(
+            (shape, part, count) not in self.columns.learnt for part in range(len(self.columns.parts))
+        )
         return new * self._learning_work(candidate, count)
 
     def _learning_work(self, candidate: Candidate, count: int) -> float:
@@ -194,9 +200,7 @@ class Looks:
 
     # Looks --------------------------------------------------------------------------------------
 
-    def look(
-        self, candidate: Candidate, Cs: Sequence[float], count: int, judging: int
-    ) -> list[Judged]:
+    def look(self, candidate: Candidate, Cs: Sequence[float], count: int, judging: int) -> list[Judged]:
         """What becomes of a candidate with each of these Cs."""
         keys = {C: (candidate.changed(C=C), count, judging) for C in Cs}
         new = sorted(C for C in Cs if keys[C] not in self.found)
@@ -210,9 +214,7 @@ class Looks:
                 self.found[key] = replace(judged, at=at)
         return [self.found[keys[C]] for C in Cs]
 
-    def _decided(
-        self, candidate: Candidate, Cs: list[float], count: int, judging: int
-    ) -> list[Array]:
+    def _decided(self, candidate: Candidate, Cs: list[float], count: int, judging: int) -> list[Array]:
         """The (rows, outputs) decisions of the models of each C, part after part."""
         found: list[list[Array]] = [[] for _ in Cs]
         encoding = self.encoding_work(candidate, count + judging)
@@ -254,7 +256,9 @@ class Looks:
         s = min(self.landmarks(candidate, count), len(rows.rows.y))
         settings = self._settings(candidate, rows, n_components=s)
         costs = self._costs(candidate, Cs, rows)
-        return self._line(MapSearch(rows.rows, rows.splits, costs, None, self.seed), settings, candidate)
+        return self._line(
+            MapSearch(rows.rows, rows.splits, costs, None, self.seed), settings, candidate
+        )
 
     def _in_cells(self, candidate: Candidate, Cs: list[float], rows: Prepared) -> list[Array]:
         """The same in cells, the mean over partitions."""
@@ -346,7 +350,9 @@ class Looks:
         if units is None:
             score = float(scores(self.scorer, task.classes, None, y, decisions[None])[0])
         else:  # a user's score is of targets as they were
-            score = float(scores(self.scorer, None, None, units.back(y), units.back(decisions[None]))[0])
+            score = float(
+                scores(self.scorer, None, None, units.back(y), units.back(decisions[None]))[0]
+            )
         if task.numeric:
             losses = (decisions[:, 0] - y) ** 2
         else:

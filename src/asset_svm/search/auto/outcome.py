@@ -16,17 +16,25 @@ ALIKE = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """All candidates that were looked at, in that order, and the numbers of the finalists, best first."""
+    """All candidates that were looked at, in that order; the numbers of the finalists, best first."""
 
     looks: Looks
     history: list[Judged]
     finalists: list[int]
 
     @classmethod
-    def of(cls, looks: Looks, history: list[Judged]) -> Outcome:
-        """The outcome of looks, of which those at the most rows are compared."""
-        most = max(each.rows for each in history)
-        last = [number for number, each in enumerate(history) if each.rows == most]
+    def of(cls, looks: Looks, history: list[Judged], relevance: str | None = "auto") -> Outcome:
+        """The outcome of looks, of which those at the most rows are compared.
+
+        A ``relevance`` that was asked for is that of the best, where there was time to learn it.
+        """
+        asked = [each for each in history if each.candidate.shape.relevance == relevance]
+        most = max(each.rows for each in asked or history)
+        last = [
+            number
+            for number, each in enumerate(history)
+            if each.rows == most and (not asked or each.candidate.shape.relevance == relevance)
+        ]
         last.sort(key=lambda number: (history[number].loss, history[number].candidate.effort))
         best, first = last[0], history[last[0]]
         for number in last[1:]:

@@ -5,8 +5,8 @@
     widen       the best on more rows, on one map and in cells, at all bandwidths and Cs
     finish      the best of those on all rows that may learn: finer steps, larger models
 
-Every stage has a part of the budget, ends when that is spent, and looks at the most promising first. What a
-race has found so far is always there: it may be ended at any look.
+Every stage has a part of the budget, ends when that is spent, and looks at the most promising first.
+What a race has found so far is always there: it may be ended at any look.
 """
 
 from __future__ import annotations
@@ -153,7 +153,9 @@ class Race:
             for cells in self.axes.cells:
                 if cells and not candidate.shape.has_gamma:
                     continue
-                shape = Shape(candidate.shape.encoding, candidate.shape.kernel, candidate.shape.relevance, cells)
+                shape = Shape(
+                    candidate.shape.encoding, candidate.shape.kernel, candidate.shape.relevance, cells
+                )
                 narrower = NARROWER_IN_CELLS if cells and not candidate.shape.cells else 1.0
                 start = candidate.changed(shape=shape, factor=candidate.factor * narrower)
                 Cs = COSTS if narrower > 1.0 else self._costs(candidate.C)
@@ -173,7 +175,8 @@ class Race:
         budget = self.looks.budget
         room = budget.left - self.reserve(kept[0])
         count = next(
-            (c for c in counts if self.looks.seconds(kept[0], 1, c, self.judging) < ONE_LOOK * room), rows
+            (c for c in counts if self.looks.seconds(kept[0], 1, c, self.judging) < ONE_LOOK * room),
+            rows,
         )
         for candidate in kept:
             self._try(candidate, (candidate.C,), count, self.end)
@@ -196,7 +199,7 @@ class Race:
                 self._try(wider, (best.candidate.C,), count, self.end)
 
     def _enlarge(self, best: Judged, size: int, count: int) -> None:
-        """Try the larger model; of cells that are not all solved, on fewer rows, by those of its size."""
+        """Try the larger model; of cells that are not all solved, beside the usual on fewer rows."""
         larger = best.candidate.changed(size=size)
         if not (larger.shape.cells and count > MOST_SOLVED):
             self._try(larger, (larger.C,), count, self.end)
@@ -218,7 +221,7 @@ class Race:
     # Steps --------------------------------------------------------------------------------------
 
     def _try(self, candidate: Candidate, Cs: Sequence[float], count: int, end: float) -> list[Judged]:
-        """Look at a candidate, where the budget of the stage allows it; the first is looked at always."""
+        """Look at a candidate, where the budget of the stage allows it; at the first always."""
         budget = self.looks.budget
         if self.history:
             seconds = self.looks.seconds(candidate, len(Cs), count, self.judging)
@@ -236,7 +239,12 @@ class Race:
         return found
 
     def _climb(
-        self, shape: Shape, count: int, step: float, end: float, costs: Sequence[float] = (0.1, 1.0, 10.0)
+        self,
+        shape: Shape,
+        count: int,
+        step: float,
+        end: float,
+        costs: Sequence[float] = (0.1, 1.0, 10.0),
     ) -> None:
         """Wider and narrower kernels, as long as that is better."""
         if not shape.has_gamma:

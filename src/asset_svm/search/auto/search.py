@@ -19,7 +19,7 @@ from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.search.auto.budget import Budget
 from asset_svm.search.auto.columns import Columns, Given
-from asset_svm.search.auto.looks import Looks
+from asset_svm.search.auto.looks import Judged, Looks
 from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import Part, draw_parts
 from asset_svm.search.auto.race import Axes, Race, Watch
@@ -62,9 +62,7 @@ class Asked:
     fixed: dict[str, Any]
 
 
-def gather(
-    learner: Learner, X: Any, y: Any, sample_weight: Any
-) -> tuple[Given, Array, Learner] | None:
+def gather(learner: Learner, X: Any, y: Any, sample_weight: Any) -> tuple[Given, Array, Learner] | None:
     """What was passed to ``fit``, checked, and the numbers of its rows of positive weight.
 
     Columns are those of the learner that comes back.
@@ -110,7 +108,7 @@ def axes_of(given: Given, asked: Asked) -> Axes:
     encodings = [name for name in given.encoders if name != "pieces" or n <= MOST_PIECES]
     if given.X is not None:
         encodings.insert(1, GIVEN)
-    kernels = KERNELS if asked.kernel is None else (asked.kernel,)
+    kernels: tuple[str, ...] = KERNELS if asked.kernel is None else (asked.kernel,)
     if sp.issparse(given.X):  # it would make landmarks dense
         kernels = tuple(each for each in kernels if each != "laplacian") or kernels
     relevances: tuple[str | None, ...] = RELEVANCES
@@ -150,11 +148,11 @@ def run_race(
     looks = Looks(Columns(given, parts, settings), budget, scorer, seed)
     race = Race(looks, axes_of(given, asked), m, watch, BEFORE_MEANS if ensemble else 1.0)
     race.run()
-    return Outcome.of(looks, race.history), budget
+    return Outcome.of(looks, race.history, asked.relevance), budget
 
 
 def balanced_outcome(outcome: Outcome, learner: Callable[..., Learner]) -> Outcome | None:
-    """The outcome of the best candidates with balanced classes, where a score of its own is better so."""
+    """The outcome of the best candidates with balanced classes, where the score is better so."""
     before, columns = outcome.looks, outcome.looks.columns
     if before.scorer is None or columns.given.task.numeric:
         return None
@@ -164,7 +162,7 @@ def balanced_outcome(outcome: Outcome, learner: Callable[..., Learner]) -> Outco
     looks = Looks(
         Columns(given, columns.parts, columns.settings), before.budget, before.scorer, before.seed
     )
-    found = []
+    found: list[Judged] = []
     for number in outcome.finalists[:BALANCED]:
         each = outcome.history[number]
         if found and before.budget.left <= 0.0:
@@ -173,5 +171,3 @@ def balanced_outcome(outcome: Outcome, learner: Callable[..., Learner]) -> Outco
     if not found or max(each.score for each in found) <= outcome.best.score:
         return None
     return Outcome.of(looks, found)
-
-

@@ -1,9 +1,9 @@
 """What a race tries: kinds of models, and settings of each.
 
-A length is measured by the rows: with ``factor`` c, squared distances are those of rows whose spread is 1 / c.
-The Gaussian has gamma = c / v, v the total variance of the rows, the exponential kernel sqrt(c / v), and
-the laplacian sqrt(c) / d, d the sum of the standard deviations of the columns. Rows that a relevance maps keep
-their spread, so that factors keep their meaning.
+A length is measured by the rows: with ``factor`` c, squared distances are those of rows whose spread
+is 1 / c. The Gaussian has gamma = c / v, v the total variance of the rows, the exponential kernel
+sqrt(c / v), and the laplacian sqrt(c) / d, d the sum of the standard deviations of the columns. Rows
+that a relevance maps keep their spread, so that factors keep their meaning.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Candidate:
         return {"n_cells": "auto"}
 
     def params(self, n_rows: int, moments: Moments, *, numeric: bool) -> dict[str, Any]:
-        """The parameters of the estimator but its encoder; ``moments`` are those of its encoded rows."""
+        """The parameters of the estimator but its encoder; ``moments`` are of its encoded rows."""
         found: dict[str, Any] = {
             "kernel": self.shape.kernel,
             "C": cost_of(self.shape.kernel, self.C, moments),
@@ -141,7 +141,7 @@ def gamma_of(kernel: str, factor: float, moments: Moments) -> float:
 
 
 def cost_of(kernel: str, C: float, moments: Moments) -> float:
-    """The C of the estimator: that of a linear kernel is in units of the rows, whose k(x, x) is not 1."""
+    """The C of the estimator: that of a linear kernel, whose k(x, x) is not 1, in units of the rows."""
     if kernel != "linear":
         return C
     return float(C / ((moments.deviation**2).sum() or 1.0))

@@ -1,0 +1,231 @@
+"""Searches without a knob: which parameters ask for a race, and what a race leaves on an estimator."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import MetaEstimatorMixin, is_regressor
+from sklearn.utils import check_random_state
+
+from asset_svm import clock
+from asset_svm.estimators.calibration import calibrated
+from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, forget
+from asset_svm.families.observing import shown
+from asset_svm.families.rows import Rows
+from asset_svm.search.auto.final import Members, choose_members, train
+from asset_svm.search.auto.looks import Judged
+from asset_svm.search.auto.parts import Part
+from asset_svm.search.auto.search import KERNELS, Asked, balanced_outcome, gather, run_race
+from asset_svm.search.progress import SearchProgress, Watch
+from asset_svm.settings import checks as check
+from asset_svm.threads.granted import grant
+
+RACING = (
+    "kernel", "relevance", "encoder", "cv", "scoring", "refit", "time_limit", "ensemble",
+    "probability", "n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "tol",
+    "memory_limit", "class_weight", "random_state", "n_jobs", "device", "precision", "verbose",
+)  # fmt: skip
+"""Parameters that may be given to a race; any other asks for a grid."""
+FIXED = ("n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "tol")
+"""Those that every candidate of a race has, where they are given."""
+KEPT_TIME = 0.95
+"""The part of a time limit that a race counts on."""
+
+
+class RacingSearch(MetaEstimatorMixin):
+    """What a search has of a race; not for use by itself."""
+
+    @property
+    def _kernel(self) -> Any:
+        """The kernel of a grid, or the first of a race."""
+        return "rbf" if isinstance(self.kernel, str) and self.kernel == "auto" else self.kernel
+
+    @property
+    def _races(self) -> bool:
+        """Whether everything is left open that a race looks for: no part of a grid is given."""
+        default = type(self)().get_params(deep=False)
+        given = self.get_params(deep=False)
+        return all(_same(given[name], default[name]) for name in default if name not in RACING) and (
+            isinstance(self.kernel, str) and self.kernel in ("auto", *KERNELS)
+        )
+
+    def _check_race(self) -> None:
+        """Raise where a parameter of a race cannot be, or a grid is given besides."""
+        check.check_choice("relevance", self.relevance, (None, "auto", "columns", "directions"))
+        check.check_flag("ensemble", self.ensemble)
+        check.check_flag("probability", getattr(self, "probability", False))
+        if getattr(self, "probability", False) and not self._races:
+            raise ValueError(
+                "probability=True takes the decisions of a race, and a grid (Cs, gammas, ...) is "
+                "given; leave the grid out, or calibrate best_estimator_ with CalibratedClassifierCV."
+            )
+        if self.relevance in ("columns", "directions") and not self._races:
+            raise ValueError(
+                f"relevance={self.relevance!r} goes with a race, and a grid (Cs, gammas, ...) is "
+                'given; leave the grid out, or set relevance="auto".'
+            )
+
+    def _race(self, X, y, sample_weight, groups, watch, refitting, begun) -> Any:
+        """Search everything that is open, by a race."""
+        with all_or_nothing(self), shown(self.verbose):
+            _, settings, scorer = self._checked()
+            seed = one_seed(self.random_state)
+            settings = settings.changed(random_state=seed)
+            units = {"target_transform": "standard"} if is_regressor(self) else {}
+            found = gather(self._learner(**units), X, y, sample_weight)
+            if found is None:
+                raise ValueError("Every row has weight 0; give some row a positive weight.")
+            given, index, learner = found
+            if len(given.y) < 2:
+                raise ValueError(
+                    "X has n_samples=1, and a search learns from some and judges by others."
+                )
+            forget(self)
+            for name in FROM_VALIDATION:
+                if hasattr(learner, name):
+                    setattr(self, name, getattr(learner, name))
+            if given.task.classes is not None:
+                self.classes_ = given.task.classes
+            parts = None
+            if self.cv is not None or groups is not None:
+                rows = Rows(given.X, given.y, given.weight, given.weight, index)
+                splits = self._splits(X, y, groups, rows, settings.draw_seed())
+                rng = np.random.default_rng(seed)
+                parts = [Part(rng.permutation(split.train), split.test) for split in splits]
+            asked = None if self.scoring is None else scorer
+            told = None if watch is None else _RaceWatch(watch, begun, self.time_limit)
+            with grant(settings.n_threads):
+                outcome, budget = run_race(
+                    self._learner,
+                    given,
+                    self._asked(),
+                    parts,
+                    asked,
+                    seed,
+                    begun,
+                    None if self.time_limit is None else KEPT_TIME * self.time_limit,
+                    told,
+                    ensemble=self.ensemble,
+                )
+            self._board, self.scorer_ = outcome.leaderboard(), scorer
+            self._as_given = given.X is not None
+            self.cv_results_ = outcome.cv_results()
+            self.best_index_ = outcome.finalists[0]
+            self.n_splits_, self.search_time_ = len(outcome.looks.columns.parts), clock.now() - begun
+            self.best_at_edge_: dict[str, str] = {}
+            m, fixed = len(given.y), dict(self._asked().fixed)
+            if getattr(self, "class_weight", 1) is None:
+                with grant(settings.n_threads):
+                    balanced = balanced_outcome(outcome, self._learner)
+                if balanced is not None:
+                    outcome, fixed["class_weight"] = balanced, "balanced"
+            self.best_params_ = outcome.params(outcome.best, m) | fixed
+            left = budget.left if self.time_limit is not None else float("inf")
+            members = Members([outcome.best], np.ones(1))
+            if self.ensemble:
+                members = choose_members(outcome, m, left, seed)
+            self.ensemble_ = [
+                (str(each.candidate), float(weight))
+                for each, weight in zip(members.judged, members.weights, strict=True)
+            ]
+            decisions = members.decisions()
+            judging = outcome.looks.judging_rows(outcome.best.judging)
+            self.best_score_ = outcome.looks.judge(decisions, judging)[2]
+            if self.refit:
+                if refitting is not None:
+                    refitting()
+                refitted = clock.now()
+                with grant(settings.n_threads):
+                    self.best_estimator_, self._learnt_rows = train(
+                        members,
+                        outcome,
+                        partial(self._learner, random_state=seed),
+                        fixed,
+                        (X, y, sample_weight),
+                        left,
+                    )
+                self.n_iter_ = self.best_estimator_.n_iter_
+                self.refit_time_ = clock.now() - refitted
+                if getattr(self, "probability", False):
+                    known = np.isfinite(decisions[:, 0])
+                    self.calibrated_ = calibrated(
+                        self.best_estimator_, decisions[known], given.y[judging[known]]
+                    )
+        return self
+
+    def _asked(self) -> Asked:
+        """What a race finds fixed."""
+        default = type(self)().get_params(deep=False)
+        given = self.get_params(deep=False)
+        fixed = {name: given[name] for name in FIXED if not _same(given[name], default[name])}
+        cells = None
+        if "n_cells" in fixed or "n_partitions" in fixed:
+            cells = True
+        elif "n_components" in fixed or "landmarks" in fixed:
+            cells = False
+        kernel = None if self.kernel == "auto" else self.kernel
+        return Asked(kernel, self.relevance, cells, fixed)
+
+    @property
+    def leaderboard_(self):
+        """All candidates of a race, the best first, as a pandas data frame."""
+        if "_board" not in self.__dict__:
+            raise AttributeError("leaderboard_")  # that of a race, which a grid is not
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                "leaderboard_ is a data frame, and pandas is not installed; run: pip install pandas, "
+                "or see cv_results_."
+            ) from None
+        return pd.DataFrame(self._board)
+
+
+class _RaceWatch:
+    """Shows what a race finds to whoever watches a search.
+
+    Parameters
+    ----------
+    watch : callable
+        Called with ``SearchProgress``.
+    begun : float
+    time_limit : float or None
+    """
+
+    def __init__(self, watch: Watch, begun: float, time_limit: float | None):
+        self.watch, self.begun, self.time_limit = watch, begun, time_limit
+        self.seen: list[Judged] = []
+
+    def __call__(self, new: list[Judged]) -> bool:
+        """Tell of new candidates; True asks to stop."""
+        self.seen += new
+        most = max(each.rows for each in self.seen)
+        best = min((each for each in self.seen if each.rows == most), key=lambda each: each.loss)
+        seconds = clock.now() - self.begun
+        left = max(self.time_limit - seconds, 0.0) if self.time_limit else float("nan")
+        progress = SearchProgress(
+            [{"candidate": str(each.candidate), "rows": each.rows} for each in self.seen],
+            np.array([each.score for each in self.seen]),
+            np.array([each.score_error for each in self.seen]),
+            {"candidate": str(best.candidate), "rows": best.rows},
+            best.score,
+            len(self.seen),
+            len(self.seen),
+            seconds,
+            left,
+        )
+        return bool(self.watch(progress))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values of a parameter are the same."""
+    return one is other or (type(one) is type(other) and np.isscalar(one) and one == other)
+
+
+def one_seed(random_state: Any) -> int:
+    """An integer that stands for ``random_state``, so that search and refit draw the same map."""
+    if check.is_integer(random_state):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
