@@ -116,13 +116,16 @@ class RacingSearch(MetaEstimatorMixin):
             self.n_splits_, self.search_time_ = len(outcome.looks.columns.parts), clock.now() - begun
             self.best_at_edge_: dict[str, str] = {}
             m, fixed = len(given.y), dict(self._asked().fixed)
+            balanced = None
             if getattr(self, "class_weight", 1) is None:
                 with grant(settings.n_threads):
                     balanced = balanced_outcome(outcome, self._learner)
                 if balanced is not None:
                     outcome, fixed["class_weight"] = balanced, "balanced"
-            self.best_params_ = outcome.params(outcome.best, m) | fixed
             left = budget.left if self.time_limit is not None else float("inf")
+            outcome = outcome.in_time(m, left)
+            self.best_index_ = outcome.finalists[0] if balanced is None else self.best_index_
+            self.best_params_ = outcome.params(outcome.best, m) | fixed
             members = Members([outcome.best], np.ones(1))
             if self.ensemble:
                 members = choose_members(outcome, m, left, seed)

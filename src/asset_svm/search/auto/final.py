@@ -21,9 +21,12 @@ from asset_svm.families.observing import logger
 from asset_svm.search.auto.blend import worthwhile_weights
 from asset_svm.search.auto.looks import Judged
 from asset_svm.search.auto.outcome import Outcome
+from asset_svm.search.cells import ROUGH_TOLERANCE
 
 SLOW = 1.5
 """How much longer than there is time a model may be guessed to take; else it has fewer rows."""
+EASY = 0.5
+"""The part of the time that models must be guessed to take at most to be solved to the usual gap."""
 LEAST_SECONDS = 0.2
 """What a model has in any case."""
 LIBRARY = 25
@@ -51,7 +54,12 @@ def choose_members(outcome: Outcome, n_rows: int, seconds: float, seed: int) -> 
     """
     best, looks = outcome.best, outcome.looks
     alone = Members([best], np.ones(1))
-    found = [outcome.history[number] for number in outcome.finalists[:LIBRARY]]
+    found = [
+        outcome.history[number]
+        for number in outcome.finalists[:LIBRARY]
+        if number == outcome.finalists[0]
+        or looks.training_seconds(outcome.history[number], n_rows) <= seconds
+    ]
     same = (best.candidate.shape.encoding, best.judging)
     found = [each for each in found if (each.candidate.shape.encoding, each.judging) == same]
     solved = np.flatnonzero(np.all([np.isfinite(each.losses) for each in found], axis=0))
@@ -89,14 +97,20 @@ def train(
     X, y, weight = given
     n_rows = len(np.asarray(y))
     rows = rows_in_time(outcome, members, n_rows, seconds)
+    learnt = n_rows if rows is None else len(rows)
     if rows is not None:
         X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
         weight = None if weight is None else _safe_indexing(weight, rows)
     end = clock.now() + max(seconds, LEAST_SECONDS)
+    takes = sum(outcome.looks.training_seconds(each, n_rows) for each in members.judged)
+    hurried = takes > EASY * seconds
 
     def model(number: int) -> Learner:
         """A member, which ends when its part of the time is up."""
-        made = learner(**(outcome.params(members.judged[number], n_rows) | fixed))
+        params = outcome.params(members.judged[number], n_rows)
+        if hurried and "n_cells" in params:
+            params["tol"] = ROUGH_TOLERANCE  # as it was when it was judged
+        made = learner(**(params | fixed))
         if np.isfinite(end):
             left = max(end - clock.now(), LEAST_SECONDS) / (len(members.judged) - number)
             made.set_params(time_limit=left)
@@ -107,7 +121,7 @@ def train(
         fit_watched(first, X, y, weight, searched=True)
     first.set_params(time_limit=None)
     if len(members.judged) == 1:
-        return first, len(y)
+        return first, learnt
     fitted, encoder = [fitted_of(first)], encoder_of(first)
     numbers = X if encoder is None else encoder.rows(X, learning=True, whole=True)
     for number in range(1, len(members.judged)):
@@ -115,7 +129,7 @@ def train(
         with unhurried():
             fit_watched(other, numbers, y, weight, searched=True, encoder=encoder)
         fitted.append(fitted_of(other))
-    return copied_with(first, FittedBlend(tuple(fitted), members.weights)), len(y)
+    return copied_with(first, FittedBlend(tuple(fitted), members.weights)), learnt
 
 
 @contextmanager

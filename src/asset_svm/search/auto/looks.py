@@ -35,6 +35,8 @@ COLUMN_SECONDS = 0.002
 """What encoding a column takes at least."""
 SOFT, SOFT_ROWS = 0.25, 1000
 """How much a smoothed error counts, which says more of few rows, up to so many; of more, less."""
+TIGHTER = 1.5
+"""How much longer than in a look cells take to be solved to the gap of a model."""
 LOOK_SECONDS = 0.01
 """What a look takes at least."""
 ROUNDS = 8
@@ -146,7 +148,7 @@ class Looks:
         if self.budget.begun is None or not judged.candidate.shape.cells:
             return guessed
         solved = min(judged.rows + judged.judging, MOST_SOLVED)
-        return max(guessed, judged.seconds * n_rows / solved)
+        return max(guessed, TIGHTER * judged.seconds * n_rows / solved)
 
     def encoding_work(self, candidate: Candidate, m: int) -> float:
         """How much work making numbers of the columns of so many rows is, about."""

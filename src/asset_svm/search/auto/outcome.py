@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,10 @@ import numpy as np
 from asset_svm.arrays import Array
 from asset_svm.search.auto.looks import Judged, Looks
 
+SLOW = 1.2
+"""How much longer than there is time a model may be guessed to take."""
+NEARLY = 0.1
+"""The part of its loss that a candidate which takes too long may be ahead by, and is passed over."""
 ALIKE = 0.2
 """Standard errors of the difference within which the simpler of two candidates is taken."""
 
@@ -42,6 +46,23 @@ class Outcome:
             if other.candidate.effort < history[best].candidate.effort and _alike(first, other):
                 best = number
         return cls(looks, history, [best, *(number for number in last if number != best)])
+
+    def in_time(self, n_rows: int, seconds: float) -> Outcome:
+        """The same with the best first that can be trained on so many rows in time.
+
+        Where none can, the best stays: it will have to learn from fewer.
+        """
+        takes = {
+            number: self.looks.training_seconds(self.history[number], n_rows)
+            for number in self.finalists
+        }
+        good = self.history[self.finalists[0]].loss
+        for number in self.finalists:
+            near = self.history[number].loss <= good + NEARLY * abs(good)
+            if near and takes[number] <= SLOW * seconds:
+                rest = [other for other in self.finalists if other != number]
+                return replace(self, finalists=[number, *rest])
+        return self
 
     @property
     def best(self) -> Judged:
