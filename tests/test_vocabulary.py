@@ -36,8 +36,15 @@ def exact(**options):
     return AssetClassifier(gamma=1.0, n_cells=1, fit_intercept=True, tol=1e-7, **options)
 
 
-@pytest.mark.parametrize("name", PARAMETERS)
-@pytest.mark.parametrize("kind", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (kind, name)
+        for kind in ESTIMATORS
+        for name in PARAMETERS
+        if name not in signature(kind).parameters  # a race has probabilities
+    ],
+)
 def test_a_parameter_of_svc_is_answered(kind, name):
     value, instead = PARAMETERS[name]
     whose = next(peer for peer in (SVC, NuSVC, LinearSVC) if name in signature(peer).parameters)

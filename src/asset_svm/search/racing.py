@@ -22,6 +22,8 @@ from asset_svm.search.progress import SearchProgress, Watch
 from asset_svm.settings import checks as check
 from asset_svm.threads.granted import grant
 
+OPEN = "auto"
+"""What a kernel is called that is left open."""
 RACING = (
     "kernel", "relevance", "encoder", "cv", "scoring", "refit", "time_limit", "ensemble",
     "probability", "n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "tol",
@@ -40,7 +42,7 @@ class RacingSearch(MetaEstimatorMixin):
     @property
     def _kernel(self) -> Any:
         """The kernel of a grid, or the first of a race."""
-        return "rbf" if isinstance(self.kernel, str) and self.kernel == "auto" else self.kernel
+        return "rbf" if isinstance(self.kernel, str) and self.kernel == OPEN else self.kernel
 
     @property
     def _races(self) -> bool:
@@ -48,7 +50,7 @@ class RacingSearch(MetaEstimatorMixin):
         default = type(self)().get_params(deep=False)
         given = self.get_params(deep=False)
         return all(_same(given[name], default[name]) for name in default if name not in RACING) and (
-            isinstance(self.kernel, str) and self.kernel in ("auto", *KERNELS)
+            isinstance(self.kernel, str) and self.kernel in (OPEN, *KERNELS)
         )
 
     def _check_race(self) -> None:
@@ -168,7 +170,7 @@ class RacingSearch(MetaEstimatorMixin):
             cells = True
         elif "n_components" in fixed or "landmarks" in fixed:
             cells = False
-        kernel = None if self.kernel == "auto" else self.kernel
+        kernel = None if self.kernel == OPEN else self.kernel
         return Asked(kernel, self.relevance, cells, fixed)
 
     @property

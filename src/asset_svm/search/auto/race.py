@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from asset_svm.search.auto.looks import MOST_SOLVED, Judged, Looks
-from asset_svm.search.auto.shapes import GIVEN, WHOLE_ROWS, Candidate, Shape
+from asset_svm.search.auto.shapes import GIVEN, WHOLE_ROWS, Candidate, Shape, is_absolute
 from asset_svm.settings.solving import CELL_ROWS
 
 FEW, MORE = 4000, 16_000
@@ -137,7 +137,7 @@ class Race:
                 if shape.encoding not in alike or not shape.has_gamma or shape.relevance is not None:
                     continue
                 for each in asked:
-                    if each == "directions" and shape.kernel == "laplacian":
+                    if each == "directions" and is_absolute(shape.kernel):
                         continue
                     mapped = Shape(encoding, shape.kernel, each, shape.cells)
                     if all(mapped != other.shape for _, other in tried):
