@@ -22,7 +22,7 @@ from asset_svm.settings import Settings
 from asset_svm.settings.solving import CELL_ROWS
 from asset_svm.tasks import Task
 
-MOST_SOLVED = 40_000
+MOST_SOLVED = 150_000
 """Of more rows only so many are solved in a look, cell by cell: the others judge nothing then."""
 LANDMARKS = 512
 """Those of a look at few rows."""

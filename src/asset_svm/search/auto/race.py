@@ -216,7 +216,9 @@ class Race:
         """The larger models of a shape; cells of few rows are one already."""
         if shape.cells and self.n_rows <= 1.5 * CELL_ROWS:
             return ()
-        return (1, 2) if shape.cells and self.n_rows <= WHOLE_ROWS else (1,)
+        if not shape.cells:
+            return (1,)
+        return (1, 2) if self.n_rows <= WHOLE_ROWS else (1, 3)
 
     # Steps --------------------------------------------------------------------------------------
 

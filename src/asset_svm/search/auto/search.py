@@ -31,7 +31,7 @@ KERNELS = ("rbf", "laplacian", "exponential", "linear")
 RELEVANCES = (None, "columns", "directions")
 MOST_DIRECTIONS, MOST_PIECES = 1000, 100
 """Columns up to which directions are learnt, and numbers are cut into pieces."""
-BEFORE_MEANS = 0.85
+BEFORE_MEANS = 0.92
 """The part of the budget that a race takes where a mean of its best may follow."""
 BALANCED = 3
 """Finalists that are tried with balanced classes, where there is a score of the user's."""

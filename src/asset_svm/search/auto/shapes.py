@@ -18,8 +18,8 @@ from asset_svm.kernels import Argument, formula_type
 
 GIVEN = "given"
 """The encoding of columns that stay as they are."""
-LARGE_CELL = 2000
-"""The rows of a cell of the larger model; those of the usual one have half as many."""
+LARGE_CELL, HUGE_CELL = 2000, 4000
+"""The rows of a cell of the larger models; those of the usual one have half of the first."""
 LARGE_PARTITIONS = 4
 WHOLE_ROWS = 16_384
 """Rows up to which one cell is solved exactly."""
@@ -74,7 +74,8 @@ class Candidate:
         Of regressions, in units of the targets' spread.
     size : int
         0: 1024 landmarks, or cells of 1000 rows; 1: 2048 well-chosen landmarks, or four partitions into
-        larger cells; 2: the exact model of all rows in one cell.
+        larger cells; 2: the exact model of all rows in one cell; 3: four partitions into still larger
+        cells.
     """
 
     shape: Shape
@@ -100,8 +101,9 @@ class Candidate:
             return {"n_components": 1024}
         if self.size == 2:
             return {"n_cells": 1}
-        if self.size == 1:
-            return {"n_cells": max(n_rows // LARGE_CELL, 1), "n_partitions": LARGE_PARTITIONS}
+        if self.size:
+            rows = LARGE_CELL if self.size == 1 else HUGE_CELL
+            return {"n_cells": max(n_rows // rows, 1), "n_partitions": LARGE_PARTITIONS}
         return {"n_cells": "auto"}
 
     def params(self, n_rows: int, moments: Moments, *, numeric: bool) -> dict[str, Any]:
@@ -119,7 +121,8 @@ class Candidate:
         return found
 
     def __str__(self) -> str:
-        cells = ("cells", f"large cells x{LARGE_PARTITIONS}", "one exact cell")
+        times = f"x{LARGE_PARTITIONS}"
+        cells = ("cells", f"large cells {times}", "one exact cell", f"huge cells {times}")
         family = cells[self.size] if self.shape.cells else ("one map", "larger map")[self.size]
         relevance = f"{self.shape.relevance}, " if self.shape.relevance else ""
         columns = "as given" if self.shape.encoding == GIVEN else self.shape.encoding
