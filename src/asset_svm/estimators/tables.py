@@ -36,6 +36,8 @@ from asset_svm.tasks import Classification, Regression, Task
 
 LOOKED_AT, HELD, FEWEST_LOOKED_AT = 10_000, 0.2, 200
 """Rows that tell how numbers are encoded, the part of them that is held out, and so many at least."""
+LOOKED_NUMBERS = 4_000_000
+"""Numbers of these rows, at most: of wide tables there are fewer rows, which take less memory."""
 FACTORS = (0.0625, 0.25, 1.0)
 """How much narrower than the spread of the rows the kernels of quick fits are."""
 LOOK_SEED = 19
@@ -374,7 +376,9 @@ def better_of(functions: dict[str, Encoding], table: Table, task: Task, y: Array
     from asset_svm.estimators.regressor import AssetRegressor
 
     settings = Settings.of(AssetRegressor().get_params(deep=False))
-    chosen = some_of(len(y), LOOKED_AT, np.random.default_rng(LOOK_SEED))
+    widest = max(function.width for function in functions.values())
+    count = max(min(LOOKED_AT, LOOKED_NUMBERS // widest), FEWEST_LOOKED_AT)
+    chosen = some_of(len(y), count, np.random.default_rng(LOOK_SEED))
     if len(chosen) < FEWEST_LOOKED_AT:
         return next(iter(functions))
     out = int(HELD * len(chosen))
