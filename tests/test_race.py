@@ -172,6 +172,7 @@ def test_groups_stay_together():
         (dict(kernel="laplacian"), "kernel", {"laplacian"}),
         (dict(relevance=None), "relevance", {None}),
         (dict(relevance="columns"), "relevance", {None, "columns"}),
+        (dict(relevance="directions"), "relevance", {None, "directions"}),
         (dict(n_cells=3), "cells", {True}),
         (dict(n_components=60), "cells", {False}),
         (dict(encoder=None), "encoding", {"given"}),
@@ -182,7 +183,7 @@ def test_what_is_given_is_kept(fixed, name, values):
     search = AssetClassifierCV(random_state=0, **fixed).fit(X_MOONS, Y_MOONS)
     assert {params[name] for params in search.cv_results_["params"]} <= values
     assert search.score(X_MOONS, Y_MOONS) > 0.9
-    for parameter in ("n_cells", "n_components"):
+    for parameter in ("n_cells", "n_components", "relevance"):
         if parameter in fixed:
             assert search.best_estimator_.get_params()[parameter] == fixed[parameter]
 
@@ -354,3 +355,100 @@ def test_bad_input_is_told_and_loses_nothing(moons):
         AssetClassifierCV(ensemble="yes").fit(X_MOONS, Y_MOONS)
     with pytest.raises(ValueError, match="rows"):
         AssetClassifierCV(relevance="rows").fit(X_MOONS, Y_MOONS)
+
+
+# What was found by trying to break it ------------------------------------------------------------------
+
+
+def test_a_score_that_is_no_number_ends_the_search_with_a_sentence():
+    with pytest.raises(ValueError, match="No candidate of the search has a score"):
+        AssetClassifierCV(scoring=lambda *_: float("nan"), random_state=0).fit(X_MOONS, Y_MOONS)
+
+
+def test_a_scorer_may_ask_how_many_rows_there_are():
+    def share(model, X, y):
+        return float((model.predict(X) == y).sum() / len(X))
+
+    search = AssetClassifierCV(scoring=share, random_state=0, refit=False).fit(X_MOONS, Y_MOONS)
+    assert search.best_score_ > 0.9
+
+
+def test_a_model_that_learns_from_fewer_rows_knows_every_class():
+    y = Y_MOONS.copy()
+    y[:4] = 2
+    search = AssetClassifierCV(time_limit=1e-6, random_state=0).fit(X_MOONS, y)
+    assert search.best_estimator_.classes_.tolist() == [0, 1, 2]
+    weight = np.zeros(400)
+    weight[-12:] = 1.0
+    AssetRegressorCV(time_limit=1e-6, random_state=0).fit(X_MOONS, X_MOONS[:, 0], weight)
+
+
+def test_folds_of_any_size_judge_with_all_their_rows():
+    groups = np.r_[0, np.repeat([1, 2], [199, 200])]
+    search = AssetClassifierCV(cv=GroupKFold(3), random_state=0, refit=False)
+    search.fit(X_MOONS, Y_MOONS, groups=groups)
+    assert len(set(np.round(search.cv_results_["mean_test_score"], 6))) > 10
+    assert search.leaderboard_.rows.max() > 300
+
+
+def test_groups_alone_are_kept_together():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 10)
+    X = np.repeat(rng.normal(size=(40, 3)), 10, axis=0) + 1e-3 * rng.normal(size=(400, 3))
+    y = np.repeat(rng.integers(0, 2, 40), 10)
+    search = AssetClassifierCV(random_state=0, refit=False)
+    assert search.fit(X, y, groups=groups).best_score_ < 0.8  # a group tells nothing of others
+    assert search.fit(X, y).best_score_ > 0.95
+
+
+def test_probabilities_need_held_out_rows_of_every_class():
+    split = [(np.arange(300), np.flatnonzero(Y_MOONS[300:] == 1) + 300)]
+    with pytest.raises(ValueError, match="probabilities need rows of all"):
+        AssetClassifierCV(probability=True, cv=split, random_state=0).fit(X_MOONS, Y_MOONS)
+
+
+def test_a_grid_after_a_race_keeps_nothing_of_it(moons):
+    model = clone(moons).fit(X_MOONS, Y_MOONS)
+    model.set_params(Cs=[1.0, 10.0], gammas=[1.0]).fit(X_MOONS, Y_MOONS)
+    assert not hasattr(model, "leaderboard_")
+
+
+def test_columns_far_from_zero_keep_their_differences():
+    near, far = (
+        AssetClassifierCV(encoder=None, random_state=0, refit=False).fit(X_MOONS + shift, Y_MOONS)
+        for shift in (0.0, 1e9)
+    )
+    assert far.best_score_ > near.best_score_ - 0.02
+
+
+def test_a_candidate_without_a_finite_model_is_left_behind():
+    search = AssetClassifierCV(random_state=0).fit(X_MOONS * [1.0, 1e39], Y_MOONS)
+    assert search.best_score_ > 0.9
+
+
+def test_columns_of_one_value_are_told_or_done_without():
+    frame = pd.DataFrame({"a": ["x"] * 119 + ["z"], "b": np.arange(120.0)})
+    assert AssetClassifierCV(random_state=0).fit(frame, np.arange(120) > 60).best_score_ > 0.9
+    with pytest.raises(ValueError, match="No candidate of the search has a score: No column of X"):
+        AssetClassifierCV(random_state=0).fit(frame[["a"]], np.arange(120) % 2)
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_targets_of_any_size_have_units(scale):
+    X, y = load_diabetes(return_X_y=True)
+    search = AssetRegressorCV(random_state=0, ensemble=False).fit(X, y * scale)
+    found = search.predict(X)
+    assert np.isfinite(found).all() and np.corrcoef(found / scale, y)[0, 1] > 0.6
+
+
+def test_directions_of_a_kernel_that_has_none_are_refused_at_once():
+    with pytest.raises(ValueError, match='relevance="directions" turns rows'):
+        AssetClassifierCV("laplacian", relevance="directions").fit(X_MOONS, Y_MOONS)
+
+
+def test_relevance_is_found_on_few_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 12))
+    y = X[:, 0] * X[:, 1] > 0
+    search = AssetClassifierCV(random_state=0, refit=False).fit(X, y)
+    assert search.best_params_["relevance"] is not None and search.best_score_ > 0.9

@@ -1,7 +1,7 @@
 """scikit-learn's own checks on every public estimator, in several configurations.
 
-Two checks are expected to fail, with the reasons below; any other failure is a bug, and nothing is
-skipped. ``max_iter`` is small because the checks' data are: a few dozen epochs fit them.
+Two checks are expected to fail, with the reasons below, and are skipped of races, where they are a matter
+of chance; any other failure is a bug. ``max_iter`` is small because the checks' data are: a few dozen epochs fit them.
 """
 
 import pytest
@@ -23,6 +23,10 @@ STOCHASTIC = (
 UP_TO_ROTATION = (
     "a copy of a row can be drawn as a landmark of its own, and the features are defined up to a "
     "rotation; the kernel that they approximate is the same"
+)
+BY_FOLDS = (
+    "copies of rows make other folds, by which a race may choose another model: whether weights and "
+    "copies agree is chance"
 )
 ON_WEIGHTS = (
     "check_sample_weight_equivalence_on_dense_data",
@@ -78,6 +82,10 @@ def test_scikit_learn_checks_pass(estimator, check, monkeypatch):
     # Without it the array-API check skips itself; it uses numpy's namespace, for which scipy need
     # not have been imported with it.
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    name = getattr(check, "func", check).__name__
+    if isinstance(estimator, AssetClassifierCV | AssetRegressorCV) and estimator.Cs == "auto":
+        if name in ON_WEIGHTS:
+            pytest.skip(BY_FOLDS)
     check(estimator)
 
 
@@ -86,4 +94,8 @@ def test_scikit_learn_checks_pass(estimator, check, monkeypatch):
 @parametrize_with_checks(OTHERS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks_pass_with_other_parameters(estimator, check, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    name = getattr(check, "func", check).__name__
+    if isinstance(estimator, AssetClassifierCV | AssetRegressorCV) and estimator.Cs == "auto":
+        if name in ON_WEIGHTS:
+            pytest.skip(BY_FOLDS)
     check(estimator)

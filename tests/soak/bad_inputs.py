@@ -33,7 +33,8 @@ ROWS = np.random.default_rng(0).integers(-8, 9, size=(60, 4)) / 4.0
 """Numbers that every type of floats holds."""
 LABELS = (ROWS[:, 0] + ROWS[:, 1] ** 2 > 1).astype(int)
 REALS = ROWS[:, 0] - 2 * ROWS[:, 1]
-SHORT = {"max_iter": 3, "n_components": 30, "random_state": 0, "time_limit": 20.0}
+SHORT = {"max_iter": 3, "n_components": 30, "random_state": 0, "time_limit": 20.0, "encoder": None}
+"""Without an encoder, which would make numbers of frames with gaps, dates and categories."""
 
 SAME: dict[str, Callable[[Any], Any]] = {
     "Fortran": np.asfortranarray,

@@ -186,7 +186,13 @@ def calibrated(
     """A fitted estimator with sigmoids of (rows, K) decisions that are known, of rows held out."""
     from sklearn.model_selection import StratifiedKFold
 
-    check_counts(*np.unique(y, return_counts=True))
+    labels, counts = np.unique(y, return_counts=True)
+    if not np.array_equal(labels, estimator.classes_):
+        raise ValueError(
+            f"Rows that are held out have the classes {labels.tolist()}, and the model "
+            f"{estimator.classes_.tolist()}; probabilities need rows of all: choose another cv."
+        )
+    check_counts(labels, counts)
     return CalibratedClassifier(estimator).calibrated(
         *sigmoids(decisions, y, None, StratifiedKFold(2))  # no model is trained: any folds will do
     )

@@ -26,6 +26,7 @@ from numba.extending import intrinsic
 
 from asset_svm.arrays import Array
 from asset_svm.numerics.compiling import lent, njit
+from asset_svm.numerics.padding import COLUMNS
 
 _WIDE = bool(llvm.get_host_cpu_features().get("avx512f"))
 ROWS = 12 if _WIDE else 6
@@ -189,6 +190,8 @@ def set_product(A: Array, P: Array, out: Array) -> None:
 
 def product(A: Array, P: Array) -> Array:
     """A P, for a P with a multiple of 16 columns; A is taken in the type of P."""
+    if A.shape[1] != P.shape[0] or P.shape[1] % COLUMNS:
+        raise ValueError(f"No product of {A.shape} and {P.shape}: tiles would leave the arrays.")
     out = np.empty((A.shape[0], P.shape[1]), dtype=P.dtype)
     set_product(lent(A.astype(P.dtype, copy=False)), lent(P), out)
     return out

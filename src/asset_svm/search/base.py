@@ -265,11 +265,12 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
                 warn_of_few_landmarks(settings.map, rows.X.shape[0])
         return self
 
-    def _splits(self, X, y, groups, rows, seed):
+    def _splits(self, X, y, groups, rows, seed, cv=None):
         """The splits of what was passed to fit, without the rows that have no weight."""
         whole = np.asarray(on_host(y)).ravel()
         m, classifier = len(whole), hasattr(self, "classes_")
-        splits = draw_splits(self.cv, X, whole, groups, seed, classifier=classifier)
+        cv = self.cv if cv is None else cv
+        splits = draw_splits(cv, X, whole, groups, seed, classifier=classifier)
         if len(rows.y) < m:
             splits = restricted(splits, rows.index, m)
             check_filled(splits, "rows of positive weight")

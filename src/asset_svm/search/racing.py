@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, is_regressor
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.utils import check_random_state
 
 from asset_svm import clock
@@ -18,6 +19,7 @@ from asset_svm.search.auto.final import Members, choose_members, train
 from asset_svm.search.auto.looks import Judged
 from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.search import KERNELS, Asked, balanced_outcome, gather, run_race
+from asset_svm.search.auto.shapes import is_absolute
 from asset_svm.search.progress import SearchProgress, Watch
 from asset_svm.settings import checks as check
 from asset_svm.threads.granted import grant
@@ -63,6 +65,11 @@ class RacingSearch(MetaEstimatorMixin):
                 "probability=True takes the decisions of a race, and a grid (Cs, gammas, ...) is "
                 "given; leave the grid out, or calibrate best_estimator_ with CalibratedClassifierCV."
             )
+        if self.relevance == "directions" and is_absolute_name(self.kernel):
+            raise ValueError(
+                f'relevance="directions" turns rows, and kernel={self.kernel!r} adds up the columns as '
+                'they stand; set relevance="columns", or leave the kernel open.'
+            )
         if self.relevance in ("columns", "directions") and not self._races:
             raise ValueError(
                 f"relevance={self.relevance!r} goes with a race, and a grid (Cs, gammas, ...) is "
@@ -93,9 +100,13 @@ class RacingSearch(MetaEstimatorMixin):
             parts = None
             if self.cv is not None or groups is not None:
                 rows = Rows(given.X, given.y, given.weight, given.weight, index)
-                splits = self._splits(X, y, groups, rows, settings.draw_seed())
+                usual = GroupKFold(5) if is_regressor(self) else StratifiedGroupKFold(5)
+                cv = usual if self.cv is None else self.cv
+                splits = self._splits(X, y, groups, rows, settings.draw_seed(), cv)
                 rng = np.random.default_rng(seed)
-                parts = [Part(rng.permutation(split.train), split.test) for split in splits]
+                parts = [
+                    Part(rng.permutation(split.train), rng.permutation(split.test)) for split in splits
+                ]
             asked = None if self.scoring is None else scorer
             told = None if watch is None else _RaceWatch(watch, begun, self.time_limit)
             with grant(settings.n_threads):
@@ -149,6 +160,7 @@ class RacingSearch(MetaEstimatorMixin):
                         partial(self._learner, random_state=seed),
                         fixed,
                         (X, y, sample_weight),
+                        index,
                         left,
                     )
                 self.n_iter_ = self.best_estimator_.n_iter_
@@ -186,6 +198,11 @@ class RacingSearch(MetaEstimatorMixin):
                 "or see cv_results_."
             ) from None
         return pd.DataFrame(self._board)
+
+
+def is_absolute_name(kernel: Any) -> bool:
+    """Whether a kernel that is given is one of |x - z|_1."""
+    return isinstance(kernel, str) and kernel in KERNELS and is_absolute(kernel)
 
 
 class _RaceWatch:

@@ -30,8 +30,9 @@ class Units:
     def of(cls, kind: str, y: Array, weight: Array) -> Units:
         """The units of these targets."""
         z = cls(kind, 0.0, 1.0).into(y)
-        mean = float(np.average(z, weights=weight))
-        scale = float(np.sqrt(np.average((z - mean) ** 2, weights=weight)))
+        unit = float(np.abs(z).max(initial=0.0)) or 1.0  # squares of 1e200 have no place
+        mean = unit * float(np.average(z / unit, weights=weight))
+        scale = unit * float(np.sqrt(np.average(((z - mean) / unit) ** 2, weights=weight)))
         return cls(kind, mean, scale if scale > 0.0 else 1.0)
 
     def into(self, y: Any) -> Array:

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from asset_svm.families.rows import Rows
 from asset_svm.features.relevance import Learnt, Moments
 from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.shapes import GIVEN, Shape, is_absolute
+from asset_svm.search.rows import in_single
 from asset_svm.search.splits import Split
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
@@ -86,6 +88,12 @@ class Columns:
     learnt: dict[Any, Learnt] = field(default_factory=dict, init=False)
     kept: OrderedDict[Any, Any] = field(default_factory=OrderedDict, init=False)
 
+    @cached_property
+    def numbers(self) -> Matrix:
+        """The rows as they are, in float32 where no column loses its differences."""
+        assert self.given.X is not None
+        return in_single(self.given.X)
+
     def lots(self, shape: Shape) -> int:
         """How many lots the parts of a shape come in."""
         return 1 if self._together(shape) else len(self.parts)
@@ -112,12 +120,11 @@ class Columns:
         given, key = self.given, ("encoded", shape.encoding, "all")
         if key not in self.kept:
             if shape.encoding == GIVEN:
-                assert given.X is not None
-                X = in_single(given.X)
+                X = self.numbers
             else:
                 assert given.table is not None
                 encoder = clone(given.encoders[shape.encoding])
-                with quiet_columns():
+                with telling():
                     encoder.learn(given.table, None, None, named=True)
                 X = encoder.rows(given.table)
             self._keep(key, (self._weighted(X, np.arange(len(given.y))), X[:0]))
@@ -164,13 +171,12 @@ class Columns:
         learning, held = self._index(part, count, judging)
         y, weight = self.given.y[learning], self.given.weight[learning]
         if encoding == GIVEN:
-            assert self.given.X is not None
-            X, out = in_single(self.given.X[learning]), in_single(self.given.X[held])
+            X, out = self.numbers[learning], self.numbers[held]
         else:
             assert self.given.table is not None
             table, task = self.given.table[learning], self.given.task
             encoder = clone(self.given.encoders[encoding])
-            with quiet_columns():
+            with telling():
                 encoder.learn(table, task, (y, weight), named=True)
             X = encoder.rows(table, learning=True, whole=True)
             out = encoder.rows(self.given.table[held])
@@ -201,6 +207,20 @@ class Columns:
         return value
 
 
+class NothingToTellError(ValueError):
+    """An encoder finds no column that tells the rows of a part apart."""
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """An encoder learns inside: nothing is told of columns, and what it refuses ends a candidate."""
+    with quiet_columns():
+        try:
+            yield
+        except ValueError as error:
+            raise NothingToTellError(str(error)) from None
+
+
 @contextmanager
 def quiet_columns() -> Iterator[None]:
     """Nothing is told of columns inside: the final model tells it once."""
@@ -212,11 +232,6 @@ def quiet_columns() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(level)
-
-
-def in_single(X: Matrix) -> Matrix:
-    """Rows as float32: quick looks need no more."""
-    return X if X.dtype == np.float32 else X.astype(np.float32)
 
 
 def _bytes(value: Any) -> int:

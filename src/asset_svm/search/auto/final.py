@@ -88,15 +88,17 @@ def train(
     learner: Callable[..., Learner],
     fixed: dict[str, Any],
     given: tuple[Any, Any, Any],
+    index: Array,
     seconds: float,
 ) -> tuple[Learner, int]:
     """Train all members on the rows that were given to ``fit``: X, y, weights.
 
-    Returns the model, and how many rows it has learnt from.
+    ``index`` has the places of those of positive weight. Returns the model, and how many rows it has
+    learnt from.
     """
     X, y, weight = given
-    n_rows = len(np.asarray(y))
-    rows = rows_in_time(outcome, members, n_rows, seconds)
+    n_rows = len(index)
+    rows = rows_in_time(outcome, members, index, seconds)
     learnt = n_rows if rows is None else len(rows)
     if rows is not None:
         X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
@@ -140,9 +142,12 @@ def unhurried() -> Iterator[None]:
         yield
 
 
-def rows_in_time(outcome: Outcome, members: Members, n_rows: int, seconds: float) -> Array | None:
-    """The rows that the models can learn from in time; None for all of them."""
-    looks = outcome.looks
+def rows_in_time(outcome: Outcome, members: Members, index: Array, seconds: float) -> Array | None:
+    """The rows that the models can learn from in time; None for all of them.
+
+    ``index`` has the places of rows of positive weight in what was given to ``fit``.
+    """
+    looks, n_rows = outcome.looks, len(index)
     takes = sum(looks.training_seconds(each, n_rows) for each in members.judged)
     if takes <= SLOW * seconds:
         return None
@@ -154,4 +159,9 @@ def rows_in_time(outcome: Outcome, members: Members, n_rows: int, seconds: float
         "time_limit leaves %.1f s for the model, which would take some %.1f s on all rows: it learns "
         "from %d of %d.", seconds, takes, count, n_rows,
     )  # fmt: skip
-    return np.sort(np.random.default_rng(0).permutation(n_rows)[:count])
+    given, seed = looks.columns.given, looks.seed
+    if given.task.numeric:
+        kept = np.random.default_rng([seed, 24]).permutation(n_rows)[:count]
+    else:
+        kept = given.task.split(given.y, 1.0 - count / n_rows, seed)[0]  # of every class some
+    return np.sort(index[kept])

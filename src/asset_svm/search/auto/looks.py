@@ -10,9 +10,10 @@ import numpy as np
 
 from asset_svm import clock
 from asset_svm.arrays import Array
+from asset_svm.exceptions import NonFiniteError
 from asset_svm.families.cells.partitions import grow_partition
 from asset_svm.search.auto.budget import Budget
-from asset_svm.search.auto.columns import Columns, Prepared
+from asset_svm.search.auto.columns import Columns, NothingToTellError, Prepared
 from asset_svm.search.auto.shapes import GIVEN, Candidate, cost_of
 from asset_svm.search.cells import CellSearch
 from asset_svm.search.cost import cell_seconds, map_seconds
@@ -37,6 +38,8 @@ SOFT, SOFT_ROWS = 0.25, 1000
 """How much a smoothed error counts, which says more of few rows, up to so many; of more, less."""
 TIGHTER = 1.5
 """How much longer than in a look cells take to be solved to the gap of a model."""
+QUICK_SECONDS = 0.0125
+"""What a quick fit of few rows takes."""
 LOOK_SECONDS = 0.01
 """What a look takes at least."""
 ROUNDS = 8
@@ -77,6 +80,8 @@ class Judged:
 
     score_error: float = 0.0
     """The standard error of the score, about."""
+    part_scores: Any = np.nan
+    """The score in every part."""
     at: float = 0.0
     """Seconds from the beginning of the race to the end of the look."""
 
@@ -100,6 +105,8 @@ class Looks:
     seed: int
     found: dict[tuple[Candidate, int, int], Judged] = field(default_factory=dict)
     _grown: tuple[Any, list[Array]] = (None, [])
+    failure: str = ""
+    """Why the last candidate that has failed has."""
     begun: float = field(default_factory=clock.now)
 
     @property
@@ -169,8 +176,9 @@ class Looks:
 
     def _learning_work(self, candidate: Candidate, count: int) -> float:
         m, n = min(count, QUICK_ROWS), self.width(candidate)
-        quick = map_seconds(m, n, LANDMARKS, self.task.n_models, 3) + 0.05
-        return ROUNDS * quick * (2.0 if candidate.shape.cells else 1.0) + 2e-8 * count * n
+        quick = map_seconds(m, n, LANDMARKS, self.task.n_models, 3) + QUICK_SECONDS
+        in_cells = candidate.shape.cells and count > CELL_ROWS  # which rounds go on in
+        return ROUNDS * quick * (2.0 if in_cells else 1.0) + 2e-8 * count * n
 
     def width(self, candidate: Candidate) -> int:
         """The numbers of a row, about."""
@@ -208,13 +216,22 @@ class Looks:
         new = sorted(C for C in Cs if keys[C] not in self.found)
         if new:
             begun = clock.now()
-            decided = self._decided(candidate, new, count, judging)
+            decided = self._tried(candidate, new, count, judging)
             seconds, at = (clock.now() - begun) / len(new), clock.now() - self.begun
             for C, decisions in zip(new, decided, strict=True):
                 key = keys[C]
                 judged = self._judged(key[0], count, judging, decisions, seconds)
                 self.found[key] = replace(judged, at=at)
         return [self.found[keys[C]] for C in Cs]
+
+    def _tried(self, candidate: Candidate, Cs: list[float], count: int, judging: int) -> list[Array]:
+        """``_decided``; decisions of no use where a candidate has no finite model, or no columns."""
+        try:
+            return self._decided(candidate, Cs, count, judging)
+        except (NonFiniteError, NothingToTellError) as error:
+            self.failure = str(error)
+            nothing = np.full((len(self.judging_rows(judging)), self.task.n_models), np.nan)
+            return [nothing] * len(Cs)
 
     def _decided(self, candidate: Candidate, Cs: list[float], count: int, judging: int) -> list[Array]:
         """The (rows, outputs) decisions of the models of each C, part after part."""
@@ -312,21 +329,23 @@ class Looks:
         index = self.judging_rows(judging)
         losses, loss, score = self.judge(decisions, index)
         found = Judged(candidate, count, judging, decisions, losses, loss, score, seconds)
+        if not np.isfinite(loss):
+            return found
+        found = replace(found, part_scores=self._part_scores(found))
         return replace(found, score_error=self._error(found))
 
     def _error(self, judged: Judged) -> float:
         """The standard error of a score: over rows where it is a mean of theirs, else over parts."""
         solved, y = np.isfinite(judged.losses), self.columns.given.y[self.judging_rows(judged.judging)]
         if self.scorer is not None:
-            scores_of_parts = self.part_scores(judged)
-            return float(np.std(scores_of_parts) / np.sqrt(max(len(scores_of_parts) - 1, 1)))
+            return float(np.nanstd(judged.part_scores) / np.sqrt(max(len(judged.part_scores) - 1, 1)))
         losses = judged.losses[solved]
         if not self.task.numeric:
             losses = self.task.row_losses(judged.decisions[solved], y[solved])
         spread = float(np.var(y[solved])) if self.task.numeric else 1.0
         return float(losses.std() / np.sqrt(max(len(losses), 1)) / (spread or 1.0))
 
-    def part_scores(self, judged: Judged) -> Array:
+    def _part_scores(self, judged: Judged) -> Array:
         """The score in every part; NaN where none of its rows has judged."""
         found = [
             self.judge(each, part.judging[: len(each)])[2] if np.isfinite(each).any() else np.nan
@@ -343,18 +362,20 @@ class Looks:
     def judge(self, decisions: Array, index: Array) -> tuple[Array, float, float]:
         """(losses of rows, the loss to compare by, the score) of decisions on these rows."""
         task, solved = self.task, np.isfinite(decisions[:, 0])
+        if not solved.any():
+            return np.full(len(index), np.nan), np.inf, np.nan
         if not solved.all():
             losses = np.full(len(index), np.nan)
             losses[solved], loss, score = self.judge(decisions[solved], index[solved])
             return losses, loss, score
         y = self.columns.given.y[index]
         units = getattr(task, "units", None) if self.scorer is not None else None
+        X = np.zeros((len(y), 1))  # a scorer asks for its length at most: decisions are known
         if units is None:
-            score = float(scores(self.scorer, task.classes, None, y, decisions[None])[0])
+            score = float(scores(self.scorer, task.classes, X, y, decisions[None])[0])
         else:  # a user's score is of targets as they were
-            score = float(
-                scores(self.scorer, None, None, units.back(y), units.back(decisions[None]))[0]
-            )
+            found = units.back(decisions[None])
+            score = float(scores(self.scorer, None, X, units.back(y), found)[0])
         if task.numeric:
             losses = (decisions[:, 0] - y) ** 2
         else:
@@ -362,7 +383,7 @@ class Looks:
             part = SOFT * min(1.0, SOFT_ROWS / len(y))
             losses = (1.0 - part) * task.row_losses(decisions, y) + part * soft
         if self.scorer is not None:
-            return losses, -score, score
+            return losses, -score if np.isfinite(score) else np.inf, score
         factor = task.class_weights(y, np.ones(len(y)))  # errors count as they do for the models
         return losses, float(np.average(losses, weights=factor)), score
 

@@ -32,12 +32,21 @@ class Outcome:
 
         A ``relevance`` that was asked for is that of the best, where there was time to learn it.
         """
-        asked = [each for each in history if each.candidate.shape.relevance == relevance]
-        most = max(each.rows for each in asked or history)
+        if not any(np.isfinite(each.loss) for each in history):
+            why = looks.failure or "the score of no split is a number; hold out more rows."
+            raise ValueError(f"No candidate of the search has a score: {why}")
+        asked = [
+            each
+            for each in history
+            if each.candidate.shape.relevance == relevance and np.isfinite(each.loss)
+        ]
+        most = max(each.rows for each in asked or history if np.isfinite(each.loss))
         last = [
             number
             for number, each in enumerate(history)
-            if each.rows == most and (not asked or each.candidate.shape.relevance == relevance)
+            if each.rows == most
+            and np.isfinite(each.loss)
+            and (not asked or each.candidate.shape.relevance == relevance)
         ]
         last.sort(key=lambda number: (history[number].loss, history[number].candidate.effort))
         best, first = last[0], history[last[0]]
@@ -100,12 +109,14 @@ class Outcome:
         """All results as GridSearchCV has them, with ``n_resources`` (rows)."""
         ranks = np.empty(len(self.history), dtype=np.int32)
         ranks[self._order()] = np.arange(1, len(self.history) + 1)
-        params = [settings_of(each) for each in self.history]
+        numeric = self.looks.task.numeric
+        params = [settings_of(each, numeric=numeric) for each in self.history]
         found: dict[str, Any] = {"params": params}
         for name in dict.fromkeys(name for one in params for name in one):
             values = np.array([one.get(name) for one in params], dtype=object)
             found[f"param_{name}"] = np.ma.MaskedArray(values, mask=[name not in one for one in params])
-        scores = np.array([self.looks.part_scores(each) for each in self.history])
+        parts = len(self.looks.columns.parts)
+        scores = np.array([np.broadcast_to(each.part_scores, parts) for each in self.history])
         for number in range(scores.shape[1]):
             found[f"split{number}_test_score"] = scores[:, number]
         found["mean_test_score"] = np.array([each.score for each in self.history])
@@ -116,7 +127,7 @@ class Outcome:
         return found
 
 
-def settings_of(judged: Judged) -> dict[str, Any]:
+def settings_of(judged: Judged, *, numeric: bool) -> dict[str, Any]:
     """What a candidate is, in a few words."""
     one = judged.candidate
     found: dict[str, Any] = {
@@ -127,7 +138,8 @@ def settings_of(judged: Judged) -> dict[str, Any]:
         "size": one.size,
         "C": one.C,
     }
-    return found | ({"factor": one.factor} if one.shape.has_gamma else {})
+    found |= {"factor": one.factor} if one.shape.has_gamma else {}
+    return found | ({"epsilon": one.epsilon} if numeric else {})
 
 
 def _alike(best: Judged, other: Judged) -> bool:

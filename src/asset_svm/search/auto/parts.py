@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from asset_svm.arrays import Array
 from asset_svm.tasks import Task
 
-FEW_ROWS, VERY_FEW = 6000, 600
-"""Up to so many rows all of them judge, in folds; up to the other, twice."""
+FEW_ROWS = 6000
+"""Up to so many rows all of them judge, in folds."""
 FOLDS = 5
 HELD, MOST_HELD = 0.2, 20_000
 """The part of more rows that judges, and how many at most."""
@@ -38,7 +38,7 @@ def draw_parts(task: Task, y: Array, seed: int) -> list[Part]:
             pairs = [task.split(y, held, seed)]
     else:
         folds = min(FOLDS, m) if task.numeric else min(FOLDS, max(int(counts.min()), 2), m)
-        kind = RepeatedKFold if task.numeric or counts.min() < 2 else RepeatedStratifiedKFold
-        splitter = kind(n_splits=folds, n_repeats=2 if m <= VERY_FEW else 1, random_state=seed)
+        kind = KFold if task.numeric or counts.min() < 2 else StratifiedKFold
+        splitter = kind(n_splits=folds, shuffle=True, random_state=seed)
         pairs = list(splitter.split(np.zeros((m, 1)), y))
     return [Part(rng.permutation(learning), np.asarray(judging)) for learning, judging in pairs]

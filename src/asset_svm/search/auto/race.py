@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from asset_svm.search.auto.looks import MOST_SOLVED, Judged, Looks
 from asset_svm.search.auto.shapes import GIVEN, WHOLE_ROWS, Candidate, Shape, is_absolute
 from asset_svm.settings.solving import CELL_ROWS
@@ -85,8 +87,8 @@ class Race:
 
     def __post_init__(self) -> None:
         parts = self.looks.columns.parts
-        self.most = min(len(part.learning) for part in parts)
-        self.judging = min(len(part.judging) for part in parts)
+        self.most = max(len(part.learning) for part in parts)
+        self.judging = max(len(part.judging) for part in parts)
         self.wider, self.late = 1, False
 
     def run(self) -> list[Judged]:
@@ -142,8 +144,10 @@ class Race:
                     mapped = Shape(encoding, shape.kernel, each, shape.cells)
                     if all(mapped != other.shape for _, other in tried):
                         tried.append((judged.loss * (1.0 + 0.5 * place), Candidate(mapped, factor)))
+        forced = None not in self.axes.relevances and not self.late  # asked for: one is tried at least
         for _, candidate in sorted(tried, key=lambda pair: pair[0]):
-            self._try(candidate, COSTS, count, self._end(LEARNT))
+            self._try(candidate, COSTS, count, np.inf if forced else self._end(LEARNT))
+            forced = False
         for shape in self._shapes(self._on(count))[: self.wider * SHAPES_WIDENED]:
             self._climb(shape, count, 4.0, self._end(LEARNT))
 
@@ -208,9 +212,9 @@ class Race:
         before = self._try(best.candidate, (larger.C,), few, self.end)
         after = self._try(larger, (larger.C,), few, self.end)
         fits = self.looks.final_seconds(larger, self.n_rows) <= self.looks.budget.left
-        if before and after and fits and after[0].loss < (1.0 - GAIN) * before[0].loss:
-            gained = after[0].loss / before[0].loss
-            self.history.append(replace(best, candidate=larger, loss=best.loss * gained))
+        if before and after and fits and self._gains(after, before[0]):
+            gained = before[0].loss - after[0].loss
+            self.history.append(replace(best, candidate=larger, loss=best.loss - gained))
 
     def _sizes(self, shape: Shape) -> tuple[int, ...]:
         """The larger models of a shape; cells of few rows are one already."""
@@ -229,7 +233,7 @@ class Race:
             seconds = self.looks.seconds(candidate, len(Cs), count, self.judging)
             reserve = self.reserve(candidate)
             allowed = end * (budget.total - reserve) - budget.used
-            if seconds > allowed or budget.left <= 0.0:
+            if end < np.inf and (seconds > allowed or budget.left <= 0.0):
                 return []
         judging = min(self.judging, max(count, 1000))
         new = [C for C in Cs if (candidate.changed(C=C), count, judging) not in self.looks.found]
@@ -258,7 +262,7 @@ class Race:
                     break
                 Cs = [C for C in (best.candidate.C * each for each in costs) if LEAST_C <= C <= MOST_C]
                 found = self._try(candidate, Cs, count, end)
-                if not found or min(each.loss for each in found) >= best.loss - GAIN * abs(best.loss):
+                if not found or not self._gains(found, best):
                     break
 
     def _climb_cost(self, shape: Shape, count: int, step: float) -> None:
@@ -269,8 +273,14 @@ class Race:
                 if not LEAST_C <= C <= MOST_C:
                     break
                 found = self._try(best.candidate, (C,), count, self.end)
-                if not found or found[0].loss >= best.loss - GAIN * abs(best.loss):
+                if not found or not self._gains(found, best):
                     break
+
+    @staticmethod
+    def _gains(found: list[Judged], best: Judged) -> bool:
+        """Whether a step is worth one more in its direction."""
+        least = min(each.loss for each in found)
+        return bool(np.isfinite(best.loss) and least < best.loss - GAIN * abs(best.loss))
 
     def reserve(self, candidate: Candidate) -> float:
         """The seconds that the final model takes, about."""

@@ -21,6 +21,8 @@ GIVEN = "given"
 LARGE_CELL, HUGE_CELL = 2000, 4000
 """The rows of a cell of the larger models; those of the usual one have half of the first."""
 LARGE_PARTITIONS = 4
+EPSILON = 0.05
+"""The usual tube, in units of the spread of the targets."""
 WHOLE_ROWS = 16_384
 """Rows up to which one cell is solved exactly."""
 
@@ -81,7 +83,7 @@ class Candidate:
     shape: Shape
     factor: float = 1.0
     C: float = 10.0
-    epsilon: float = 0.05
+    epsilon: float = EPSILON
     size: int = 0
 
     @property
@@ -127,7 +129,8 @@ class Candidate:
         relevance = f"{self.shape.relevance}, " if self.shape.relevance else ""
         columns = "as given" if self.shape.encoding == GIVEN else self.shape.encoding
         width = f"c={self.factor:.3g}, " if self.shape.has_gamma else ""
-        return f"{self.shape.kernel}, {relevance}{family}, {columns}, {width}C={self.C:.3g}"
+        tube = "" if self.epsilon == EPSILON else f", epsilon={self.epsilon:.3g}"
+        return f"{self.shape.kernel}, {relevance}{family}, {columns}, {width}C={self.C:.3g}{tube}"
 
 
 def is_absolute(kernel: str) -> bool:
