@@ -357,7 +357,7 @@ def test_bad_input_is_told_and_loses_nothing(moons):
         AssetClassifierCV(relevance="rows").fit(X_MOONS, Y_MOONS)
 
 
-# What was found by trying to break it ------------------------------------------------------------------
+# What was found by trying to break it ----------------------------------------------------------------
 
 
 def test_a_score_that_is_no_number_ends_the_search_with_a_sentence():

@@ -1,7 +1,8 @@
 """scikit-learn's own checks on every public estimator, in several configurations.
 
-Two checks are expected to fail, with the reasons below, and are skipped of races, where they are a matter
-of chance; any other failure is a bug. ``max_iter`` is small because the checks' data are: a few dozen epochs fit them.
+Two checks are expected to fail, with the reasons below, and are skipped of races, where they are a
+matter of chance; any other failure is a bug. ``max_iter`` is small because the checks' data are: a few
+dozen epochs fit them.
 """
 
 import pytest
@@ -82,10 +83,9 @@ def test_scikit_learn_checks_pass(estimator, check, monkeypatch):
     # Without it the array-API check skips itself; it uses numpy's namespace, for which scipy need
     # not have been imported with it.
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    name = getattr(check, "func", check).__name__
-    if isinstance(estimator, AssetClassifierCV | AssetRegressorCV) and estimator.Cs == "auto":
-        if name in ON_WEIGHTS:
-            pytest.skip(BY_FOLDS)
+    name, races = getattr(check, "func", check).__name__, getattr(estimator, "Cs", None) == "auto"
+    if races and name in ON_WEIGHTS:
+        pytest.skip(BY_FOLDS)
     check(estimator)
 
 
@@ -94,8 +94,7 @@ def test_scikit_learn_checks_pass(estimator, check, monkeypatch):
 @parametrize_with_checks(OTHERS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks_pass_with_other_parameters(estimator, check, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    name = getattr(check, "func", check).__name__
-    if isinstance(estimator, AssetClassifierCV | AssetRegressorCV) and estimator.Cs == "auto":
-        if name in ON_WEIGHTS:
-            pytest.skip(BY_FOLDS)
+    name, races = getattr(check, "func", check).__name__, getattr(estimator, "Cs", None) == "auto"
+    if races and name in ON_WEIGHTS:
+        pytest.skip(BY_FOLDS)
     check(estimator)
