@@ -441,6 +441,19 @@ def test_targets_of_any_size_have_units(scale):
     assert np.isfinite(found).all() and np.corrcoef(found / scale, y)[0, 1] > 0.6
 
 
+@pytest.mark.slow
+def test_models_of_every_size_have_a_name_and_only_cells_have_more_than_two(monkeypatch):
+    """A later round goes on from large cells, with one map, too, which has no such size."""
+    monkeypatch.setattr(searches, "MOST_WORK", 12.0)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(3000, 2))
+    y = np.sin(9 * X[:, 0]) * np.sin(9 * X[:, 1]) > 0
+    search = AssetClassifierCV("rbf", relevance=None, encoder=None, random_state=0, refit=False)
+    found = search.fit(X, y).cv_results_["params"]
+    assert any(one["cells"] and one["size"] > 0 for one in found)
+    assert all(one["cells"] or one["size"] <= 1 for one in found)
+
+
 def test_directions_of_a_kernel_that_has_none_are_refused_at_once():
     with pytest.raises(ValueError, match='relevance="directions" turns rows'):
         AssetClassifierCV("laplacian", relevance="directions").fit(X_MOONS, Y_MOONS)

@@ -161,7 +161,7 @@ class Race:
                     candidate.shape.encoding, candidate.shape.kernel, candidate.shape.relevance, cells
                 )
                 narrower = NARROWER_IN_CELLS if cells and not candidate.shape.cells else 1.0
-                start = candidate.changed(shape=shape, factor=candidate.factor * narrower)
+                start = candidate.changed(shape=shape, factor=candidate.factor * narrower, size=0)
                 Cs = COSTS if narrower > 1.0 else self._costs(candidate.C)
                 self._try(start, Cs, count, self._end(WIDENED))
         for candidate in self._kept(self._on(count), self.wider * SHAPES_FINISHED):
