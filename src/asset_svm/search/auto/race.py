@@ -59,7 +59,6 @@ class Axes:
     kernels: tuple[str, ...]
     relevances: tuple[str | None, ...]
     cells: tuple[bool, ...]
-    epsilons: tuple[float, ...] = (0.05,)
 
 
 @dataclass(eq=False)
