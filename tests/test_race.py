@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, make_moons
 from sklearn.metrics import log_loss
@@ -18,9 +19,9 @@ from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetR
 from asset_svm import clock as our_clock
 from asset_svm.search.auto import budget as budgets
 from asset_svm.search.auto import search as searches
-from asset_svm.search.auto.blend import greedy_weights, worthwhile_weights
+from asset_svm.search.auto.blend import LogLosses, SquaredLosses, greedy_weights, worthwhile_weights
 from asset_svm.search.auto.budget import Budget
-from asset_svm.search.auto.parts import FEW_ROWS, draw_parts
+from asset_svm.search.auto.parts import FEW_ROWS, MANY_ROWS, draw_parts
 from asset_svm.tasks import Classification
 
 X_MOONS, Y_MOONS = make_moons(400, noise=0.2, random_state=0)
@@ -139,13 +140,18 @@ def test_with_targets_drawn_at_random_nothing_beats_the_constant(rows, monkeypat
 def test_rows_that_judge_are_not_learnt_from_and_all_are_used():
     y = np.arange(700) % 3
     task = Classification().settled(y, np.ones(700))
-    for parts in (draw_parts(task, y, 0), draw_parts(task, np.arange(FEW_ROWS + 900) % 3, 0)):
-        for part in parts:
-            assert not set(part.learning) & set(part.judging)
-            total = len(part.learning) + len(part.judging)
-            assert total in (700, FEW_ROWS + 900)
-    judged = np.concatenate([part.judging for part in draw_parts(task, y, 0)])
-    assert sorted(judged) == list(range(700))
+    for m, first, all_ in ((700, 5, 5), (FEW_ROWS + 900, 1, 5), (MANY_ROWS + 900, 1, 1)):
+        parts, others = draw_parts(task, np.arange(m) % 3, 0)
+        assert (len(parts), len(parts) + len(others)) == (first, all_)
+        for part in [*parts, *others]:
+            assert sorted([*part.learning, *part.judging]) == list(range(m))
+        if all_ == 5:
+            judged = np.concatenate([part.judging for part in [*parts, *others]])
+            assert sorted(judged) == list(range(m))
+    rare = np.r_[np.zeros(FEW_ROWS), [1, 1, 2, 2, 2]]
+    parts, others = draw_parts(Classification().settled(rare, np.ones(len(rare))), rare, 0)
+    for part in [*parts, *others]:
+        assert set(rare[part.judging]) <= set(rare[part.learning])
 
 
 def test_groups_stay_together():
@@ -220,11 +226,9 @@ def test_greedy_weights_are_no_worse_than_the_best_alone(seed, count):
     rng = np.random.default_rng(seed)
     y = rng.normal(size=80)
     decisions = [y[:, None] + rng.normal(0, rng.uniform(0.1, 2), size=(80, 1)) for _ in range(count)]
-
-    def losses(found):
-        return (found[:, 0] - y) ** 2
-
-    weights = greedy_weights(decisions, losses)
+    losses = SquaredLosses(y)
+    decisions.sort(key=lambda each: losses(each).mean())
+    weights = greedy_weights(decisions, losses, always)
     assert weights.min() >= 0.0 and weights.sum() == pytest.approx(1.0)
     mean = sum(w * each for w, each in zip(weights, decisions, strict=True))
     # Small weights are left out at the end, hence the slack.
@@ -235,15 +239,45 @@ def test_a_mean_is_taken_where_it_gains_and_only_there():
     rng = np.random.default_rng(0)
     y = rng.normal(size=2000)
     good = [y[:, None] + rng.normal(size=(2000, 1)) for _ in range(3)]
-
-    def losses_of(rows):
-        return lambda found: (found[:, 0] - y[rows]) ** 2
-
-    weights = worthwhile_weights(good, losses_of, 0)
+    losses = SquaredLosses(y)
+    weights = worthwhile_weights(good, losses, always, 0)
     np.testing.assert_allclose(weights, 1 / 3, atol=0.15)
     poor = [y[:, None] + 0.1 * rng.normal(size=(2000, 1)), *good]
-    assert worthwhile_weights(poor, losses_of, 0) is None
-    assert worthwhile_weights([good[0], good[0]], losses_of, 0) is None
+    assert worthwhile_weights(poor, losses, always, 0) is None
+    assert worthwhile_weights([good[0], good[0]], losses, always, 0) is None
+    assert worthwhile_weights(good, losses, lambda members: len(members) < 2, 0) is None
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_means_of_classes_are_chosen_by_log_losses(classes):
+    rng = np.random.default_rng(1)
+    codes = rng.integers(classes, size=3000)
+    one_hot = np.eye(classes)[codes]
+    truth = 2.0 * (one_hot[:, 1:] if classes == 2 else one_hot) - 1.0
+    good = [truth + 1.5 * rng.normal(size=truth.shape) for _ in range(3)]
+    losses = LogLosses(codes, np.ones(3000))
+    expected = log_loss(codes, proba := _proba(2.0 * good[0]), labels=range(classes))
+    assert LogLosses(codes, np.ones(3000), 2.0)(good[0]).mean() == pytest.approx(expected)
+    assert losses.errors(good[0]).mean() == pytest.approx((proba.argmax(axis=1) != codes).mean())
+    settled = losses.settled(good[0])(good[0]).mean()
+    assert settled <= min(LogLosses(codes, np.ones(3000), each)(good[0]).mean() for each in (0.5, 2, 8))
+    weights = worthwhile_weights(good, losses, always, 0)
+    np.testing.assert_allclose(weights, 1 / 3, atol=0.15)
+    noise = [good[0], *(rng.normal(size=truth.shape) for _ in range(3))]
+    assert worthwhile_weights(noise, losses, always, 0) is None
+
+
+def _proba(decisions):
+    found = np.exp(decisions)
+    return (
+        found / (1 + found) @ [[-1, 1]] + [[1, 0]]
+        if found.shape[1] == 1
+        else softmax(decisions, axis=1)
+    )
+
+
+def always(members):
+    return True
 
 
 @pytest.fixture(scope="module")

@@ -234,7 +234,7 @@ def test_a_mean_of_several_models_is_told_of_saved_and_reported(capsys, monkeypa
         first, *others = (outcome.history[number] for number in outcome.finalists)
         shape = first.candidate.shape
         other = next(each for each in others if each.candidate.shape.encoding == shape.encoding)
-        return Members([first, other], np.array([0.75, 0.25]))
+        return Members([first, other], np.array([0.75, 0.25]), np.array([0.75, 0.25]))
 
     monkeypatch.setattr(racing, "choose_members", two)
     assert main(["tune", *BOUGHT, *QUICK, "-o", "m.asset", "--report", "page.html"]) == 0

@@ -139,12 +139,12 @@ class RacingSearch(MetaEstimatorMixin):
             outcome = outcome.in_time(m, left)
             self.best_index_ = outcome.finalists[0] if balanced is None else self.best_index_
             self.best_params_ = outcome.params(outcome.best, m) | fixed
-            members = Members([outcome.best], np.ones(1))
+            members = Members.alone(outcome.best)
             if self.ensemble:
                 members = choose_members(outcome, m, left, seed)
             self.ensemble_ = [
                 (str(each.candidate), float(weight))
-                for each, weight in zip(members.judged, members.weights, strict=True)
+                for each, weight in zip(members.judged, members.shares, strict=True)
             ]
             decisions = members.decisions()
             judging = outcome.looks.judging_rows(outcome.best.judging)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from asset_svm.arrays import Array, Matrix
-from asset_svm.encoding.table import Table, kind_of
+from asset_svm.encoding.table import Levels, Table
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.families.observing import logger
 from asset_svm.families.relevance.family import learnt_of
@@ -110,10 +110,16 @@ class Columns:
         """Whether all parts may share their rows: no target has a part in their numbers."""
         if len(self.parts) == 1 or shape.relevance is not None:
             return False
-        if shape.encoding == GIVEN:
-            return True
+        return shape.encoding == GIVEN or self._targets_unseen
+
+    @cached_property
+    def _targets_unseen(self) -> bool:
+        """Whether no encoding looks at targets: no category has means of them, or an order by them."""
         assert self.given.table is not None
-        return all(kind_of(column) != "levels" for column in self.given.table.columns)
+        found = [each for each in self.given.table.columns if isinstance(each, Levels)]
+        most = min(each.max_levels for each in self.given.encoders.values())
+        few = all(np.count_nonzero(each.counts()) <= most for each in found)
+        return not found or (few and not self.given.task.numeric)
 
     def _whole(self, shape: Shape, count: int, judging: int) -> Prepared:
         """All rows, of which every part has its own to learn from."""

@@ -35,10 +35,25 @@ LIBRARY = 25
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """Candidates and their weights, the heaviest first."""
+    """Candidates and their weights, the heaviest first.
+
+    Parameters
+    ----------
+    judged : list of Judged
+    weights : array
+        Of their decisions; they add up to 1.
+    shares : array
+        What each has in the mean, of decisions of classes in units of their margins.
+    """
 
     judged: list[Judged]
     weights: Array
+    shares: Array
+
+    @classmethod
+    def alone(cls, judged: Judged) -> Members:
+        """One candidate."""
+        return cls([judged], np.ones(1), np.ones(1))
 
     def decisions(self) -> Array:
         """The decisions of the mean on the rows that judge."""
@@ -53,33 +68,28 @@ def choose_members(outcome: Outcome, n_rows: int, seconds: float, seed: int) -> 
     The members of a mean share the encoding of the best: their rows are the same.
     """
     best, looks = outcome.best, outcome.looks
-    alone = Members([best], np.ones(1))
-    found = [
-        outcome.history[number]
-        for number in outcome.finalists[:LIBRARY]
-        if number == outcome.finalists[0]
-        or looks.training_seconds(outcome.history[number], n_rows) <= seconds
-    ]
     same = (best.candidate.shape.encoding, best.judging)
-    found = [each for each in found if (each.candidate.shape.encoding, each.judging) == same]
+    found = [
+        each
+        for each in (outcome.history[number] for number in outcome.finalists[:LIBRARY])
+        if (each.candidate.shape.encoding, each.judging) == same
+    ]
+    takes = np.array([looks.training_seconds(each, n_rows) for each in found])
     solved = np.flatnonzero(np.all([np.isfinite(each.losses) for each in found], axis=0))
-    index = looks.judging_rows(best.judging)[solved]
-
-    def losses_of(rows: Array) -> Callable[[Array], Array]:
-        return lambda decisions: looks.judge(decisions, index[rows])[0]
-
     if looks.scorer is not None or len(solved) == 0:
-        return alone
-    weights = worthwhile_weights([each.decisions[solved] for each in found], losses_of, seed)
+        return Members.alone(best)
+    margins = np.array([looks.margin(each.decisions[solved]) for each in found])
+    weights = worthwhile_weights(
+        [each.decisions[solved] / margin for each, margin in zip(found, margins, strict=True)],
+        looks.losses(looks.judging_rows(best.judging)[solved]),
+        lambda members: bool(takes[members].sum() <= seconds),
+        seed,
+    )
     if weights is None:
-        return alone
+        return Members.alone(best)
     order = [number for number in np.argsort(-weights, kind="stable") if weights[number] > 0.0]
-    takes = [looks.training_seconds(found[number], n_rows) for number in order]
-    while len(order) > 1 and sum(takes) > seconds:
-        order, takes = order[:-1], takes[:-1]
-    if len(order) < 2:
-        return alone
-    return Members([found[number] for number in order], weights[order] / weights[order].sum())
+    raw = weights[order] / margins[order]
+    return Members([found[number] for number in order], raw / raw.sum(), weights[order])
 
 
 def train(

@@ -12,6 +12,7 @@ from asset_svm import clock
 from asset_svm.arrays import Array
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.families.cells.partitions import grow_partition
+from asset_svm.search.auto.blend import LogLosses, Losses, SquaredLosses
 from asset_svm.search.auto.budget import Budget
 from asset_svm.search.auto.columns import Columns, NothingToTellError, Prepared
 from asset_svm.search.auto.shapes import GIVEN, Candidate, cost_of
@@ -143,6 +144,7 @@ class Looks:
             seconds = budget.seconds("cells", work)
         else:
             s = int(candidate.family(n_rows)["n_components"])
+            s = s if candidate.shape.has_gamma else min(s, n)
             work = map_seconds(n_rows, n, s, outputs, FINAL_EPOCHS) + 10.0 * s**3 / 5e10
             seconds = budget.seconds("map", work)
         if candidate.shape.relevance is not None:
@@ -198,7 +200,8 @@ class Looks:
     def landmarks(self, candidate: Candidate, count: int) -> int:
         """The landmarks of a look."""
         few = count <= 8000 and not candidate.size
-        return LANDMARKS if few else int(candidate.family(count)["n_components"])
+        found = LANDMARKS if few else int(candidate.family(count)["n_components"])
+        return found if candidate.shape.has_gamma else min(found, self.width(candidate))
 
     def seconds(self, candidate: Candidate, n_Cs: int, count: int, judging: int) -> float:
         """What a look will take."""
@@ -220,7 +223,7 @@ class Looks:
             seconds, at = (clock.now() - begun) / len(new), clock.now() - self.begun
             for C, decisions in zip(new, decided, strict=True):
                 key = keys[C]
-                judged = self._judged(key[0], count, judging, decisions, seconds)
+                judged = self.judged(key[0], count, judging, decisions, seconds)
                 self.found[key] = replace(judged, at=at)
         return [self.found[keys[C]] for C in Cs]
 
@@ -323,9 +326,10 @@ class Looks:
         """The rows that judge, part after part."""
         return np.concatenate([part.judging[:judging] for part in self.columns.parts])
 
-    def _judged(
+    def judged(
         self, candidate: Candidate, count: int, judging: int, decisions: Array, seconds: float
     ) -> Judged:
+        """What these decisions on the rows that judge say of a candidate."""
         index = self.judging_rows(judging)
         losses, loss, score = self.judge(decisions, index)
         found = Judged(candidate, count, judging, decisions, losses, loss, score, seconds)
@@ -386,6 +390,19 @@ class Looks:
             return losses, -score if np.isfinite(score) else np.inf, score
         factor = task.class_weights(y, np.ones(len(y)))  # errors count as they do for the models
         return losses, float(np.average(losses, weights=factor)), score
+
+    def losses(self, index: Array) -> Losses:
+        """What means of candidates are judged by on these rows."""
+        y = self.columns.given.y[index]
+        if self.task.numeric:
+            return SquaredLosses(y)
+        factor = self.task.class_weights(y, np.ones(len(y)))
+        weight = np.ones(len(y)) if factor is None else factor / factor.mean()
+        return LogLosses(np.unique(self.columns.given.y, return_inverse=True)[1][index], weight)
+
+    def margin(self, decisions: Array) -> float:
+        """The unit of decisions: of classes the mean margin of rows, of regressions 1."""
+        return 1.0 if self.task.numeric else _margin(decisions)
 
 
 def _margin(decisions: Array) -> float:

@@ -48,13 +48,12 @@ class Outcome:
             and np.isfinite(each.loss)
             and (not asked or each.candidate.shape.relevance == relevance)
         ]
-        last.sort(key=lambda number: (history[number].loss, history[number].candidate.effort))
-        best, first = last[0], history[last[0]]
-        for number in last[1:]:
-            other = history[number]
-            if other.candidate.effort < history[best].candidate.effort and _alike(first, other):
-                best = number
-        return cls(looks, history, [best, *(number for number in last if number != best)])
+        return cls(looks, history, _ranked(history, last))
+
+    def confirmed(self, looks: Looks, found: list[Judged]) -> Outcome:
+        """The outcome where these candidates were judged again, by all parts of other looks."""
+        history = [*self.history, *found]
+        return Outcome(looks, history, _ranked(history, list(range(len(self.history), len(history)))))
 
     def in_time(self, n_rows: int, seconds: float) -> Outcome:
         """The same with the best first that can be trained on so many rows in time.
@@ -140,6 +139,17 @@ def settings_of(judged: Judged, *, numeric: bool) -> dict[str, Any]:
     }
     found |= {"factor": one.factor} if one.shape.has_gamma else {}
     return found | ({"epsilon": one.epsilon} if numeric else {})
+
+
+def _ranked(history: list[Judged], numbers: list[int]) -> list[int]:
+    """The numbers of finalists, the best first: of those that are alike the simplest."""
+    ranked = sorted(numbers, key=lambda each: (history[each].loss, history[each].candidate.effort))
+    best, first = ranked[0], history[ranked[0]]
+    for number in ranked[1:]:
+        other = history[number]
+        if other.candidate.effort < history[best].candidate.effort and _alike(first, other):
+            best = number
+    return [best, *(number for number in ranked if number != best)]
 
 
 def _alike(best: Judged, other: Judged) -> bool:

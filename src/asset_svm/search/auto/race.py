@@ -24,6 +24,8 @@ FEW, MORE = 4000, 16_000
 """Rows of the first two stages, and of the third."""
 COSTS = (1.0, 10.0, 100.0)
 LEAST_C, MOST_C = 1e-3, 1e5
+NEARLY_STRAIGHT, STRAIGHT_COSTS = 1.0 / 64.0, (100.0, 1000.0, 10_000.0)
+"""A kernel so wide that models bend little, and its Cs: tried where straight ones are good."""
 FACTORS = (1.0 / 1024.0, 4096.0)
 """The ends of the bandwidths."""
 SCREENED, LEARNT, WIDENED = 0.2, 0.45, 0.7
@@ -39,8 +41,11 @@ NEAR_END = 1.15
 """The same of the last stage."""
 ONE_LOOK = 0.5
 """The part of what is left that one look at all rows may take."""
-LEAST_RESERVED, MOST_RESERVED = 0.05, 0.5
-"""The parts of the budget that are kept for the final model; it may have to learn from fewer rows."""
+LEAST_RESERVED, MOST_RESERVED = 0.06, 0.5
+"""The parts of the budget that are kept for the final model (the first for each of a mean, the second
+for all of them); it may have to learn from fewer rows."""
+QUICK = 0.015
+"""The part of the budget that a look at a larger model may take for finer steps of such models."""
 GAIN = 0.003
 """The part of the loss that a step of bandwidth or C must gain for one more in its direction."""
 NARROWER_IN_CELLS = 4.0
@@ -72,16 +77,18 @@ class Race:
     n_rows : int
         Rows that the final model learns from.
     watch : callable, optional
-    end : float
-        The part of the budget, but for what the best model takes, after which the race is over: a mean
-        of several models takes more.
+    models : float
+        How many final models time is kept for: a mean has several.
+    kept : float
+        The part of the budget that is left for what comes after the race, but for these models.
     """
 
     looks: Looks
     axes: Axes
     n_rows: int
     watch: Watch | None = None
-    end: float = 1.0
+    models: float = 1.0
+    kept: float = 0.0
     history: list[Judged] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -115,6 +122,10 @@ class Race:
             self._try(Candidate(shape), COSTS, count, end)
         for shape in self._shapes(self._near(self.history))[:SHAPES_CLIMBED]:
             self._climb(shape, count, 4.0, end)
+        for shape in self._shapes(self._near(self.history, NEAR_END)):
+            curved = Shape(shape.encoding, "rbf", None, cells)
+            if not shape.has_gamma and curved in first:  # next to straight
+                self._try(Candidate(curved, NEARLY_STRAIGHT), STRAIGHT_COSTS, count, end)
 
     def _pairs(self) -> Iterable[tuple[str, str]]:
         """Encodings and kernels, the most promising first."""
@@ -182,46 +193,67 @@ class Race:
             rows,
         )
         for candidate in kept:
-            self._try(candidate, (candidate.C,), count, self.end)
+            self._try(candidate, (candidate.C,), count, 1.0)
+        self._enlarge_all(count)
         for each in self._near(self._by_shape(self._on(count)), NEAR_END):
             shape = each.candidate.shape
-            self._climb(shape, count, 2.0, self.end, costs=(1.0,))
-            self._climb_cost(shape, count, 3.0)
-            best = self._best_of(shape, count)
+            size = each.candidate.size if self._is_quick(each.candidate, count) else 0
+            self._climb(shape, count, 2.0, 1.0, costs=(1.0,), size=size)
+            self._climb_cost(shape, count, 3.0, size)
+            best = self._best_of(shape, count, size)
             if best is not None:
-                for size in self._sizes(shape):
-                    self._enlarge(best, size, count)
+                for other in self._sizes(best.candidate):
+                    self._enlarge(best, other, count)
         best = self._ranked(self._on(count))[0]
         if self.looks.task.numeric:
             finer = best.candidate.changed(epsilon=best.candidate.epsilon * FINER_EPSILON)
-            self._try(finer, (best.candidate.C,), count, self.end)
+            self._try(finer, (best.candidate.C,), count, 1.0)
             best = self._ranked(self._on(count))[0]
         if best.candidate.size and best.candidate.shape.has_gamma:
             for by in (2.0, 0.5):
                 wider = best.candidate.changed(factor=by * best.candidate.factor)
-                self._try(wider, (best.candidate.C,), count, self.end)
+                self._try(wider, (best.candidate.C,), count, 1.0)
+
+    def _enlarge_all(self, count: int) -> None:
+        """A larger model of every shape, the cheapest first: which gains by it, the usual does not say."""
+        tried = []
+        for each in self._near(self._by_shape(self._on(count)), NEAR):
+            for size in self._sizes(each.candidate)[:1]:
+                larger = each.candidate.changed(size=size)
+                tried.append((self.looks.seconds(larger, 1, count, self.judging), each, size))
+        for _, each, size in sorted(tried, key=lambda one: one[0]):
+            self._enlarge(each, size, count)
+
+    def _is_quick(self, candidate: Candidate, count: int) -> bool:
+        """Whether there is time for several looks at such a model."""
+        solved = not candidate.shape.cells or count <= MOST_SOLVED
+        seconds = self.looks.seconds(candidate, 1, count, self.judging)
+        return solved and seconds <= QUICK * self.looks.budget.total
 
     def _enlarge(self, best: Judged, size: int, count: int) -> None:
         """Try the larger model; of cells that are not all solved, beside the usual on fewer rows."""
         larger = best.candidate.changed(size=size)
         if not (larger.shape.cells and count > MOST_SOLVED):
-            self._try(larger, (larger.C,), count, self.end)
+            self._try(larger, (larger.C,), count, 1.0)
             return
         few = min(MORE, self.most)
-        before = self._try(best.candidate, (larger.C,), few, self.end)
-        after = self._try(larger, (larger.C,), few, self.end)
+        before = self._try(best.candidate, (larger.C,), few, 1.0)
+        after = self._try(larger, (larger.C,), few, 1.0)
         fits = self.looks.final_seconds(larger, self.n_rows) <= self.looks.budget.left
         if before and after and fits and self._gains(after, before[0]):
             gained = before[0].loss - after[0].loss
             self.history.append(replace(best, candidate=larger, loss=best.loss - gained))
 
-    def _sizes(self, shape: Shape) -> tuple[int, ...]:
-        """The larger models of a shape; cells of few rows are one already."""
-        if shape.cells and self.n_rows <= 1.5 * CELL_ROWS:
-            return ()
-        if not shape.cells:
-            return (1,)
-        return (1, 2) if self.n_rows <= WHOLE_ROWS else (1, 3)
+    def _sizes(self, candidate: Candidate) -> tuple[int, ...]:
+        """The larger models like a candidate; cells of few rows are one already, as are few columns."""
+        shape = candidate.shape
+        if shape.cells:
+            if self.n_rows <= 1.5 * CELL_ROWS:
+                return ()
+            return (1, 2) if self.n_rows <= WHOLE_ROWS else (1, 3)
+        usual = candidate.changed(size=0).family(self.n_rows)["n_components"]
+        most = self.n_rows if shape.has_gamma else self.looks.width(candidate)
+        return (1,) if usual < most else ()
 
     # Steps --------------------------------------------------------------------------------------
 
@@ -250,12 +282,13 @@ class Race:
         step: float,
         end: float,
         costs: Sequence[float] = (0.1, 1.0, 10.0),
+        size: int = 0,
     ) -> None:
         """Wider and narrower kernels, as long as that is better."""
         if not shape.has_gamma:
             return
         for by in (step, 1.0 / step):
-            while (best := self._best_of(shape, count)) is not None:
+            while (best := self._best_of(shape, count, size)) is not None:
                 candidate = best.candidate.changed(factor=best.candidate.factor * by)
                 if not FACTORS[0] <= candidate.factor <= FACTORS[1]:
                     break
@@ -264,14 +297,14 @@ class Race:
                 if not found or not self._gains(found, best):
                     break
 
-    def _climb_cost(self, shape: Shape, count: int, step: float) -> None:
+    def _climb_cost(self, shape: Shape, count: int, step: float, size: int) -> None:
         """Smaller and larger Cs, as long as that is better."""
         for by in (step, 1.0 / step):
-            while (best := self._best_of(shape, count)) is not None:
+            while (best := self._best_of(shape, count, size)) is not None:
                 C = best.candidate.C * by
                 if not LEAST_C <= C <= MOST_C:
                     break
-                found = self._try(best.candidate, (C,), count, self.end)
+                found = self._try(best.candidate, (C,), count, 1.0)
                 if not found or not self._gains(found, best):
                     break
 
@@ -282,9 +315,11 @@ class Race:
         return bool(np.isfinite(best.loss) and least < best.loss - GAIN * abs(best.loss))
 
     def reserve(self, candidate: Candidate) -> float:
-        """The seconds that the final model takes, about."""
-        seconds, total = self.looks.final_seconds(candidate, self.n_rows), self.looks.budget.total
-        return min(max(seconds, LEAST_RESERVED * total), MOST_RESERVED * total)
+        """The seconds that are left after the race: for the final model, or for all of a mean."""
+        total = self.looks.budget.total
+        seconds = self.looks.final_seconds(candidate, self.n_rows)
+        models = min(self.models * max(seconds, LEAST_RESERVED * total), MOST_RESERVED * total)
+        return models + self.kept * total
 
     # What was found -----------------------------------------------------------------------------
 
@@ -297,7 +332,7 @@ class Race:
 
     def _end(self, stage: float) -> float:
         """The part of the budget after which a stage ends; later rounds may take what is left."""
-        return self.end if self.late else stage
+        return 1.0 if self.late else stage
 
     def _near(self, found: Iterable[Judged], near: float = NEAR) -> list[Judged]:
         """Those whose losses are not far from the smallest."""
@@ -338,11 +373,11 @@ class Race:
     def _shapes(self, found: Iterable[Judged]) -> list[Shape]:
         return [each.candidate.shape for each in self._by_shape(found)]
 
-    def _best_of(self, shape: Shape, count: int) -> Judged | None:
-        """The best of a shape, of the usual size, on so many rows."""
+    def _best_of(self, shape: Shape, count: int, size: int = 0) -> Judged | None:
+        """The best of a shape, of one size, on so many rows."""
         found = [
             each
             for each in self.history
-            if each.candidate.shape == shape and each.rows == count and each.candidate.size == 0
+            if each.candidate.shape == shape and each.rows == count and each.candidate.size == size
         ]
         return self._ranked(found)[0] if found else None

@@ -19,6 +19,7 @@ from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.search.auto.budget import Budget
 from asset_svm.search.auto.columns import Columns, Given
+from asset_svm.search.auto.confirm import CONFIRMED, confirm
 from asset_svm.search.auto.looks import Judged, Looks
 from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import Part, draw_parts
@@ -31,8 +32,8 @@ KERNELS = ("rbf", "laplacian", "exponential", "linear")
 RELEVANCES = (None, "columns", "directions")
 MOST_DIRECTIONS, MOST_PIECES = 1000, 100
 """Columns up to which directions are learnt, and numbers are cut into pieces."""
-BEFORE_MEANS = 0.92
-"""The part of the budget that a race takes where a mean of its best may follow."""
+MODELS_OF_MEANS = 2.5
+"""The models like the best that time is kept for, where a mean may follow."""
 BALANCED = 3
 """Finalists that are tried with balanced classes, where there is a score of the user's."""
 EXACT_ROWS = 1500
@@ -136,8 +137,9 @@ def run_race(
     ensemble: bool,
 ) -> tuple[Outcome, Budget]:
     """Race, until the budget is spent; ``learner`` makes an estimator with given parameters."""
+    others: list[Part] = []
     if parts is None:
-        parts = draw_parts(given.task, given.y, seed)
+        parts, others = draw_parts(given.task, given.y, seed)
     m = len(given.y)
     work = float(np.clip((m / SECOND_ROWS) ** GROWTH, LEAST_WORK, MOST_WORK))
     budget = Budget(work) if time_limit is None else Budget(time_limit, begun)
@@ -146,9 +148,14 @@ def run_race(
         return settings_of(learner(random_state=seed, **(params | asked.fixed)))
 
     looks = Looks(Columns(given, parts, settings), budget, scorer, seed)
-    race = Race(looks, axes_of(given, asked), m, watch, BEFORE_MEANS if ensemble else 1.0)
+    models, kept = MODELS_OF_MEANS if ensemble else 1.0, CONFIRMED if others else 0.0
+    race = Race(looks, axes_of(given, asked), m, watch, models, kept)
     race.run()
-    return Outcome.of(looks, race.history, asked.relevance), budget
+    outcome = Outcome.of(looks, race.history, asked.relevance)
+    if others:
+        race.kept = 0.0
+        outcome = confirm(outcome, others, budget.total - race.reserve(outcome.best.candidate), watch)
+    return outcome, budget
 
 
 def balanced_outcome(outcome: Outcome, learner: Callable[..., Learner]) -> Outcome | None:

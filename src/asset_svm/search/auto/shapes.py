@@ -100,6 +100,8 @@ class Candidate:
         if not self.shape.cells:
             if self.size:
                 return {"n_components": 2048, "landmarks": "rpcholesky"}
+            if not self.shape.has_gamma:  # a level of few rows is one of the directions too
+                return {"n_components": 1024, "landmarks": "rpcholesky"}
             return {"n_components": 1024}
         if self.size == 2:
             return {"n_cells": 1}
@@ -116,6 +118,8 @@ class Candidate:
             "relevance": self.shape.relevance,
             **self.family(n_rows),
         }
+        if not self.shape.has_gamma and not self.shape.cells:  # as many as columns are exact
+            found["n_components"] = min(found["n_components"], len(moments.deviation))
         if self.shape.has_gamma:
             found["gamma"] = gamma_of(self.shape.kernel, self.factor, moments)
         if numeric:
