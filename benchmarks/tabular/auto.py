@@ -19,14 +19,14 @@ from tabular.base import Predict, Rows, final
 
 @dataclass(frozen=True)
 class Race:
-    """AssetClassifierCV or AssetRegressorCV with a time limit, and nothing else."""
+    """AssetClassifierCV or AssetRegressorCV with a time limit, or without, and nothing else."""
 
-    seconds: float
+    seconds: float | None
 
     @property
     def name(self) -> str:
         """What tables call it."""
-        return f"asset-svm, {self.seconds:g} s"
+        return "asset-svm" if self.seconds is None else f"asset-svm, {self.seconds:g} s"
 
     def missing(self) -> str:
         """Nothing: it is ours."""

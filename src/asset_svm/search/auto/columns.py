@@ -106,6 +106,16 @@ class Columns:
             else self._part(shape, lot, count, judging)
         )
 
+    def is_encoded(self, shape: Shape, count: int, judging: int) -> bool:
+        """Whether the numbers of all lots of a shape are kept, before any relevance maps them."""
+        plain = replace(shape, relevance=None)
+        if self._together(plain):
+            keys: list[Any] = [("encoded", shape.encoding, "all")]
+        else:
+            parts = range(len(self.parts))
+            keys = [("encoded", shape.encoding, part, count, judging) for part in parts]
+        return all(key in self.kept for key in keys)
+
     def _together(self, shape: Shape) -> bool:
         """Whether all parts may share their rows: no target has a part in their numbers."""
         if len(self.parts) == 1 or shape.relevance is not None:

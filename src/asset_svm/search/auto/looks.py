@@ -33,7 +33,7 @@ QUICK_CELLS = 0.2
 FINAL_EPOCHS = 12
 FINAL_CELLS = 0.5
 """The epochs of a final model, and the work of its cells beside that of rough ones."""
-COLUMN_SECONDS = 0.002
+COLUMN_SECONDS = 0.0005
 """What encoding a column takes at least."""
 SOFT, SOFT_ROWS = 0.25, 1000
 """How much a smoothed error counts, which says more of few rows, up to so many; of more, less."""
@@ -166,6 +166,13 @@ class Looks:
             return 0.0
         return COLUMN_SECONDS * table.shape[1] + 1e-8 * m * (table.shape[1] + self.width(candidate))
 
+    def _new_encoding_work(self, candidate: Candidate, count: int, judging: int) -> float:
+        """The same for a look, where the numbers are not there yet."""
+        if self.columns.is_encoded(candidate.shape, count, judging):
+            return 0.0
+        lots = self.columns.lots(replace(candidate.shape, relevance=None))
+        return lots * self.encoding_work(candidate, count + judging)
+
     def relevance_work(self, candidate: Candidate, count: int) -> float:
         """How much work learning the relevance is, where it is not known yet."""
         shape = candidate.shape
@@ -207,7 +214,7 @@ class Looks:
         """What a look will take."""
         budget, learning = self.budget, self.relevance_work(candidate, count)
         kind, work = self.work(candidate, n_Cs, count, judging)
-        encoding = self.encoding_work(candidate, count + judging)
+        encoding = self._new_encoding_work(candidate, count, judging)
         parts = {kind: work, "relevance": learning, "columns": encoding}
         return sum(budget.seconds(each, amount) for each, amount in parts.items())
 
@@ -239,7 +246,7 @@ class Looks:
     def _decided(self, candidate: Candidate, Cs: list[float], count: int, judging: int) -> list[Array]:
         """The (rows, outputs) decisions of the models of each C, part after part."""
         found: list[list[Array]] = [[] for _ in Cs]
-        encoding = self.encoding_work(candidate, count + judging)
+        encoding = self._new_encoding_work(candidate, count, judging)
         plain = replace(candidate.shape, relevance=None)
         if encoding:
             with self.budget.spending("columns", encoding):

@@ -215,7 +215,7 @@ class Race:
                 self._try(wider, (best.candidate.C,), count, 1.0)
 
     def _enlarge_all(self, count: int) -> None:
-        """A larger model of every shape, the cheapest first: which gains by it, the usual does not say."""
+        """A larger model of every shape, cheapest first: which gains, the usual size does not say."""
         tried = []
         for each in self._near(self._by_shape(self._on(count)), NEAR):
             for size in self._sizes(each.candidate)[:1]:

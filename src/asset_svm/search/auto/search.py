@@ -40,7 +40,7 @@ EXACT_ROWS = 1500
 """Rows up to which every model is exact."""
 LEAST_WORK, MOST_WORK = 0.4, 60.0
 """Nominal seconds without a time limit."""
-SECOND_ROWS, GROWTH = 300.0, 1.7
+SECOND_ROWS, GROWTH = 250.0, 1.3
 """So many rows have one, and more of them by this power."""
 
 
