@@ -18,6 +18,7 @@ import asset_svm
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV, TableEncoder
 from asset_svm import clock as our_clock
 from asset_svm.search.auto import budget as budgets
+from asset_svm.search.auto import parts
 from asset_svm.search.auto import search as searches
 from asset_svm.search.auto.blend import LogLosses, SquaredLosses, greedy_weights, worthwhile_weights
 from asset_svm.search.auto.budget import Budget
@@ -141,17 +142,64 @@ def test_rows_that_judge_are_not_learnt_from_and_all_are_used():
     y = np.arange(700) % 3
     task = Classification().settled(y, np.ones(700))
     for m, first, all_ in ((700, 5, 5), (FEW_ROWS + 900, 1, 5), (MANY_ROWS + 900, 1, 1)):
-        parts, others = draw_parts(task, np.arange(m) % 3, 0)
-        assert (len(parts), len(parts) + len(others)) == (first, all_)
-        for part in [*parts, *others]:
+        some, others = draw_parts(task, np.arange(m) % 3, 0)
+        assert (len(some), len(some) + len(others)) == (first, all_)
+        for part in [*some, *others]:
             assert sorted([*part.learning, *part.judging]) == list(range(m))
         if all_ == 5:
-            judged = np.concatenate([part.judging for part in [*parts, *others]])
+            judged = np.concatenate([part.judging for part in [*some, *others]])
             assert sorted(judged) == list(range(m))
     rare = np.r_[np.zeros(FEW_ROWS), [1, 1, 2, 2, 2]]
-    parts, others = draw_parts(Classification().settled(rare, np.ones(len(rare))), rare, 0)
-    for part in [*parts, *others]:
+    some, others = draw_parts(Classification().settled(rare, np.ones(len(rare))), rare, 0)
+    for part in [*some, *others]:
         assert set(rare[part.judging]) <= set(rare[part.learning])
+
+
+@pytest.mark.parametrize("kind", [AssetClassifierCV, AssetRegressorCV])
+def test_the_best_of_many_rows_are_judged_by_all_folds(kind, monkeypatch):
+    monkeypatch.setattr(parts, "FEW_ROWS", 300)
+    monkeypatch.setattr(searches, "MOST_WORK", 2.0)
+    frame, y = shop(900)
+    y = y if kind is AssetClassifierCV else frame.age.to_numpy() + 20.0 * (y == y[0])
+    search = kind(random_state=0).fit(frame, y)
+    found = search.cv_results_
+    each = np.array([found[f"split{k}_test_score"] for k in range(5)])
+    confirmed = np.isfinite(each).all(axis=0)
+    assert search.n_splits_ == 5 and 2 <= confirmed.sum() <= 12
+    assert np.isfinite(each[0]).all() and np.isnan(each[1:, ~confirmed]).all()
+    assert confirmed[search.best_index_] and confirmed[np.argmin(found["rank_test_score"])]
+    if kind is AssetClassifierCV:  # folds are of one size, or two
+        np.testing.assert_allclose(
+            found["mean_test_score"][confirmed], each.mean(axis=0)[confirmed], atol=2e-3
+        )
+    assert found["std_test_score"][confirmed].min() > 0.0
+    # Rows of the other folds are judged by models that have not seen them.
+    best = search.cv_results_["mean_test_score"][search.best_index_]
+    assert search.best_estimator_.score(frame, y) > best
+
+
+def test_folds_that_learn_nothing_from_their_targets_share_rows(monkeypatch):
+    from asset_svm.encoding.frames import as_table
+    from asset_svm.search.auto.columns import Columns, Given
+    from asset_svm.search.auto.shapes import Shape
+    from asset_svm.tasks import Regression
+
+    frame, y = shop(400)
+    task = Classification().settled(y, np.ones(400))
+    folds, _ = draw_parts(task, y, 0)
+    for names, task_, expected in (
+        (["age", "income"], task, 1),
+        (["age", "kind"], task, 1),
+        (["age", "kind"], Regression(), 5),  # levels have the order of their means
+        (["age", "city"], task, 5),  # 90 levels have target means
+    ):
+        table = as_table(frame[names])
+        given = Given(
+            None, table, y, np.ones(400), task_, {"standard": TableEncoder(numbers="standard")}
+        )
+        columns = Columns(given, folds, None)
+        assert columns.lots(Shape("standard", "rbf")) == expected
+        assert columns.lots(Shape("standard", "rbf", "columns")) == 5
 
 
 def test_groups_stay_together():

@@ -130,9 +130,10 @@ def test_what_a_command_says_is_parsed_back_to_the_bit():
 
 
 def test_training_with_a_race_is_tuning(capsys):
-    assert main(["tune", *BOUGHT, *QUICK, "-o", "m.asset"]) == 0
+    asked = [*BOUGHT, *QUICK, "--no-ensemble"]
+    assert main(["tune", *asked, "-o", "m.asset"]) == 0
     first = capsys.readouterr().out
-    assert main(["train", *BOUGHT, *QUICK, "--auto", "-o", "n.asset"]) == 0
+    assert main(["train", *asked, "--auto", "-o", "n.asset"]) == 0
     second = capsys.readouterr().out
     assert first.startswith("tuned\n") and second.startswith("trained\n")
     changing = ("search seconds", "training seconds", "saved in")
@@ -194,7 +195,7 @@ def test_ctrl_c_trains_the_best_so_far(options, capsys, monkeypatch):
 
 
 def test_probabilities_come_with_the_best_model(capsys):
-    assert main(["tune", *BOUGHT, *QUICK, "--probability", "-o", "m.asset"]) == 0
+    assert main(["tune", *BOUGHT, *QUICK, "--no-ensemble", "--probability", "-o", "m.asset"]) == 0
     assert "--probability" in again(capsys.readouterr().out)
     assert main(["predict", "m.asset", "shop.csv", "--probability"]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))

@@ -27,6 +27,8 @@ SLOW = 1.5
 """How much longer than there is time a model may be guessed to take; else it has fewer rows."""
 EASY = 0.5
 """The part of the time that models must be guessed to take at most to be solved to the usual gap."""
+SURE = 0.7
+"""The part of the time that a mean may be guessed to take: a model that is cut short spoils it."""
 LEAST_SECONDS = 0.2
 """What a model has in any case."""
 LIBRARY = 25
@@ -82,7 +84,7 @@ def choose_members(outcome: Outcome, n_rows: int, seconds: float, seed: int) -> 
     weights = worthwhile_weights(
         [each.decisions[solved] / margin for each, margin in zip(found, margins, strict=True)],
         looks.losses(looks.judging_rows(best.judging)[solved]),
-        lambda members: bool(takes[members].sum() <= seconds),
+        lambda members: bool(takes[members].sum() <= SURE * seconds),
         seed,
     )
     if weights is None:
@@ -114,8 +116,8 @@ def train(
         X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
         weight = None if weight is None else _safe_indexing(weight, rows)
     end = clock.now() + max(seconds, LEAST_SECONDS)
-    takes = sum(outcome.looks.training_seconds(each, n_rows) for each in members.judged)
-    hurried = takes > EASY * seconds
+    takes = [outcome.looks.training_seconds(each, n_rows) for each in members.judged]
+    hurried = sum(takes) > EASY * seconds
 
     def model(number: int) -> Learner:
         """A member, which ends when its part of the time is up."""
@@ -124,8 +126,8 @@ def train(
             params["tol"] = ROUGH_TOLERANCE  # as it was when it was judged
         made = learner(**(params | fixed))
         if np.isfinite(end):
-            left = max(end - clock.now(), LEAST_SECONDS) / (len(members.judged) - number)
-            made.set_params(time_limit=left)
+            part = takes[number] / (sum(takes[number:]) or 1.0)
+            made.set_params(time_limit=max(part * (end - clock.now()), LEAST_SECONDS))
         return made
 
     first = model(0)

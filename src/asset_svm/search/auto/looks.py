@@ -157,7 +157,8 @@ class Looks:
         if self.budget.begun is None or not judged.candidate.shape.cells:
             return guessed
         solved = min(judged.rows + judged.judging, MOST_SOLVED)
-        return max(guessed, TIGHTER * judged.seconds * n_rows / solved)
+        took = judged.seconds / np.size(judged.part_scores)
+        return max(guessed, TIGHTER * took * n_rows / solved)
 
     def encoding_work(self, candidate: Candidate, m: int) -> float:
         """How much work making numbers of the columns of so many rows is, about."""

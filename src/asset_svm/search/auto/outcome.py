@@ -115,13 +115,19 @@ class Outcome:
             values = np.array([one.get(name) for one in params], dtype=object)
             found[f"param_{name}"] = np.ma.MaskedArray(values, mask=[name not in one for one in params])
         parts = len(self.looks.columns.parts)
-        scores = np.array([np.broadcast_to(each.part_scores, parts) for each in self.history])
+        scores = np.full((len(self.history), parts), np.nan)  # of folds that have not judged
+        for row, each in zip(scores, self.history, strict=True):
+            row[: np.size(each.part_scores)] = each.part_scores
         for number in range(scores.shape[1]):
             found[f"split{number}_test_score"] = scores[:, number]
         found["mean_test_score"] = np.array([each.score for each in self.history])
-        found["std_test_score"] = scores.std(axis=1)
+        there = np.isfinite(scores)
+        spread = np.where(there, scores - np.array([[each.score] for each in self.history]), 0.0)
+        found["std_test_score"] = np.sqrt((spread**2).sum(axis=1) / np.maximum(there.sum(axis=1), 1))
         found["rank_test_score"] = ranks
-        found["mean_fit_time"] = np.array([each.seconds for each in self.history]) / scores.shape[1]
+        found["mean_fit_time"] = np.array(
+            [each.seconds / np.size(each.part_scores) for each in self.history]
+        )
         found["n_resources"] = np.array([each.rows for each in self.history])
         return found
 
