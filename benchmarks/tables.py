@@ -9,7 +9,8 @@ the set, else 60, 20 and 20 %. Ours is chosen by one search for all sets (``tabu
 and without relevance; peers that are not installed are left out, with a line that says how to get
 them. Grids were looked at on split 0, so that the table begins with split 1. Results go to a file of
 JSON lines, one a set, split and method; what is there is not run again.
-The table is printed as Markdown at the end, or from the file alone by ``--report``.
+The table is printed as Markdown at the end, or from the file alone by ``--report``; ``--page FILE.html``
+draws loss against seconds for every set.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from experiments.base import Record, Task
 from experiments.machine import stamp
 from experiments.store import Store
 from tabular import METHODS, Method, Rows
+from tabular.page import write_page
 from tabular.report import markdown
 
 AS_PUBLISHED = {
@@ -65,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         and (record["settings"]["threads"], record["settings"]["most"]) == (options.threads, most)
     ]
     print(markdown(wanted, stamp(options.threads)))
+    if options.page:
+        print(f"The page is {write_page(wanted, stamp(options.threads), Path(options.page))}")
     return 0
 
 
@@ -145,6 +149,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS} training rows: does it run")
     parser.add_argument("--report", action="store_true", help="run nothing, print the table")
     parser.add_argument("--out", default="tables.jsonl")
+    parser.add_argument("--page", default="", help="a page with loss against seconds for every set")
     return parser.parse_args(arguments)
 
 

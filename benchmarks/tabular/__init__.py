@@ -14,7 +14,7 @@ from tabular.base import Method, Rows
 
 __all__ = ["METHODS", "Method", "Rows"]
 
-_PARTS = {"base", "encoding", "report", "staged"}
+_PARTS = {"base", "encoding", "page", "report", "staged"}
 
 METHODS: dict[str, Method] = {
     method.name: method

@@ -55,12 +55,28 @@ class Race:
                 chosen="; ".join(f"{weight:.2f} {name}" for name, weight in search.ensemble_),
                 looks=len(search.cv_results_["params"]),
                 search_seconds=search.search_time_,
+                curve=best_so_far(search.leaderboard_, regression=rows.regression),
             )
             return search.predict
 
         result = final(rows, fit)
         say(f"chosen: {told['chosen']}")
         return result | told
+
+
+def best_so_far(board: Any, *, regression: bool) -> list[tuple[float, float]]:
+    """Seconds, and the loss on rows held out of the best candidate until then, where it changes.
+
+    Of regressions the score is R2 of targets that have a spread of 1.
+    """
+    ordered = board.sort_values("at")
+    score = ordered["score"].cummax()
+    loss = np.sqrt(np.maximum(1.0 - score, 0.0)) if regression else 100.0 * (1.0 - score)
+    changes = score.diff().fillna(1.0) > 0.0
+    return [
+        (round(float(at), 3), float(each))
+        for at, each in zip(ordered["at"][changes], loss[changes], strict=True)
+    ]
 
 
 METHODS = (Race(60.0), Race(10.0))

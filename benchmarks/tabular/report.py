@@ -36,8 +36,8 @@ def by_split(records: Sequence[Record], dataset: str, method: str) -> dict[int, 
     }
 
 
-def markdown(records: Sequence[Record], machine: dict[str, Any]) -> str:
-    """Both tables, with their heads."""
+def tables_of(records: Sequence[Record]) -> list[Paragraph | Table]:
+    """Both tables: losses and seconds; ours minus LightGBM, paired."""
     sets = [name for name in data.SETS if any(record["dataset"] == name for record in records)]
     there = [name for name in METHODS if any(record["solver"] == name for record in records)]
     if all(one.name in there for one in lightgbm.METHODS):
@@ -46,20 +46,27 @@ def markdown(records: Sequence[Record], machine: dict[str, Any]) -> str:
         ["", *there],
         [[titled(name), *(_cell(records, name, method) for method in there)] for name in sets],
     )
-    parts = [Paragraph(HEAD).markdown(), losses.markdown()]
+    parts: list[Paragraph | Table] = [losses]
     ours = [name for name in OURS if name in there]
     if BETTER in there and ours:
         rows = [
             [titled(name), *(_difference(records, name, method) for method in ours)] for name in sets
         ]
         parts += [
-            Paragraph(f"Ours minus {BETTER}, split by split; below 0 ours is ahead.").markdown(),
-            Table(["", *ours], rows).markdown(),
+            Paragraph(f"Ours minus {BETTER}, split by split; below 0 ours is ahead."),
+            Table(["", *ours], rows),
         ]
+    return parts
+
+
+def markdown(records: Sequence[Record], machine: dict[str, Any]) -> str:
+    """Both tables, with their heads."""
+    parts = [Paragraph(HEAD), *tables_of(records)]
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     software = sorted({record["software"] for record in records if record["software"]})
     about = f"{machine['cpu']}, {machine['threads']} threads, commit {machine['commit']}; {versions}"
-    return "\n\n".join([*parts, Paragraph(f"{about}; {', '.join(software)}.").markdown()]) + "\n"
+    parts.append(Paragraph(f"{about}; {', '.join(software)}."))
+    return "\n\n".join(part.markdown() for part in parts) + "\n"
 
 
 def _digits(dataset: str) -> int:
