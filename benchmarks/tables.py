@@ -9,7 +9,7 @@ the set, else 60, 20 and 20 %. Ours is chosen by one search for all sets (``tabu
 and without relevance; peers that are not installed are left out, with a line that says how to get
 them. Grids were looked at on split 0, so that the table begins with split 1. Results go to a file of
 JSON lines, one a set, split and method; what is there is not run again.
-The table is printed as Markdown at the end, or from the file alone by ``--report``; ``--page FILE.html``
+The table is printed as Markdown at the end, or from the file alone by ``--report``; ``--page FILE``
 draws loss against seconds for every set.
 """
 
