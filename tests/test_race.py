@@ -96,7 +96,7 @@ def test_regression_does_not_hang_on_the_units_of_the_targets():
 def test_the_results_are_in_the_words_of_scikit_learn(moons):
     results, board = moons.cv_results_, moons.leaderboard_
     count = len(results["params"])
-    assert list(board.columns)[:5] == ["candidate", "score", "error", "rows", "seconds"]
+    assert list(board.columns) == ["candidate", "score", "error", "rows", "folds", "seconds", "at"]
     assert len(board) == count == len(results["mean_test_score"]) > 20
     assert results["rank_test_score"][moons.best_index_] == 1
     assert sorted(results["rank_test_score"]) == list(range(1, count + 1))
