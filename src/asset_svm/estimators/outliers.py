@@ -213,6 +213,23 @@ class AssetOutlierDetector(OutlierMixin, Learner):
         """
         return self.decision_function(X) + self.offset_
 
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> tuple[float, float]:
+        """How far this model is from the optimum of the hinge problem with ``lam_`` on given rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        objective : float
+        gap : float
+            An upper bound of objective minus optimum.
+        """
+        return super().certify(X, None, sample_weight)
+
     # What Learner asks for ----------------------------------------------------------------------
 
     def _settings(self) -> Settings:
