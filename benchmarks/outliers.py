@@ -1,13 +1,13 @@
-"""One class on a million rows: time and AUC, beside the exact one-class SVM and scikit-learn's pipeline.
+"""One class on a million rows: time and AUC, beside the exact one-class SVM and a pipeline.
 
-    python benchmarks/outliers.py [--rows 1000000] [--columns 20] [--components 512] [--nu 0.1] [--gamma 0.02]
-        [--spread 2] [--methods asset,exact,pipeline] [--json FILE]
+    python benchmarks/outliers.py [--rows 1000000] [--columns 20] [--components 512] [--nu 0.1]
+        [--gamma 0.02] [--spread 2] [--methods asset,exact,pipeline] [--json FILE]
 
 Rows are made: clusters of points near planes of a few dimensions. One in a hundred training rows, and
 one in ten test rows, has the columns of as many different rows, so that no column by itself tells it
 from the others. All methods have the same kernel. ``exact`` is OneClassSVM on the first 10 000 rows,
-``pipeline`` Nystroem and SGDOneClassSVM on all of them. Seconds are of the clock and of ``fit``; compiled
-code is warmed up on few rows first.
+``pipeline`` Nystroem and SGDOneClassSVM on all of them. Seconds are of the clock and of ``fit``;
+compiled code is warmed up on few rows first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def mixed(X: np.ndarray, part: float, rng: np.random.Generator) -> np.ndarray:
     return chosen
 
 
-def make(rows: int, columns: int, spread: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def make(
+    rows: int, columns: int, spread: float, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows to learn from, rows to score, and which of the latter are outliers."""
     rng = np.random.default_rng(seed)
     centres = spread * rng.normal(size=(CLUSTERS, columns))

@@ -144,8 +144,9 @@ def encode_rows(
             filled.add(encoder.given(known.X), outputs_of(task, y), np.ones(len(y)))
         return filled
 
-    learnt = (task, (y, np.ones(len(y)))) if has_targets(task) else (None, None)
-    encoder.settle(summary.table, encoder.given(some.X), *learnt, fill, named=True, means=means)
+    learnt = task if has_targets(task) else None
+    targets = None if learnt is None else (y, np.ones(len(y)))
+    encoder.settle(summary.table, encoder.given(some.X), learnt, targets, fill, named=True, means=means)
     width = encoder.encoding_.width * (SPARSE_PART if encoder.encoding_.sparse else 1.0)
     n_bytes = width * np.dtype(encoder.dtype).itemsize * summary.n_rows
     if n_bytes > hold_bytes and source.rereadable:

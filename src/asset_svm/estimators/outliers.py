@@ -14,7 +14,8 @@ from sklearn.utils.validation import _num_samples
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.tables import TableEncoder
-from asset_svm.families.base import Fitted
+from asset_svm.exceptions import warn_caller
+from asset_svm.families.base import Fitted, Trained
 from asset_svm.families.rows import Rows
 from asset_svm.settings import MapSettings, Settings
 from asset_svm.settings import checks as check
@@ -27,6 +28,24 @@ ABSENT: dict[str, Any] = {
     "intercept_bound": None,
 }
 """Parameters of other estimators, with the values that ask for nothing."""
+OTHERS = "AssetClassifier and AssetRegressor"
+UNJUDGED = "there are no targets that rows could be judged by"
+ANSWERS = {
+    "C": (OTHERS, "errors have a share of the rows, not a price", "set nu"),
+    "lam": (OTHERS, "errors have a share of the rows, not a price", "set nu"),
+    "contamination": ("IsolationForest", "it is called as in OneClassSVM", "set nu"),
+    "n_cells": (
+        OTHERS,
+        "one threshold holds for all rows, and each cell would have its own",
+        "leave it out, and raise n_components where one map is too coarse",
+    ),
+    "n_partitions": (OTHERS, "there are no cells", "leave it out"),
+    "relevance": (OTHERS, UNJUDGED, "leave it out, and scale the columns by what they matter"),
+    "early_stopping": (OTHERS, UNJUDGED, "leave it out, and set max_iter or tol"),
+    "fit_intercept": (OTHERS, "the threshold is what it would be", "leave it out"),
+    "class_weight": ("AssetClassifier", "there are no classes", "leave it out, or set sample_weight"),
+}
+"""Whose parameter each is that is none here, why, and what to do."""
 
 
 @document
@@ -118,6 +137,7 @@ class AssetOutlierDetector(OutlierMixin, Learner):
     0.05
     """
 
+    _answers = ANSWERS
     _methods = ("predict", "decision_function", "score_samples")
 
     def __init__(
@@ -249,6 +269,17 @@ class AssetOutlierDetector(OutlierMixin, Learner):
         """Take a model as that of a fit of this estimator."""
         super()._adopt(fitted)
         self.offset_ = -fitted.task.offset
+
+    def _warn(self, settings: Settings, trained: Trained[Any], *, searched: bool = False) -> None:
+        """Warn where the model is not what it should be: too many rows beyond the origin, for one."""
+        super()._warn(settings, trained, searched=searched)
+        if self.offset_ <= 0.0:
+            warn_caller(
+                f"The threshold of scores is {self.offset_:.2g}: the rows surround the origin of "
+                f"kernel={self.kernel!r}, and no plane has a part 1 - nu of them on the other side; "
+                'choose kernel="rbf", for which there always is one, or another nu.',
+                UserWarning,
+            )
 
     def _check_rows(
         self, task: Task, X: Any, y: Any, sample_weight: Any, **options: Any

@@ -1,8 +1,8 @@
 """One class: where rows are, and which of them lie outside of it; there are no targets.
 
 The solver sees rows whose targets are all 1, and the hinge loss without an intercept
-(``training.one_class``). Decisions are scores phi(x).coef less a threshold, which is the quantile of the
-training rows' scores: the task keeps it, negative, as its offset.
+(``training.one_class``). Decisions are scores phi(x).coef less a threshold, a quantile of the training
+rows' scores: the task keeps it, negative, as its offset.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ class OneClass:
 
     def of_cell(self, *, known: bool, free_intercept: bool) -> OneClass:
         """Raise: one threshold for all cells would couple them."""
-        raise ValueError("One class has one threshold for all rows, and cells have models of their own.")
+        raise ValueError(
+            "One class has one threshold for all rows, and cells have models of their own."
+        )
 
     def targets_of_cell(self, y: Array) -> Array:
         """Return the targets, which are all 1."""

@@ -77,9 +77,14 @@ def settle_intercept(
     return model[0], np.array(side_by_side(best, range(len(coef))))
 
 
-def settling_margins(rows: TrainingRows, coef: Array, seed: int) -> tuple[Array, Array]:
-    """The numbers of all rows, or of a sample where they are many, and their margins, (K, rows)."""
-    some = rows.draw(max(SETTLING // len(coef), 1), seed)
+def settling_margins(
+    rows: TrainingRows, coef: Array, seed: int, most: int | None = None
+) -> tuple[Array, Array]:
+    """The numbers of all rows, or of a sample where they are many, and their margins, (K, rows).
+
+    They are many where they are more than ``most``.
+    """
+    some = rows.draw(max(SETTLING // len(coef), 1) if most is None else most, seed)
     parts = _by_blocks(rows, some, lambda index: rows.mapped.open(index).margins(coef))
     margins = np.concatenate(list(parts), axis=1)
     return np.arange(rows.order.n_rows) if some is None else some, margins

@@ -86,22 +86,26 @@ def interpolated(shares: dict[float, float], nu: float) -> float:
 
 
 def mean_square(rows: TrainingRows) -> tuple[float, float]:
-    """(the squared length of the mean row, the mean of the squared lengths), by features of phi."""
-    sums, squares, total = np.zeros(rows.mapped.dimension), 0.0, float(rows.weight.sum())
-    for index in rows.blocks():
-        V, weight = rows.take(index).astype(np.float64), rows.weight[index]
-        V = V if rows.metric is None else rows.metric.invert(V)
-        sums += weight @ V
-        squares += float(weight @ np.einsum("ij,ij->i", V, V))
-    return float(sums @ sums) / total**2, squares / total
+    """(the squared length of the mean row, the mean of some squared lengths), by features of phi."""
+    sums, blocks = np.zeros((1, rows.mapped.dimension)), list(rows.blocks())
+    for index in blocks:
+        sums += rows.mapped.open(index).exact_sums(rows.weight[None, index]).sum(axis=0)
+    some = rows.take(blocks[0]).astype(np.float64)
+    if rows.metric is not None:
+        sums, some = rows.metric.invert(sums), rows.metric.invert(some)
+    mean = sums[0] / float(rows.weight.sum())
+    return float(mean @ mean), float(np.einsum("ij,ij->", some, some)) / len(some)
 
 
-def threshold_of(rows: TrainingRows, coef: Array, nu: float, seed: int) -> float:
+def threshold_of(
+    rows: TrainingRows, coef: Array, nu: float, seed: int, most: int | None = None
+) -> float:
     """The threshold that leaves a share nu of these rows outside, by scores v.coef of one model.
 
-    ``coef`` is that of the mapped rows. Where the rows are many a sample of them tells.
+    ``coef`` is that of the mapped rows. Where there are more than ``most`` rows, or very many, a sample
+    of them tells.
     """
-    some, scores = settling_margins(rows, coef.astype(np.float64), seed)
+    some, scores = settling_margins(rows, coef.astype(np.float64), seed, most)
     return lower_quantile(scores[0], rows.weight[some], nu)
 
 

@@ -101,7 +101,7 @@ def fit_batch(
         solution = train(backend, recipe, training, stopping, start=state, snapshot=snapshot)
     fitted = FittedMap.solved(
         settings,
-        with_threshold(task, training, solution, seed),
+        with_threshold(task, training, solution, seed, in_time=settings.time_limit is not None),
         drawn,
         recipe,
         solution,

@@ -1,7 +1,7 @@
 """One class on one map: its lam, and its threshold, which other tasks have by their settings.
 
-    lam          by a search on some of the rows (``training.one_class``)
-    threshold    by the scores of all rows after a fit, of the last ones in a stream
+lam          by a search on some of the rows (``training.one_class``)
+threshold    by the scores of all rows after a fit, of the last ones in a stream
 """
 
 from __future__ import annotations
@@ -53,12 +53,18 @@ def lam_for(
     return find_lam(backend, recipe, training, task.nu, SEARCH_EPOCHS.over(len(some.y)))
 
 
-def with_threshold(task: Task, rows: TrainingRows, solution: Solution, seed: int) -> Task:
-    """The task with the threshold of these rows' scores; others have none."""
+def with_threshold(
+    task: Task, rows: TrainingRows, solution: Solution, seed: int, *, in_time: bool = False
+) -> Task:
+    """The task with the threshold of these rows' scores; others have none.
+
+    A run that must end ``in_time`` may not have mapped all rows, and has it by some of them.
+    """
     if not isinstance(task, OneClass):
         return task
     coef = solution.coef if rows.metric is None else rows.metric.invert(solution.coef)
-    return task.with_threshold(threshold_of(rows, coef, task.nu, seed))
+    most = max(MOST, math.ceil(OUTSIDE / task.nu)) if in_time else None
+    return task.with_threshold(threshold_of(rows, coef, task.nu, seed, most))
 
 
 def threshold_is_due(task: Task, before: int, after: int) -> bool:

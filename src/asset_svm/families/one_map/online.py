@@ -28,7 +28,9 @@ def begin_stream(settings: Settings, task: Task, rows: Rows) -> FittedMap:
     phi, records = choose_map(settings, backend, rows, task, seed)
     lam = lam_for(settings, task, backend, DrawnMap(phi, None), rows, seed)
     if settings.lam is None:
-        how = "1 / (C * weight of the first rows)" if has_targets(task) else "nu * rho of the first rows"
+        how = (
+            "1 / (C * weight of the first rows)" if has_targets(task) else "nu * rho of the first rows"
+        )
         logger.info("lam=%g = %s from now on", lam, how)
     K = encoded.targets.n_models
     session = OnlineSession(
