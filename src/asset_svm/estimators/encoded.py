@@ -75,10 +75,9 @@ def check_table(
     table = table if some.all() else table[some]
     if first:
         task, inside = in_units(task, y[some], weight[some])
-        learnt = (task.settled(inside, weight[some]), (inside, weight[some]))
-        encoder.learn(
-            table, *(learnt if has_targets(task) else (None, None)), named=is_frame(X), means=means
-        )
+        learnt = task.settled(inside, weight[some]) if has_targets(task) else None
+        targets = None if learnt is None else (inside, weight[some])
+        encoder.learn(table, learnt, targets, named=is_frame(X), means=means)
     rows = encoder.rows(table, learning=True, whole=True)
     return rows if some.all() else rows[np.maximum(np.cumsum(some) - 1, 0)], y, weight
 

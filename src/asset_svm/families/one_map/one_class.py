@@ -85,7 +85,9 @@ def with_recent_threshold(task: Task, session: OnlineSession, backend: Backend, 
     X, weight = (rows.X, rows.weight) if len(rows.y) >= RECENT else (recent.X, recent.weight)
     plain = Rows(X, np.ones(len(weight)), weight, weight, np.arange(len(weight)))
     mapped = DrawnMap(session.phi, session.metric)
-    training = mapped.training(backend, plain, task.encode(plain.y), *plain.order("given", "", 0))
+    training = mapped.training(
+        backend, plain, task.encode(plain.y), *plain.order("given", session.recipe.step, 0)
+    )
     coef = session.model[0]
     coef = coef if session.metric is None else session.metric.invert(coef)
     return task.with_threshold(threshold_of(training, coef, task.nu, session.recipe.seed))

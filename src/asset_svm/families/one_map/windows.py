@@ -257,11 +257,15 @@ class WindowFit:
         solution = session.finish(
             self.backend, self.sample.X, encoded.targets, self.weight, state.epoch, state.history
         )
-        drawn, rows = DrawnMap(self.phi, session.metric), self._sampled_rows()
-        training = drawn.training(self.backend, rows, encoded, *rows.order("given", "", self.seed))
+        task, drawn = self.whole.task, DrawnMap(self.phi, session.metric)
+        if not has_targets(task):
+            rows = self._sampled_rows()
+            order = rows.order("given", session.recipe.step, self.seed)
+            training = drawn.training(self.backend, rows, encoded, *order)
+            task = with_threshold(task, training, solution, self.seed)
         fitted = FittedMap.solved(
             self.settings,
-            with_threshold(self.whole.task, training, solution, self.seed),
+            task,
             drawn,
             session.recipe,
             solution,
