@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from asset_svm import (
     AssetClassifier,
     AssetClassifierCV,
+    AssetOutlierDetector,
     AssetRegressor,
     AssetRegressorCV,
     FourierMap,
@@ -44,6 +45,7 @@ ESTIMATORS = [
     ),
     AssetClassifierCV(),
     AssetRegressorCV(),
+    AssetOutlierDetector(max_iter=30),
     NystroemMap(),
     FourierMap(n_components=50),
 ]
@@ -65,6 +67,7 @@ OTHERS = [
     NystroemMap(landmarks="leverage"),
     FourierMap(n_components=50, fourier="qmc"),
     FourierMap(n_components=50, fourier="hadamard"),
+    AssetOutlierDetector(max_iter=30, approximation="fourier", n_components=50),
 ]
 """What the checks see only the numbers of: steps, landmarks, frequencies."""
 

@@ -206,6 +206,13 @@ def train(
         str | None,
         typer.Option("--dask", metavar="ADDRESS|local", help="Learn on a Dask cluster."),
     ] = None,
+    one_class: Annotated[
+        bool, typer.Option("--one-class", help="Learn where rows are, without targets, for outliers.")
+    ] = False,
+    nu: Annotated[
+        float | None,
+        typer.Option("--nu", metavar="SHARE", help="Of the rows outside, with --one-class [0.1]."),
+    ] = None,
     auto: Annotated[
         bool, typer.Option("--auto", help="Find the best kind of model by a race, as asset tune does.")
     ] = False,
@@ -216,12 +223,12 @@ def train(
         from asset_svm.cli.auto import train_by_race
 
         given = dict(online=online, classes=classes, checkpoint=checkpoint, resume=resume, dask=dask)
-        train_by_race(given, **shared)
+        train_by_race({**given, "one_class": one_class, "nu": nu}, **shared)
         return
     from asset_svm.cli.train import Training
 
     shared |= dict(online=online, classes=classes, checkpoint=checkpoint, every=every, resume=resume)
-    Training(dask=dask, **shared).run()
+    Training(dask=dask, one_class=one_class, nu=nu, **shared).run()
 
 
 @app.command()

@@ -168,7 +168,34 @@ class RealScores:
         return 1.0 - self.squared / self.spread if self.spread > 0 else float("nan")
 
 
-Scores = ClassScores | RealScores
+@dataclass(eq=False)
+class OutlierScores:
+    """The scores of rows by an outlier detector, counted in bins.
+
+    Parameters
+    ----------
+    threshold : float
+        The score below which rows lie outside.
+    """
+
+    threshold: float
+    n_rows: int = 0
+    n_outside: int = 0
+    bins: Array = field(default_factory=lambda: np.zeros(BINS, dtype=np.int64))
+
+    def add(self, decisions: Array) -> None:
+        """Take the decisions of a block into account."""
+        self.n_rows += len(decisions)
+        self.n_outside += int((decisions < 0.0).sum())
+        self.bins += np.bincount(bin_of(decisions.ravel() + self.threshold), minlength=BINS)
+
+    @property
+    def outside(self) -> float:
+        """The part of the rows that lies outside."""
+        return self.n_outside / max(self.n_rows, 1)
+
+
+Scores = ClassScores | RealScores | OutlierScores
 
 
 def _ratio(part: Array, whole: Array) -> Array:

@@ -20,10 +20,10 @@ from sklearn.preprocessing import MinMaxScaler
 from asset_svm.cli.columns import TABLES, reading_again, used_columns
 from asset_svm.cli.options import UsageError
 from asset_svm.cli.outputs import check_output
-from asset_svm.cli.scores import ClassScores, RealScores, Scores
+from asset_svm.cli.scores import ClassScores, OutlierScores, RealScores, Scores
 from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.source import RowSource
-from asset_svm.estimators import AssetClassifier, AssetRegressor
+from asset_svm.estimators import AssetClassifier, AssetOutlierDetector, AssetRegressor
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.files import predict_rows
 from asset_svm.estimators.inside import encoder_of
@@ -38,14 +38,17 @@ from asset_svm.storage.atomic import replacing
 class ScaledModel:
     """A model of ours, alone or behind a scaler: what the commands train and predict with."""
 
-    estimator: AssetClassifier | AssetRegressor | CalibratedClassifier
+    estimator: AssetClassifier | AssetRegressor | AssetOutlierDetector | CalibratedClassifier
     scaler: BaseEstimator | None = None
 
     @classmethod
     def of(cls, model: BaseEstimator) -> ScaledModel:
         """From what a file holds; one of other steps is refused."""
         *before, estimator = steps_of(model)
-        ours = isinstance(estimator, AssetClassifier | AssetRegressor | CalibratedClassifier)
+        ours = isinstance(
+            estimator,
+            AssetClassifier | AssetRegressor | AssetOutlierDetector | CalibratedClassifier,
+        )
         if not ours or len(before) > 1 or any(type(step).__name__ not in SCALERS for step in before):
             raise UsageError(
                 f"The model is made of {names_of(model)}; asset takes one of numeric columns, "
@@ -61,7 +64,7 @@ class ScaledModel:
         return Pipeline([("scale", self.scaler), ("svm", self.estimator)])
 
     @property
-    def core(self) -> AssetClassifier | AssetRegressor:
+    def core(self) -> AssetClassifier | AssetRegressor | AssetOutlierDetector:
         """The estimator without its probabilities."""
         model = self.estimator
         return model.estimator if isinstance(model, CalibratedClassifier) else model
@@ -70,6 +73,11 @@ class ScaledModel:
     def regression(self) -> bool:
         """Whether it predicts numbers."""
         return isinstance(self.estimator, AssetRegressor)
+
+    @property
+    def one_class(self) -> bool:
+        """Whether it tells rows that lie outside from the others."""
+        return isinstance(self.estimator, AssetOutlierDetector)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -129,9 +137,14 @@ def rows_for(model: ScaledModel, data: str, told: dict[str, Any], **options: Any
 
 
 def score_rows(model: ScaledModel, source: RowSource) -> Scores:
-    """Score a model on rows with targets."""
+    """Score a model on rows with targets; an outlier detector needs none."""
     estimator, regression = model.estimator, model.regression
-    scores: Scores = RealScores() if regression else ClassScores(estimator.classes_)
+    if isinstance(estimator, AssetOutlierDetector):
+        found = OutlierScores(estimator.offset_)
+        for _, decisions, _ in predict_rows(estimator, source):
+            found.add(decisions)
+        return found
+    scores: ClassScores | RealScores = RealScores() if regression else ClassScores(estimator.classes_)
     for block, decisions, predicted in predict_rows(estimator, source):
         if block.y is None:
             raise DataError(f"{source.name} has no targets to compare with; see --target.")
@@ -166,7 +179,8 @@ def evaluate_file(
     if target is None:
         target = same_target(_told(model, loaded), data, format)
     told = _told(model, loaded)
-    return score_rows(loaded, rows_for(loaded, data, told, target=target, format=format, **options))
+    options |= dict(target=target, format=format, targets=not loaded.one_class)
+    return score_rows(loaded, rows_for(loaded, data, told, **options))
 
 
 def _told(path: str, model: ScaledModel) -> dict[str, Any]:
@@ -199,7 +213,7 @@ def write_predictions(
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
         if scores or probability:
-            classes = [] if loaded.regression else estimator.classes_.tolist()
+            classes = np.asarray(getattr(estimator, "classes_", ())).tolist()
             several = [f"score_{label}" for label in classes] if len(classes) > 2 else ["score"]
             names = [f"probability_{label}" for label in classes] if probability else []
             writer.writerow(["prediction", *(several if scores else []), *names])

@@ -1,4 +1,4 @@
-"""What is to be learnt: classes or numbers."""
+"""What is to be learnt: classes, numbers, or where rows are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from asset_svm.data.scan import MOST_CLASSES, TargetSummary
 from asset_svm.estimators.calibration import check_counts
 
 TASKS = ("auto", "classification", "regression")
+ONE_CLASS = "one class"
+"""The task without targets, which ``--one-class`` asks for."""
 
 
 def found_task(task: str, targets: TargetSummary, *, probability: bool) -> str:

@@ -13,17 +13,24 @@ from sklearn.base import is_regressor
 from asset_svm import clock
 from asset_svm.cli.cluster import check_dask, connected
 from asset_svm.cli.columns import ColumnOptions
+from asset_svm.cli.one_class import check_one_class, check_parameters
 from asset_svm.cli.options import UsageError, parse_seconds, parse_value
 from asset_svm.cli.progress import Display
 from asset_svm.cli.run import Estimator, Run
 from asset_svm.cli.scaling import ColumnScaling
 from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.tables import model_lines
+from asset_svm.cli.tasks import ONE_CLASS
 from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import RowSource
 from asset_svm.encoding.summary import TableSummary
-from asset_svm.estimators import AssetClassifier, AssetRegressor, TableEncoder
+from asset_svm.estimators import (
+    AssetClassifier,
+    AssetOutlierDetector,
+    AssetRegressor,
+    TableEncoder,
+)
 from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, learn_online
 from asset_svm.estimators.inside import fit_watched, settings_of
@@ -47,6 +54,13 @@ class Training(Run):
     every: str
     resume: bool
     dask: str | None
+    one_class: bool
+    nu: float | None
+
+    @property
+    def without_targets(self) -> bool:
+        """Whether rows are learnt from without any targets."""
+        return self.one_class
 
     def run(self) -> None:
         """Train, save, tell."""
@@ -86,6 +100,7 @@ class Training(Run):
             raise UsageError(f"--scale {self.scale} needs a pass of its own, and --online makes one.")
         if self.classes is not None and not self.online:
             raise UsageError("--classes goes with --online; other runs find the classes themselves.")
+        check_one_class(self)
         if self.dask is not None:
             self._check_cluster()
         if self.probability and (self.online or self.checkpoint is not None):
@@ -102,6 +117,9 @@ class Training(Run):
             self.params["time_limit"] = limit / (1 + FOLDS) if self.probability else limit
         # What cannot be is told before anything is read, for the task that is asked for.
         kind = "classification" if self.task == "auto" else self.task
+        if self.one_class:
+            kind = ONE_CLASS
+            check_parameters(self.params)
         self.settings = settings_of(self._model(kind))
         if self.checkpoint is not None:
             check_kept(self.settings)
@@ -150,6 +168,8 @@ class Training(Run):
         params = dict(self.params)
         if self.raw or self.encodes_arrays:
             params["encoder"] = self._table_encoder()
+        if task == ONE_CLASS:
+            return AssetOutlierDetector(**params if self.nu is None else {**params, "nu": self.nu})
         classifier, regressor = AssetClassifier, AssetRegressor
         if self.dask is not None:
             from asset_svm.dask import DaskAssetClassifier, DaskAssetRegressor
@@ -246,8 +266,8 @@ class Training(Run):
 
     def _display(self, model: Learner) -> Display:
         """Who shows a fit in epochs, or of cells, none of which is of use without the others."""
-        whole = model.n_cells is not None and not self.online
-        self.display = Display(regression=is_regressor(model), at_once=whole)
+        whole = getattr(model, "n_cells", None) is not None and not self.online
+        self.display = Display(regression=is_regressor(model), one_class=self.one_class, at_once=whole)
         self.interrupt = self.display.interrupt
         return self.display
 
@@ -262,6 +282,7 @@ class Training(Run):
             "zero_based",
             "n_features",
             "dtype",
+            "one_class",
         )
         before = self.scaler if self.encoder is None else self.encoder
         scaler = None if before is None else parts_of(before)
@@ -269,7 +290,9 @@ class Training(Run):
 
     def _learn_online(self, source: RowSource) -> ScaledModel:
         task = self.task
-        if task == "auto":
+        if self.one_class:
+            task = ONE_CLASS
+        elif task == "auto":
             task = "regression" if "epsilon" in self.params else "classification"
         model = self._model(task)
         classes = None

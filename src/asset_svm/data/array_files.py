@@ -50,7 +50,8 @@ def npy_rows(
     """The rows of a matrix in a .npy file.
 
     ``target`` is a column's number, or a .npy file of targets; a matrix of exactly ``n_features``
-    columns has no target. Without ``targets`` theirs are not read.
+    columns has no target. Without ``targets`` theirs are not read, and where none is named, nor
+    ``n_features``, all columns are features.
     """
     X = _load_npy(Path(path))
     name, files = str(path), (Path(path),)
@@ -59,7 +60,8 @@ def npy_rows(
     _check_numeric(X, name)
     width = X.shape[1]
     beside = target is not None and target.endswith(".npy")
-    if (n_features == width and not beside) or (beside and not targets):
+    bare = not targets and (beside or (target is None and n_features is None))
+    if bare or (n_features == width and not beside):
         return ArrayRows(X, None, name=name, dtype=dtype, files=files)
     if target is not None and beside:
         y = _targets_of(Path(target))

@@ -193,6 +193,10 @@ class RowSource(ABC):
         """The same rows with ``function`` applied to the targets of every block."""
         return _WithTargets(self, function)
 
+    def unlabelled(self) -> RowSource:
+        """The same rows with targets of 1, whatever they have, or where they have none."""
+        return _Unlabelled(self)
+
     def settle(self, kinds: Mapping[str, str]) -> None:
         """Read columns of tables as these kinds from now on, whatever the cells of a part look like."""
         del kinds  # there are none here: matrices have numbers alone
@@ -245,6 +249,12 @@ class _WithTargets(_Wrapped):
     def _read(self, order: Array | None) -> Iterator[Block]:
         for block in self.source.blocks(order):
             yield Block(block.X, None if block.y is None else self.function(block.y))
+
+
+class _Unlabelled(_Wrapped):
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        for block in self.source.blocks(order):
+            yield Block(block.X, np.ones(len(block)))
 
 
 class _Narrowed(_Wrapped):

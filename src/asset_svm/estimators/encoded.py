@@ -22,7 +22,7 @@ from asset_svm.estimators.validation import check_weight
 from asset_svm.families.labels import labelled
 from asset_svm.families.observing import logger
 from asset_svm.settings.kinds import check_targets
-from asset_svm.tasks import Task
+from asset_svm.tasks import Task, has_targets
 
 InUnits = Callable[[Task, Array, Array], tuple[Task, Array]]
 
@@ -75,8 +75,9 @@ def check_table(
     table = table if some.all() else table[some]
     if first:
         task, inside = in_units(task, y[some], weight[some])
-        settled, targets = task.settled(inside, weight[some]), (inside, weight[some])
-        encoder.learn(table, settled, targets, named=is_frame(X), means=means)
+        learnt = task.settled(inside, weight[some]) if has_targets(task) else None
+        targets = None if learnt is None else (inside, weight[some])
+        encoder.learn(table, learnt, targets, named=is_frame(X), means=means)
     rows = encoder.rows(table, learning=True, whole=True)
     return rows if some.all() else rows[np.maximum(np.cumsum(some) - 1, 0)], y, weight
 
@@ -142,8 +143,9 @@ def encode_rows(
             filled.add(encoder.given(known.X), outputs_of(task, y), np.ones(len(y)))
         return filled
 
-    targets = y, np.ones(len(y))
-    encoder.settle(summary.table, encoder.given(some.X), task, targets, fill, named=True, means=means)
+    learnt = task if has_targets(task) else None
+    targets = None if learnt is None else (y, np.ones(len(y)))
+    encoder.settle(summary.table, encoder.given(some.X), learnt, targets, fill, named=True, means=means)
     width = encoder.encoding_.width * (SPARSE_PART if encoder.encoding_.sparse else 1.0)
     n_bytes = width * np.dtype(encoder.dtype).itemsize * summary.n_rows
     if n_bytes > hold_bytes and source.rereadable:

@@ -46,6 +46,7 @@ from asset_svm.memory import available_memory, planned_memory
 from asset_svm.settings import Settings
 from asset_svm.settings.checks import is_integer
 from asset_svm.storage.checkpoint import Checkpoint, SavedRun
+from asset_svm.tasks import has_targets
 
 if TYPE_CHECKING:
     from asset_svm.estimators.calibration import CalibratedClassifier
@@ -76,7 +77,7 @@ def fit_rows(
 
     Parameters
     ----------
-    model : AssetClassifier or AssetRegressor
+    model : AssetClassifier, AssetRegressor or AssetOutlierDetector
     source : RowSource or Scanned
     y, sample_weight : None
         A source brings its own targets, and no weights.
@@ -98,6 +99,8 @@ def fit_rows(
         raise ValueError("A row source brings its own targets; leave y and sample_weight out.")
     settings = settings_of(model) if settings is None else settings
     family_of(settings).check(settings)
+    if isinstance(source, RowSource) and not has_targets(task_of(model, settings)):
+        source = source.unlabelled()
     if checkpoint is not None:
         check_kept(settings)
     resumed = None if checkpoint is None else checkpoint.read_run()
@@ -274,7 +277,7 @@ def learn_online(
 
     Parameters
     ----------
-    model : AssetClassifier or AssetRegressor
+    model : AssetClassifier, AssetRegressor or AssetOutlierDetector
     source : RowSource
     classes : array-like, optional
         All classes there will be; by default those of the first batch.
@@ -287,6 +290,7 @@ def learn_online(
     """
     settings = settings_of(model)
     task = task_of(model, settings)
+    source = source if has_targets(task) else source.unlabelled()
     size, width = max(ONLINE_ROWS, settings.map.number or 0), source.n_features
     begun, seen, errors = clock.now(), 0, list[float]()
     deadline = settings.deadline(begun)

@@ -1,7 +1,7 @@
 """Estimators of ours: parameters, columns, and the fitted model.
 
-"classifier", "regressor"     parameters, n_columns, column_names, encoder, task, relevance, model,
-                              resume; or, of a mean of several, members, each with relevance and
+"classifier", "regressor",    parameters, n_columns, column_names, encoder, task, relevance, model,
+"outlier detector"            resume; or, of a mean of several, members, each with relevance and
                               model, and weights, in place of the two
 "calibrated"                  estimator, slope (K,), offset (K,)
 parameters                    by their names; "approximation" may be a map of the user's own:
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators import (
     AssetClassifier,
+    AssetOutlierDetector,
     AssetRegressor,
     FourierMap,
     NystroemMap,
@@ -44,13 +45,19 @@ from asset_svm.persistence.resume import relevant, resume
 from asset_svm.storage.fields import Fields, Writing
 from asset_svm.storage.maps import feature_map
 from asset_svm.storage.writing import Writer
-from asset_svm.tasks import Classification
+from asset_svm.tasks import Classification, OneClass, Regression, Task
 
-Estimator = AssetClassifier | AssetRegressor
+Estimator = AssetClassifier | AssetRegressor | AssetOutlierDetector
 GivenMap = NystroemMap | FourierMap
 ESTIMATORS: dict[str, type[Estimator]] = {
     "classifier": AssetClassifier,
     "regressor": AssetRegressor,
+    "outlier detector": AssetOutlierDetector,
+}
+TASKS: dict[str, type[Task]] = {
+    "classifier": Classification,
+    "regressor": Regression,
+    "outlier detector": OneClass,
 }
 MAPS: dict[str, type[GivenMap]] = {"nystroem map": NystroemMap, "fourier map": FourierMap}
 
@@ -131,7 +138,7 @@ def read_estimator(f: Fields) -> Estimator:
     if encoder is not None:
         f.check(encoder.n_features_in_ == n, f"takes other columns than {n}", "encoder")
         n = encoder.encoding_.width
-    f.check(learnt.numeric == (kind == "regressor"), f"is not that of a {kind}", "task")
+    f.check(isinstance(learnt, TASKS[kind]), f"is not that of a {kind}", "task")
     if isinstance(learnt, Classification):
         f.check(len(learnt.known) >= 2, "has fewer than two classes", "task")
         learnt = Classification(getattr(estimator, "class_weight", None), learnt.classes)

@@ -19,7 +19,7 @@ from asset_svm.features.cells import Node, Partition
 from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.storage.fields import FLOATS, INTEGERS, Fields, shown
 from asset_svm.storage.maps import kernel, source
-from asset_svm.tasks import Classification, Regression, Task
+from asset_svm.tasks import Classification, OneClass, Regression, Task
 from asset_svm.tasks.units import KINDS as UNITS
 from asset_svm.tasks.units import Units
 
@@ -32,7 +32,13 @@ MORE_FACTS = ("n_components", "approximation_error", "compact_error", "n_shards"
 
 def task(f: Fields) -> Task:
     """What a model has learnt."""
-    if f.kind({"classification": Classification, "regression": Regression}) == "regression":
+    kinds = {"classification": Classification, "regression": Regression, "one class": OneClass}
+    kind = f.kind(kinds)
+    if kind == "one class":
+        nu, offset = f.number("nu", 0.0), f.number("offset")
+        f.check(0.0 < nu < 1.0, "is not between 0 and 1", "nu")
+        return OneClass(nu, offset)
+    if kind == "regression":
         epsilon, offset = f.number("epsilon", 0.0), f.number("offset")
         centred = f.flag("centred")
         units = f.maybe(f.record, "units", _units) if f.has("units") else None

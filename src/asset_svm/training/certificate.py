@@ -68,16 +68,26 @@ def settle_intercept(
     if recipe.step != "metric" or not recipe.free_intercept or recipe.intercept_bound is not None:
         return model
     coef = model[0].astype(np.float64)
-    some = rows.draw(max(SETTLING // len(coef), 1), recipe.seed)
-    parts = _by_blocks(rows, some, lambda index: rows.mapped.open(index).margins(coef))
-    margins = np.concatenate(list(parts), axis=1)
-    some = np.arange(rows.order.n_rows) if some is None else some
+    some, margins = settling_margins(rows, coef, recipe.seed)
     targets, weight = rows.targets.block(some), rows.weight[some]
 
     def best(k: int) -> float:
         return best_intercept(recipe.loss, targets[k], margins[k], weight)
 
     return model[0], np.array(side_by_side(best, range(len(coef))))
+
+
+def settling_margins(
+    rows: TrainingRows, coef: Array, seed: int, most: int | None = None
+) -> tuple[Array, Array]:
+    """The numbers of all rows, or of a sample where they are many, and their margins, (K, rows).
+
+    They are many where they are more than ``most``.
+    """
+    some = rows.draw(max(SETTLING // len(coef), 1) if most is None else most, seed)
+    parts = _by_blocks(rows, some, lambda index: rows.mapped.open(index).margins(coef))
+    margins = np.concatenate(list(parts), axis=1)
+    return np.arange(rows.order.n_rows) if some is None else some, margins
 
 
 def look_at(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], epoch: int) -> Look:

@@ -313,6 +313,8 @@ def warm_start(settings: Settings, before: Fitted | None, task: Task, X: Matrix)
     if phi.n_features_in != X.shape[1] or session.state.direction.dtype != row_type(X):
         return None
     intercept = before.decision.intercept - task.offset + phi.drift(before.coef)
+    if not session.recipe.free_intercept:
+        intercept = np.zeros(len(before.coef))  # what is there is a threshold, and no iterate
     # Steps that decay over this run count from its beginning; the paper's go on counting.
     steps = session.state.steps if session.metric is None else 0
     state = state_at(before.coef, intercept, session.metric, row_type(X), steps)
