@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from asset_svm.datasets import load_adult
     from asset_svm.estimators import (
         AssetClassifier,
+        AssetQuantileRegressor,
         AssetRegressor,
         FourierMap,
         NystroemMap,
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AssetClassifier",
     "AssetClassifierCV",
+    "AssetQuantileRegressor",
     "AssetRegressor",
     "AssetRegressorCV",
     "DataError",
@@ -49,6 +51,7 @@ __all__ = [
 _HOMES = {
     "AssetClassifier": "asset_svm.estimators",
     "AssetClassifierCV": "asset_svm.search",
+    "AssetQuantileRegressor": "asset_svm.estimators",
     "AssetRegressor": "asset_svm.estimators",
     "AssetRegressorCV": "asset_svm.search",
     "DataError": "asset_svm.exceptions",

@@ -8,7 +8,8 @@ lam their bound says little. Here the loss is smoothed over a width delta at its
 
 are a point of the dual that is stationary to rounding, and their bound is off by at most
 (delta / 4) times the share of rows inside the width. delta is divided by 3 until that, too, is small.
-A loss that is curved (``losses.base``) is smooth by itself: p_i = clip(t_i / curvature, 0, steepest).
+A loss that is curved (``losses.base``) is smooth by itself: p_i = clip(t_i / curvature, 0, steepest). Where
+it has a tilt, slopes are p_i - tilt.
 
 Where the rows are too many for memory, Newton's method runs on a zone of those nearest to their kinks,
 and all others keep the slope they have at the given model. Whatever the slopes, the bound is valid; it
@@ -193,14 +194,19 @@ def _gather(
         kink = t + side * f  # the loss at margin 0, before it is cut at 0
         near = np.abs(t) <= limit
         kept.append((V[near], side[near], kink[near], weight[near]))
-        for sign, chosen in enumerate(((side < 0) & (t > 0), (side > 0) & (t > 0))):
-            p = np.abs(loss.slope(y, f)) if loss.curvature > 0.0 else 1.0
-            w = np.where(chosen & ~near, weight * p, 0.0)
+        p = np.abs(loss.slope(y, f)) if loss.curvature > 0.0 else (t > 0).astype(np.float64)
+        for sign, chosen in enumerate(_by_sign(side, p - loss.tilt)):
+            w = np.where(chosen & ~near, weight * (p - loss.tilt), 0.0)
             outside[sign] += _exact_sum(w * side, V)
             linear[sign] += w @ (kink - 0.5 * loss.curvature * p)
-            sums[sign] += w.sum()
+            sums[sign] += np.abs(w).sum()
     V, side, kink, weight = (np.concatenate(part) for part in zip(*kept, strict=True))
     return _Zone(loss, V, side, kink, weight, outside, linear, sums)
+
+
+def _by_sign(side: Array, slope: Array) -> tuple[Array, Array]:
+    """The rows whose margins slopes by t pull down, and those whose margins they pull up."""
+    return side * slope < 0.0, side * slope > 0.0
 
 
 def _smooth(loss: Loss, t: Array, delta: float) -> tuple[Array, Array, float]:
@@ -222,11 +228,12 @@ def _newton(
     def look(x: Array) -> tuple[float, Array, float]:
         t = zone.kink - zone.side * (zone.V @ x.astype(zone.V.dtype)).astype(np.float64)
         smooth, p, width = _smooth(zone.loss, t, delta)
-        return float(0.5 * x @ curvature @ x - pull @ x + w @ smooth), p, width
+        loss = w @ (smooth - zone.loss.tilt * t)
+        return float(0.5 * x @ curvature @ x - pull @ x + loss), p, width
 
     value, p, width = look(point)
     for _ in range(NEWTON_STEPS):
-        push = ((w * p * zone.side).astype(zone.V.dtype) @ zone.V).astype(np.float64)
+        push = ((w * (p - zone.loss.tilt) * zone.side).astype(zone.V.dtype) @ zone.V).astype(np.float64)
         gradient = curvature @ point - pull - push
         bent = np.flatnonzero((p > 0.0) & (p < zone.loss.steepest))
         rows = zone.V[bent]
@@ -282,11 +289,12 @@ class _Bound:
     def __call__(self, p: Array) -> float:
         zone, total = self.zone, self.total
         parts, linear, sums = zone.outside.copy(), zone.linear.copy(), zone.sums.copy()
-        for sign, chosen in enumerate((zone.side < 0, zone.side > 0)):
-            w = np.where(chosen, zone.weight * p, 0.0)
+        slope = p - zone.loss.tilt
+        for sign, chosen in enumerate(_by_sign(zone.side, slope)):
+            w = np.where(chosen, zone.weight * slope, 0.0)
             parts[sign] += _exact_sum(w * zone.side, zone.V)
             linear[sign] += w @ (zone.kink - 0.5 * zone.loss.curvature * p)
-            sums[sign] += w.sum()
+            sums[sign] += np.abs(w).sum()
         if self.free_intercept:
             parts = parts[:, :-1]
         plain = self.metric.invert(parts) / total

@@ -1,7 +1,7 @@
 """Where rows, targets and their order come from."""
 
 from asset_svm.data.order import GivenOrder, Order, ShuffledOrder, UniformOrder
-from asset_svm.data.targets import OneVsRestTargets, RealTargets, Targets
+from asset_svm.data.targets import OneVsRestTargets, RealTargets, ShiftedTargets, Targets
 
 __all__ = [
     "GivenOrder",
@@ -9,6 +9,7 @@ __all__ = [
     "Order",
     "RealTargets",
     "ShuffledOrder",
+    "ShiftedTargets",
     "Targets",
     "UniformOrder",
 ]

@@ -1,6 +1,7 @@
 """scikit-learn estimators: parameters and rows in, a family's model kept.
 
 classifier, regressor     the two estimators
+quantiles                 regression of quantiles
 learner                   what they share: fit, partial_fit, certify, predict
 files                     fits to files, and predictions of their rows
 transformers              the feature maps by themselves
@@ -14,12 +15,14 @@ Searches are in ``asset_svm.search``.
 """
 
 from asset_svm.estimators.classifier import AssetClassifier
+from asset_svm.estimators.quantiles import AssetQuantileRegressor
 from asset_svm.estimators.regressor import AssetRegressor
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.transformers import FourierMap, NystroemMap
 
 __all__ = [
     "AssetClassifier",
+    "AssetQuantileRegressor",
     "AssetRegressor",
     "FourierMap",
     "NystroemMap",

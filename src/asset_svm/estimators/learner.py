@@ -87,8 +87,14 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     def _settings(self) -> Settings:
         """The parameters, checked and frozen."""
         settings = Settings.of(self.get_params(deep=False))
-        self._task(settings)
-        return settings
+        loss = self._task(settings).loss
+        if loss.cuda is not None or settings.device == "cpu":
+            return settings
+        if settings.device == "cuda":
+            raise ValueError(
+                f'device="cuda" has no steps for the {loss.kind} loss; set device="cpu", or "auto".'
+            )
+        return settings.changed(device="cpu")
 
     def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """What is learnt; ``before`` is what a model that has begun has learnt."""

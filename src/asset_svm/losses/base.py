@@ -12,9 +12,12 @@ any size would make max(t, 0)^2, curvature c and slopes of at most 1 Huber's los
 curvature is a ridge on the diagonal of the kernel matrix (``dual_ridge``). A loss supplies its own
 radius, box and constants, so that no caller asks which loss it holds.
 
-Compiled loops see a number for the loss, ``code``, and one more, ``parameter`` (``table``). The card's
-kernels have a structure ``Loss`` in their source, which ``cuda`` holds, with these members for
-T = float and double:
+Less ``tilt`` times t, a loss may slope on both sides: h(t) = max(t, 0) and a tilt of q make the
+pinball loss.
+
+Compiled loops see a number for the loss, ``code``, and one more for each model, ``parameter``
+(``table``). The card's kernels have a structure ``Loss`` in their source, which ``cuda`` holds (None: the
+loss is for the host), with these members for T = float and double:
 
     T excess(T y, T f, T parameter)     loss(y, f) where that is positive, else a number that is not
     T steepness(T y, T f, T parameter)  |slope| where loss(y, f) is positive
@@ -25,13 +28,23 @@ T = float and double:
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
 from asset_svm.arrays import Array
 
 BISECTIONS = 60
+
+
+class OneForAll:
+    """A loss that all models of an axis share, and that has no tilt."""
+
+    tilt: ClassVar[float] = 0.0
+
+    def of_model(self, k: int) -> Self:
+        """The loss itself."""
+        return self
 
 
 class Loss(Protocol):
@@ -41,8 +54,8 @@ class Loss(Protocol):
     """The name of the loss in model files."""
     code: ClassVar[int]
     """The place in ``table.LOSSES``, by which compiled loops know the loss."""
-    cuda: ClassVar[str]
-    """The loss in the source of the card's kernels."""
+    cuda: ClassVar[str | None]
+    """The loss in the source of the card's kernels; None where they have it not."""
     suits_pairs: ClassVar[bool]
     """Whether many models of few rows are solved two coordinates of the dual at a time: where models
     have few support vectors."""
@@ -54,8 +67,15 @@ class Loss(Protocol):
         """The curvature of the conjugate: 0 where the loss is piecewise linear."""
 
     @property
-    def parameter(self) -> float:
-        """The number that compiled code sees beside ``code``; 0 where there is none."""
+    def parameter(self) -> float | tuple[float, ...]:
+        """The number that compiled code sees beside ``code``, or one a model; 0 where there is none."""
+
+    @property
+    def tilt(self) -> float:
+        """The slope that the loss of one model has besides, times -1, as t grows; mostly 0."""
+
+    def of_model(self, k: int) -> Self:
+        """The loss of model k of an axis; others take (K, rows) targets and margins."""
 
     @property
     def tube(self) -> float:

@@ -10,12 +10,16 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
+from asset_svm.arrays import Array
 from asset_svm.losses.base import Loss
 from asset_svm.losses.epsilon_insensitive import EpsilonInsensitive, tube_excess, tube_slope
 from asset_svm.losses.hinge import Hinge, hinge_excess, hinge_slope
+from asset_svm.losses.pinball import Pinball, pinball_excess, pinball_slope
 from asset_svm.numerics.compiling import njit
 
-LOSSES: tuple[type[Any], ...] = (Hinge, EpsilonInsensitive)
+LOSSES: tuple[type[Any], ...] = (Hinge, EpsilonInsensitive, Pinball)
 """The loss of code 0, 1, ..."""
 
 
@@ -31,7 +35,9 @@ def scalar_slope(code: int, parameter: float, y: float, f: float) -> float:
     """``Loss.slope`` of one row, for compiled loops."""
     if code == 0:
         return hinge_slope(y, f)
-    return tube_slope(parameter, y, f)
+    if code == 1:
+        return tube_slope(parameter, y, f)
+    return pinball_slope(parameter, y, f)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -39,15 +45,23 @@ def scalar_excess(code: int, parameter: float, y: float, f: float) -> float:
     """loss(y, f) where that is positive, else a number that is not."""
     if code == 0:
         return hinge_excess(y, f)
-    return tube_excess(parameter, y, f)
+    if code == 1:
+        return tube_excess(parameter, y, f)
+    return pinball_excess(parameter, y, f)
 
 
 def loop_arguments(loss: Loss) -> tuple[int, float]:
-    """(code, parameter): what compiled code is told of a loss, which must be one of the table."""
+    """(code, parameter): what compiled code is told of the loss of one model."""
+    code, parameter = axis_arguments(loss, 1)
+    return code, float(parameter[0])
+
+
+def axis_arguments(loss: Loss, n_models: int) -> tuple[int, Array]:
+    """(code, parameters): what compiled code is told of the loss of K models, one of the table."""
     code = loss.code
     if not (0 <= code < len(LOSSES) and isinstance(loss, LOSSES[code])):
         raise ValueError(
             f"loss={loss!r} with the code {code} is no loss that compiled loops have; add it to "
             "LOSSES, and give it the code of its place there."
         )
-    return code, loss.parameter
+    return code, np.resize(np.asarray(loss.parameter, dtype=np.float64), n_models)

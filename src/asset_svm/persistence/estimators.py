@@ -1,6 +1,7 @@
 """Estimators of ours: parameters, columns, and the fitted model.
 
-"classifier", "regressor"     parameters, n_columns, column_names, encoder, task, relevance, model,
+"classifier", "regressor",
+"quantile regressor"          parameters, n_columns, column_names, encoder, task, relevance, model,
                               resume; or, of a mean of several, members, each with relevance and
                               model, and weights, in place of the two
 "calibrated"                  estimator, slope (K,), offset (K,)
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators import (
     AssetClassifier,
+    AssetQuantileRegressor,
     AssetRegressor,
     FourierMap,
     NystroemMap,
@@ -44,14 +46,21 @@ from asset_svm.persistence.resume import relevant, resume
 from asset_svm.storage.fields import Fields, Writing
 from asset_svm.storage.maps import feature_map
 from asset_svm.storage.writing import Writer
-from asset_svm.tasks import Classification
+from asset_svm.tasks import Classification, Quantiles, Regression
 
-Estimator = AssetClassifier | AssetRegressor
+Estimator = AssetClassifier | AssetRegressor | AssetQuantileRegressor
 GivenMap = NystroemMap | FourierMap
 ESTIMATORS: dict[str, type[Estimator]] = {
     "classifier": AssetClassifier,
     "regressor": AssetRegressor,
+    "quantile regressor": AssetQuantileRegressor,
 }
+LEARNT: dict[str, type[Any]] = {
+    "classifier": Classification,
+    "regressor": Regression,
+    "quantile regressor": Quantiles,
+}
+"""The task of each kind of estimator."""
 MAPS: dict[str, type[GivenMap]] = {"nystroem map": NystroemMap, "fourier map": FourierMap}
 
 
@@ -131,7 +140,7 @@ def read_estimator(f: Fields) -> Estimator:
     if encoder is not None:
         f.check(encoder.n_features_in_ == n, f"takes other columns than {n}", "encoder")
         n = encoder.encoding_.width
-    f.check(learnt.numeric == (kind == "regressor"), f"is not that of a {kind}", "task")
+    f.check(isinstance(learnt, LEARNT[kind]), f"is not that of a {kind}", "task")
     if isinstance(learnt, Classification):
         f.check(len(learnt.known) >= 2, "has fewer than two classes", "task")
         learnt = Classification(getattr(estimator, "class_weight", None), learnt.classes)

@@ -1,7 +1,7 @@
 """Records of fitted models: what predicts, and what is known of it.
 
-K is the number of decisions (1 for numbers and for two classes, else that of the classes), n that of
-columns of the rows.
+K is the number of decisions (1 for numbers and for two classes, else that of the classes, or of the
+quantiles), n that of columns of the rows.
 """
 
 from __future__ import annotations
@@ -19,20 +19,32 @@ from asset_svm.features.cells import Node, Partition
 from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.storage.fields import FLOATS, INTEGERS, Fields, shown
 from asset_svm.storage.maps import kernel, source
-from asset_svm.tasks import Classification, Regression, Task
+from asset_svm.storage.session import quantiles
+from asset_svm.tasks import Classification, Quantiles, Regression, Task
 from asset_svm.tasks.units import KINDS as UNITS
 from asset_svm.tasks.units import Units
 
 FOR_PREDICTION = (
     "its file was saved for prediction; save the model with resumable=True (asset train --resumable)"
 )
+TASKS: dict[str, type[Any]] = {
+    "classification": Classification,
+    "regression": Regression,
+    "quantiles": Quantiles,
+}
 MORE_FACTS = ("n_components", "approximation_error", "compact_error", "n_shards", "n_rounds")
 """What some models have besides, as attributes that end in an underscore."""
 
 
 def task(f: Fields) -> Task:
     """What a model has learnt."""
-    if f.kind({"classification": Classification, "regression": Regression}) == "regression":
+    kind = f.kind(TASKS)
+    if kind == "quantiles":
+        levels, alone, centred = quantiles(f), f.flag("alone"), f.flag("centred")
+        f.check(not alone or len(levels) == 1, "is not that of one quantile", "alone")
+        offset = f.array("offset", (len(levels),))
+        return Quantiles(levels, alone, centred, offset, f.maybe(f.record, "units", _units))
+    if kind == "regression":
         epsilon, offset = f.number("epsilon", 0.0), f.number("offset")
         centred = f.flag("centred")
         units = f.maybe(f.record, "units", _units) if f.has("units") else None

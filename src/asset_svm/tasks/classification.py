@@ -42,6 +42,7 @@ class Classification:
     classes: Array | None = None
     numeric: ClassVar[bool] = False
     offset: ClassVar[float] = 0.0
+    offset_of_cell: ClassVar[float] = 0.0
 
     @classmethod
     def of(cls, class_weight: Any, classes: Array | None = None) -> Classification:

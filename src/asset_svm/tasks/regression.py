@@ -65,6 +65,11 @@ class Regression:
         """The same task, of targets that are less the offset already."""
         return replace(self, centred=free_intercept, offset=0.0)
 
+    @property
+    def offset_of_cell(self) -> float:
+        """The offset."""
+        return self.offset
+
     def targets_of_cell(self, y: Array) -> Array:
         """Return the targets less the offset."""
         return y - self.offset
