@@ -63,6 +63,7 @@ PARAMETERS = (
         "none|standard|log",
         "Units that a regression learns in [standard for csv, tsv and Parquet, else none].",
     ),
+    Parameter("quantiles", "Q,...", "Learn these quantiles of numbers, as 0.1,0.5,0.9."),
     Parameter("approximation", "nystroem|fourier", "Of the kernel [nystroem]."),
     Parameter("n_components", "auto|COUNT", "Landmarks or features [up to 2048]."),
     Parameter(
@@ -130,6 +131,7 @@ SEARCHED = (
     "lam",
     "relevance",
     "target_transform",
+    "quantiles",
     "early_stopping",
     "validation_fraction",
     "n_iter_no_change",

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from asset_svm.cli.columns import columns_section
 from asset_svm.cli.progress import running_error
 from asset_svm.cli.relevance import relevance_section
+from asset_svm.cli.quantiles import QuantileScores
 from asset_svm.cli.scores import ClassScores, RealScores, Scores, centre_of
 from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.tables import (
@@ -124,7 +125,10 @@ def model_section(model: ScaledModel) -> Section:
 def errors_section(scores: Scores, scored_on: str) -> Section:
     """The section about the errors on some rows."""
     facts = Facts(dict(score_lines(scores)))
-    figures = _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
+    if isinstance(scores, QuantileScores):
+        figures = scores.parts
+    else:
+        figures = _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
     return Section("Errors", [Paragraph(f"On the rows of {scored_on}."), facts, *figures])
 
 

@@ -29,7 +29,12 @@ from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import Block, RowSource
 from asset_svm.encoding.summary import TableSummary
-from asset_svm.estimators import AssetClassifier, AssetRegressor, TableEncoder
+from asset_svm.estimators import (
+    AssetClassifier,
+    AssetQuantileRegressor,
+    AssetRegressor,
+    TableEncoder,
+)
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.encoded import encode_rows
 from asset_svm.estimators.files import held_bytes, scan_for
@@ -38,7 +43,7 @@ from asset_svm.families.labels import labelled
 from asset_svm.pages import Page
 from asset_svm.persistence import save
 
-Estimator = AssetClassifier | AssetRegressor
+Estimator = AssetClassifier | AssetRegressor | AssetQuantileRegressor
 
 
 @dataclass

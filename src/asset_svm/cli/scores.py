@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.cli.quantiles import QuantileScores
+
 Array = npt.NDArray[Any]
 BITS = 20
 BINS = 1 << BITS
@@ -168,7 +170,7 @@ class RealScores:
         return 1.0 - self.squared / self.spread if self.spread > 0 else float("nan")
 
 
-Scores = ClassScores | RealScores
+Scores = ClassScores | RealScores | QuantileScores
 
 
 def _ratio(part: Array, whole: Array) -> Array:

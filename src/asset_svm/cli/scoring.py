@@ -20,13 +20,14 @@ from sklearn.preprocessing import MinMaxScaler
 from asset_svm.cli.columns import TABLES, reading_again, used_columns
 from asset_svm.cli.options import UsageError
 from asset_svm.cli.outputs import check_output
+from asset_svm.cli.quantiles import QuantileScores, column_names
 from asset_svm.cli.scores import ClassScores, RealScores, Scores
 from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.source import RowSource
-from asset_svm.estimators import AssetClassifier, AssetRegressor
+from asset_svm.estimators import AssetClassifier, AssetQuantileRegressor, AssetRegressor
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.files import predict_rows
-from asset_svm.estimators.inside import encoder_of
+from asset_svm.estimators.inside import encoder_of, fitted_of
 from asset_svm.exceptions import DataError
 from asset_svm.families.labels import whole_labels
 from asset_svm.persistence import load, read_provenance
@@ -34,18 +35,21 @@ from asset_svm.persistence.transformers import SCALERS
 from asset_svm.storage.atomic import replacing
 
 
+Estimator = AssetClassifier | AssetRegressor | AssetQuantileRegressor
+
+
 @dataclass(frozen=True, eq=False)
 class ScaledModel:
     """A model of ours, alone or behind a scaler: what the commands train and predict with."""
 
-    estimator: AssetClassifier | AssetRegressor | CalibratedClassifier
+    estimator: Estimator | CalibratedClassifier
     scaler: BaseEstimator | None = None
 
     @classmethod
     def of(cls, model: BaseEstimator) -> ScaledModel:
         """From what a file holds; one of other steps is refused."""
         *before, estimator = steps_of(model)
-        ours = isinstance(estimator, AssetClassifier | AssetRegressor | CalibratedClassifier)
+        ours = isinstance(estimator, Estimator | CalibratedClassifier)
         if not ours or len(before) > 1 or any(type(step).__name__ not in SCALERS for step in before):
             raise UsageError(
                 f"The model is made of {names_of(model)}; asset takes one of numeric columns, "
@@ -61,7 +65,7 @@ class ScaledModel:
         return Pipeline([("scale", self.scaler), ("svm", self.estimator)])
 
     @property
-    def core(self) -> AssetClassifier | AssetRegressor:
+    def core(self) -> Estimator:
         """The estimator without its probabilities."""
         model = self.estimator
         return model.estimator if isinstance(model, CalibratedClassifier) else model
@@ -69,7 +73,15 @@ class ScaledModel:
     @property
     def regression(self) -> bool:
         """Whether it predicts numbers."""
-        return isinstance(self.estimator, AssetRegressor)
+        return isinstance(self.estimator, AssetRegressor | AssetQuantileRegressor)
+
+    @property
+    def quantiles(self) -> tuple[float, ...] | None:
+        """The quantiles that it predicts, where it does."""
+        if not isinstance(self.estimator, AssetQuantileRegressor):
+            return None
+        levels: tuple[float, ...] = fitted_of(self.estimator).task.quantiles
+        return levels
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -128,10 +140,17 @@ def rows_for(model: ScaledModel, data: str, told: dict[str, Any], **options: Any
     )
 
 
+def _scores_of(model: ScaledModel) -> Scores:
+    """Scores of no rows yet."""
+    if model.quantiles is not None:
+        return QuantileScores(model.quantiles)
+    return RealScores() if model.regression else ClassScores(model.estimator.classes_)
+
+
 def score_rows(model: ScaledModel, source: RowSource) -> Scores:
     """Score a model on rows with targets."""
     estimator, regression = model.estimator, model.regression
-    scores: Scores = RealScores() if regression else ClassScores(estimator.classes_)
+    scores = _scores_of(model)
     for block, decisions, predicted in predict_rows(estimator, source):
         if block.y is None:
             raise DataError(f"{source.name} has no targets to compare with; see --target.")
@@ -185,7 +204,10 @@ def write_predictions(
     format: str | None,
     **options: Any,
 ) -> None:
-    """Write a prediction a line; with ``scores`` or ``probability`` a CSV with them beside it."""
+    """Write a prediction a line; with ``scores`` or ``probability`` a CSV with them beside it.
+
+    A model of quantiles writes a CSV with a column each.
+    """
     output = None if output == "-" else output
     check_output("-o", output, {"MODEL": model, "DATA": data})
     loaded = ScaledModel.of(load(model))
@@ -196,8 +218,15 @@ def write_predictions(
         target = same_target(_told(model, loaded), data, format)
     told = _told(model, loaded)
     source = rows_for(loaded, data, told, target=target, format=format, targets=False, **options)
+    if scores and loaded.quantiles is not None:
+        raise UsageError("--scores are what classes are decided by; leave it out.")
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
+        if loaded.quantiles is not None:
+            writer.writerow(column_names(loaded.quantiles))
+            for _, _, predicted in predict_rows(estimator, source):
+                writer.writerows(predicted.reshape(len(predicted), -1).tolist())
+            return
         if scores or probability:
             classes = [] if loaded.regression else estimator.classes_.tolist()
             several = [f"score_{label}" for label in classes] if len(classes) > 2 else ["score"]

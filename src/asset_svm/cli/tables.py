@@ -13,6 +13,7 @@ from rich.text import Text
 from asset_svm.cli.columns import note_lines
 from asset_svm.cli.options import UsageError
 from asset_svm.cli.relevance import importance_lines, relevance_lines
+from asset_svm.cli.quantiles import QuantileScores
 from asset_svm.cli.scores import ClassScores, Scores
 from asset_svm.cli.scoring import ScaledModel, names_of
 from asset_svm.estimators.inside import encoder_of, fitted_of
@@ -48,6 +49,8 @@ def score_lines(scores: Scores) -> list[list[str]]:
         if scores.log_loss is not None:
             lines.append(["log loss", f"{scores.log_loss:.5f}"])
         return lines
+    if isinstance(scores, QuantileScores):
+        return scores.lines
     return [
         ["rows", str(scores.n_rows)],
         ["RMSE", f"{scores.rmse:.6g}"],
@@ -110,6 +113,8 @@ def model_lines(model: ScaledModel) -> list[list[str]]:
         shown = ", ".join(map(str, classes[:MOST_CLASSES].tolist()))
         more = "" if len(classes) <= MOST_CLASSES else ", ..."
         lines.append(["classes", f"{len(classes)}: {shown}{more}"])
+    if model.quantiles is not None:
+        lines.append(["quantiles", ", ".join(f"{q:g}" for q in model.quantiles)])
     if model.estimator is not estimator:
         lines.append(["probabilities", "sigmoids of decisions of rows held out"])
     encoder = encoder_of(estimator)

@@ -23,7 +23,12 @@ from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import RowSource
 from asset_svm.encoding.summary import TableSummary
-from asset_svm.estimators import AssetClassifier, AssetRegressor, TableEncoder
+from asset_svm.estimators import (
+    AssetClassifier,
+    AssetQuantileRegressor,
+    AssetRegressor,
+    TableEncoder,
+)
 from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, learn_online
 from asset_svm.estimators.inside import fit_watched, settings_of
@@ -95,6 +100,8 @@ class Training(Run):
                 "one of the two out."
             )
         self._check_files()
+        if "quantiles" in self.params:
+            self._check_quantiles()
         if self.encodes_arrays:
             self._check_arrays()
         if self.time_limit is not None:
@@ -105,6 +112,18 @@ class Training(Run):
         self.settings = settings_of(self._model(kind))
         if self.checkpoint is not None:
             check_kept(self.settings)
+
+    def _check_quantiles(self) -> None:
+        """Refuse options that do not go with ``--quantiles``, which is of numbers."""
+        if self.task == "classification":
+            raise UsageError("--quantiles are of numbers; leave --task classification out.")
+        self.task = "regression"
+        for option, given in (
+            ("--epsilon", "epsilon" in self.params),
+            ("--dask", self.dask is not None),
+        ):
+            if given:
+                raise UsageError(f"{option} does not go with --quantiles; leave one of them out.")
 
     def _check_arrays(self) -> None:
         """Refuse options that do not go with ``--numbers`` of arrays."""
@@ -160,6 +179,8 @@ class Training(Run):
                 raise UsageError("--class-weight is for classification.")
             if self.raw:
                 params.setdefault("target_transform", "standard")
+            if "quantiles" in params:
+                return AssetQuantileRegressor(**params)
             return regressor(**params)
         for name in ("epsilon", "target_transform"):
             params.pop(name, None)
