@@ -23,9 +23,11 @@ def train_by_race(given: dict[str, Any], parameters: dict[str, Any], **shared: A
     for name, why in WHY.items():
         if given[name]:
             raise UsageError(f"--{name} {why}; leave it out, or train without --auto.")
-    if parameters["quantiles"] is not None:
+    for name in ("quantiles", "intervals"):
+        if not parameters[name]:
+            continue
         raise UsageError(
-            "--quantiles: a race is for classes or the middle of numbers; train without --auto, with "
+            f"--{name}: a race is for classes or the middle of numbers; train without --auto, with "
             "the options that asset tune prints."
         )
     for parameter in PARAMETERS:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from asset_svm.cli.columns import columns_section
 from asset_svm.cli.progress import running_error
-from asset_svm.cli.relevance import relevance_section
 from asset_svm.cli.quantiles import QuantileScores
+from asset_svm.cli.relevance import relevance_section
 from asset_svm.cli.scores import ClassScores, RealScores, Scores, centre_of
 from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.tables import (

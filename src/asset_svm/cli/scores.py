@@ -133,6 +133,10 @@ class RealScores:
     absolute: float = 0.0
     mean: float = 0.0
     spread: float = 0.0
+    inside: int | None = None
+    """The number of rows in their 90 % intervals, where there are any."""
+    width: float = 0.0
+    """The sum of the widths of these."""
     _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     _keys: Array = field(default_factory=lambda: np.empty(0))
     sample: Array = field(default_factory=lambda: np.empty((0, 2)))
@@ -153,6 +157,12 @@ class RealScores:
         rows = np.concatenate([self.sample, np.column_stack([y, predicted])])
         kept = np.argsort(keys)[: self.most]
         self._keys, self.sample = keys[kept], rows[kept]
+
+    def add_intervals(self, y: Array, ends: Array) -> None:
+        """Take the (rows, 2) intervals of a block into account."""
+        low, high = ends.T
+        self.inside = (self.inside or 0) + int(((low <= y) & (y <= high)).sum())
+        self.width += float((high - low).sum())
 
     @property
     def rmse(self) -> float:

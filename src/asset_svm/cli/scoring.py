@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -27,15 +27,17 @@ from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetQuantileRegressor, AssetRegressor
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.files import predict_rows
-from asset_svm.estimators.inside import encoder_of, fitted_of
+from asset_svm.estimators.inside import encoder_of, fitted_of, intervals_of
 from asset_svm.exceptions import DataError
 from asset_svm.families.labels import whole_labels
 from asset_svm.persistence import load, read_provenance
 from asset_svm.persistence.transformers import SCALERS
+from asset_svm.settings.checks import check_fraction
 from asset_svm.storage.atomic import replacing
 
-
 Estimator = AssetClassifier | AssetRegressor | AssetQuantileRegressor
+COVERAGE = 0.9
+"""That of the intervals that are scored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +162,9 @@ def score_rows(model: ScaledModel, source: RowSource) -> Scores:
         elif y.dtype.kind not in "biuf":
             raise DataError(f"{source.name}: the targets are names, and the model predicts numbers.")
         scores.add(y, predicted, decisions)
+        if isinstance(scores, RealScores) and (intervals := intervals_of(estimator)) is not None:
+            units = fitted_of(estimator).task.units
+            scores.add_intervals(y, intervals.around(block.X, decisions[:, 0], units, COVERAGE))
         if isinstance(scores, ClassScores) and isinstance(estimator, CalibratedClassifier):
             scores.add_probabilities(y, estimator.probabilities(decisions))
     return scores
@@ -200,11 +205,12 @@ def write_predictions(
     *,
     scores: bool,
     probability: bool,
+    interval: float | None = None,
     target: str | None,
     format: str | None,
     **options: Any,
 ) -> None:
-    """Write a prediction a line; with ``scores`` or ``probability`` a CSV with them beside it.
+    """Write a prediction a line; with ``scores`` or others a CSV with them beside it.
 
     A model of quantiles writes a CSV with a column each.
     """
@@ -214,6 +220,7 @@ def write_predictions(
     estimator = loaded.estimator
     if probability and not isinstance(estimator, CalibratedClassifier):
         raise UsageError(f"{model} has no probabilities; train it with asset train --probability.")
+    intervals = None if interval is None else _intervals_of(estimator, model, interval)
     if target is None and (format or find_format(data)) == "npy":  # a column to leave out
         target = same_target(_told(model, loaded), data, format)
     told = _told(model, loaded)
@@ -227,20 +234,35 @@ def write_predictions(
             for _, _, predicted in predict_rows(estimator, source):
                 writer.writerows(predicted.reshape(len(predicted), -1).tolist())
             return
-        if scores or probability:
+        if scores or probability or intervals is not None:
             classes = [] if loaded.regression else estimator.classes_.tolist()
             several = [f"score_{label}" for label in classes] if len(classes) > 2 else ["score"]
             names = [f"probability_{label}" for label in classes] if probability else []
+            names += ["low", "high"] if intervals is not None else []
             writer.writerow(["prediction", *(several if scores else []), *names])
-        for _, decisions, predicted in predict_rows(estimator, source):
+        for block, decisions, predicted in predict_rows(estimator, source):
             columns = [decisions] if scores else []
             if isinstance(estimator, CalibratedClassifier) and probability:
                 columns.append(estimator.probabilities(decisions))
+            if intervals is not None:
+                columns.append(intervals(block.X, decisions))
             if columns:
                 cells = zip(predicted.tolist(), *(part.tolist() for part in columns), strict=True)
                 writer.writerows([label, *chain.from_iterable(parts)] for label, *parts in cells)
             else:
                 out.write("".join(f"{label}\n" for label in predicted.tolist()))
+
+
+def _intervals_of(
+    estimator: BaseEstimator, path: str, coverage: float
+) -> Callable[[Any, np.ndarray], np.ndarray]:
+    """The function from rows of numbers and their decisions to intervals."""
+    found = intervals_of(estimator)
+    if found is None:
+        raise UsageError(f"{path} has no intervals; train it with asset train --intervals.")
+    check_fraction("--interval", coverage)
+    units = fitted_of(estimator).task.units
+    return lambda rows, decisions: found.around(rows, decisions[:, 0], units, coverage)
 
 
 @contextmanager

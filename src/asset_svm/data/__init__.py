@@ -8,8 +8,8 @@ __all__ = [
     "OneVsRestTargets",
     "Order",
     "RealTargets",
-    "ShuffledOrder",
     "ShiftedTargets",
+    "ShuffledOrder",
     "Targets",
     "UniformOrder",
 ]

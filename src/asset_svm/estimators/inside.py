@@ -18,6 +18,7 @@ from asset_svm.tasks import Task
 
 if TYPE_CHECKING:
     from asset_svm.estimators.calibration import CalibratedClassifier
+    from asset_svm.estimators.intervals import Intervals
     from asset_svm.estimators.learner import Learner
     from asset_svm.estimators.tables import TableEncoder
 
@@ -80,6 +81,16 @@ def warn_of(estimator: Learner, settings: Settings, trained: Trained[Any]) -> No
 def fitted_of(estimator: Learner | CalibratedClassifier) -> Any:
     """The model that the last fit has left."""
     return estimator._fitted  # where there is none, ``__getattr__`` tells
+
+
+def intervals_of(estimator: Learner) -> Intervals | None:
+    """What the intervals of a regression are made of, where it has any."""
+    return estimator.__dict__.get("_intervals")
+
+
+def take_intervals(estimator: Learner, intervals: Intervals) -> None:
+    """Give a fitted regression its intervals."""
+    estimator.__dict__["_intervals"] = intervals
 
 
 def adopt(estimator: Learner, fitted: Fitted) -> None:

@@ -151,7 +151,7 @@ class AssetQuantileRegressor(RegressorMixin, Learner):
         score : float
         """
         check_scored(y, sample_weight, numeric=True)
-        levels = self._fitted.task.quantiles
+        levels = self._learnt.quantiles
         return d2_of(self.predict(X).reshape(-1, len(levels)), y, levels, sample_weight)
 
     def coverage(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
@@ -168,9 +168,16 @@ class AssetQuantileRegressor(RegressorMixin, Learner):
         coverage : ndarray of shape (n_quantiles,)
         """
         check_scored(y, sample_weight, numeric=True)
-        task = self._fitted.task
+        task = self._learnt
         found = self.predict(X).reshape(-1, task.n_models)
         return task.coverage(found, np.asarray(y), sample_weight)
+
+    @property
+    def _learnt(self) -> Quantiles:
+        """The task of the fitted model."""
+        task = self._fitted.task
+        assert isinstance(task, Quantiles)
+        return task
 
     def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """Learning quantiles, less the offset of ``before``, where a model has begun."""

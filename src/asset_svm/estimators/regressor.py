@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from asset_svm.data.source import RowSource
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.tables import TableEncoder
+from asset_svm.estimators.validation import all_or_nothing
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.tasks import Regression, Task
@@ -37,6 +39,8 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
     target_transform : {"standard", "log"} or None, default=None
         Learn targets less their mean and over their standard deviation, or so of their logarithms;
         predictions come back in the units of y. C and epsilon then mean the same whatever those are.
+    intervals : bool, default=False
+        Keep ``validation_fraction`` of the rows out of the fit, for ``predict_interval``.
 
     Attributes
     ----------
@@ -63,6 +67,7 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         lam: float | None = None,
         epsilon: float = 0.1,
         target_transform: str | None = None,
+        intervals: bool = False,
         approximation: str | BaseEstimator = "nystroem",
         n_components: int | str | None = None,
         landmarks: str | ArrayLike = "uniform",
@@ -97,6 +102,39 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
     ) -> None:
         check.keep_parameters(self, locals())
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Train on all rows, or, with ``intervals``, on all but some.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or RowSource
+            A source (``asset_svm.open_rows``) brings its targets, and may be larger than memory.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights have no part in the coverage of intervals, but that a row of weight 0 is none.
+
+        Returns
+        -------
+        self
+        """
+        check.check_flag("intervals", self.intervals)
+        if not self.intervals or (y is None and not isinstance(X, RowSource)):
+            return self._fit_plainly(X, y, sample_weight)
+        if self.warm_start:
+            raise ValueError(
+                "warm_start=True does not go with intervals=True: the model of an earlier fit may have "
+                "seen the rows that are kept out; set one of them to False."
+            )
+        from asset_svm.estimators.intervals import fit_with_intervals
+
+        with all_or_nothing(self):
+            self._intervals = fit_with_intervals(self, X, y, sample_weight)
+        return self
+
+    def _fit_plainly(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Train on all of these rows."""
+        return super().fit(X, y, sample_weight)
+
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from one batch, in constant memory.
 
@@ -129,6 +167,41 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         y : ndarray of shape (n_samples,)
         """
         return self._predictions(self._decide(X))
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """Intervals that hold y with a probability of at least ``coverage``, over exchangeable rows.
+
+        Split-conformal, scaled by a model of the size of errors. The probability is one over all rows,
+        those kept out included, not one for each x; where the rows kept out are too few for a
+        coverage (fewer than coverage / (1 - coverage)), intervals are infinite.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float, default=0.9
+
+        Returns
+        -------
+        ends : ndarray of shape (n_samples, 2)
+        """
+        fitted = self._fitted  # where there is none, ``__getattr__`` tells
+        check.check_fraction("coverage", coverage)
+        intervals = self.__dict__.get("_intervals")
+        if intervals is None:
+            why = (
+                "this model has changed since its fit, and so have its errors on the rows kept out"
+                if self.intervals is True
+                else "this model has seen all rows of its fit"
+            )
+            raise ValueError(
+                f"predict_interval needs rows that a model has not seen, and {why}; set "
+                "intervals=True, and call fit."
+            )
+        from asset_svm.estimators.intervals import numbers_of
+
+        decisions = self._decide(X)[:, 0]
+        units = getattr(fitted.task, "units", None)
+        return intervals.around(numbers_of(self, X), decisions, units, float(coverage))
 
     def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """Learning numbers, less the offset of ``before``, where a model has begun."""

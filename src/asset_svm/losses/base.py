@@ -54,13 +54,15 @@ class Loss(Protocol):
     """The name of the loss in model files."""
     code: ClassVar[int]
     """The place in ``table.LOSSES``, by which compiled loops know the loss."""
-    cuda: ClassVar[str | None]
-    """The loss in the source of the card's kernels; None where they have it not."""
     suits_pairs: ClassVar[bool]
     """Whether many models of few rows are solved two coordinates of the dual at a time: where models
     have few support vectors."""
     steepest: ClassVar[float]
     """The largest |slope|."""
+
+    @property
+    def cuda(self) -> str | None:
+        """The loss in the source of the card's kernels; None where they have it not."""
 
     @property
     def curvature(self) -> float:

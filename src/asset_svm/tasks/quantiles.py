@@ -202,9 +202,7 @@ def weighted_quantiles(y: Array, weight: Array, quantiles: tuple[float, ...]) ->
     return np.asarray(y[order[np.minimum(places, len(y) - 1)]])
 
 
-def d2_of(
-    predictions: Array, y: Array, quantiles: tuple[float, ...], weight: Array | None
-) -> float:
+def d2_of(predictions: Array, y: Array, quantiles: tuple[float, ...], weight: Array | None) -> float:
     """D^2 of the pinball loss, the mean over the quantiles, from (rows, K) predictions."""
     from sklearn.metrics import d2_pinball_score
 
