@@ -57,6 +57,11 @@ PARAMETERS = (
     Parameter("coef0", "NUMBER", "Of poly and sigmoid [0]."),
     Parameter("C", "NUMBER", "Inverse regularisation [1]."),
     Parameter("lam", "NUMBER", "Regularisation itself, instead of C."),
+    Parameter(
+        "loss",
+        "hinge|squared_hinge|logistic|epsilon_insensitive|squared_epsilon_insensitive|huber",
+        "The loss, of classes or of numbers [hinge, epsilon_insensitive].",
+    ),
     Parameter("epsilon", "NUMBER", "Half-width of the tube of a regression [0.1]."),
     Parameter(
         "target_transform",
@@ -130,6 +135,7 @@ SEARCHED = (
     "kernel",
     "C",
     "lam",
+    "loss",
     "relevance",
     "target_transform",
     "intervals",

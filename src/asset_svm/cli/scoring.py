@@ -27,7 +27,7 @@ from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetQuantileRegressor, AssetRegressor
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.files import predict_rows
-from asset_svm.estimators.inside import encoder_of, fitted_of, intervals_of
+from asset_svm.estimators.inside import encoder_of, fitted_of, intervals_of, probabilities_of
 from asset_svm.exceptions import DataError
 from asset_svm.families.labels import whole_labels
 from asset_svm.persistence import load, read_provenance
@@ -165,8 +165,8 @@ def score_rows(model: ScaledModel, source: RowSource) -> Scores:
         if isinstance(scores, RealScores) and (intervals := intervals_of(estimator)) is not None:
             units = fitted_of(estimator).task.units
             scores.add_intervals(y, intervals.around(block.X, decisions[:, 0], units, COVERAGE))
-        if isinstance(scores, ClassScores) and isinstance(estimator, CalibratedClassifier):
-            scores.add_probabilities(y, estimator.probabilities(decisions))
+        if isinstance(scores, ClassScores) and hasattr(estimator, "predict_proba"):
+            scores.add_probabilities(y, probabilities_of(estimator, decisions))
     return scores
 
 
@@ -218,8 +218,10 @@ def write_predictions(
     check_output("-o", output, {"MODEL": model, "DATA": data})
     loaded = ScaledModel.of(load(model))
     estimator = loaded.estimator
-    if probability and not isinstance(estimator, CalibratedClassifier):
-        raise UsageError(f"{model} has no probabilities; train it with asset train --probability.")
+    if probability and not hasattr(estimator, "predict_proba"):
+        raise UsageError(
+            f"{model} has no probabilities; train it with asset train --probability, or --loss logistic."
+        )
     intervals = None if interval is None else _intervals_of(estimator, model, interval)
     if target is None and (format or find_format(data)) == "npy":  # a column to leave out
         target = same_target(_told(model, loaded), data, format)
@@ -242,8 +244,8 @@ def write_predictions(
             writer.writerow(["prediction", *(several if scores else []), *names])
         for block, decisions, predicted in predict_rows(estimator, source):
             columns = [decisions] if scores else []
-            if isinstance(estimator, CalibratedClassifier) and probability:
-                columns.append(estimator.probabilities(decisions))
+            if probability:
+                columns.append(probabilities_of(estimator, decisions))
             if intervals is not None:
                 columns.append(intervals(block.X, decisions))
             if columns:

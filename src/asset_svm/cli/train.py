@@ -38,6 +38,7 @@ from asset_svm.families.labels import target_type
 from asset_svm.pages import Page
 from asset_svm.persistence import model_of, parts_of
 from asset_svm.storage.checkpoint import Checkpoint
+from asset_svm.tasks.regression import LOSSES as OF_NUMBERS
 
 if TYPE_CHECKING:
     from asset_svm.dask.fitting import DaskLearner
@@ -101,6 +102,8 @@ class Training(Run):
                 "one of the two out."
             )
         self._check_files()
+        if self.task == "auto" and "loss" in self.params:
+            self.task = "regression" if self.params["loss"] in OF_NUMBERS else "classification"
         for name in ("quantiles", "intervals"):
             if name in self.params:
                 self._check_numbers(name)
@@ -123,6 +126,7 @@ class Training(Run):
         for option, given in (
             ("--dask", self.dask is not None),
             ("--epsilon", quantiles and "epsilon" in self.params),
+            ("--loss", quantiles and "loss" in self.params),
             ("--intervals", quantiles and "intervals" in self.params),
             ("--online", not quantiles and self.online),
             ("--checkpoint", not quantiles and self.checkpoint is not None),

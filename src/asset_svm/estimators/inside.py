@@ -18,6 +18,7 @@ from asset_svm.tasks import Task
 
 if TYPE_CHECKING:
     from asset_svm.estimators.calibration import CalibratedClassifier
+    from asset_svm.estimators.classifier import AssetClassifier
     from asset_svm.estimators.intervals import Intervals
     from asset_svm.estimators.learner import Learner
     from asset_svm.estimators.tables import TableEncoder
@@ -101,6 +102,13 @@ def adopt(estimator: Learner, fitted: Fitted) -> None:
 def copied_with(estimator: L, fitted: Fitted) -> L:
     """An estimator like this one, with another model."""
     return estimator._copy_with(fitted)
+
+
+def probabilities_of(
+    estimator: AssetClassifier | CalibratedClassifier, decisions: np.ndarray
+) -> np.ndarray:
+    """The (rows, classes) probabilities of rows that have these (rows, K) decisions."""
+    return estimator._probabilities(decisions)
 
 
 def predictions_of(

@@ -559,6 +559,15 @@ def _without_weights(fitted: Fitted, kernel: Any) -> str:
     return f"{what}, and this model has kernel={shown!r}; the coefficients of features are map_coef_."
 
 
+def check_cells(settings: Settings, task: Task) -> None:
+    """Raise where cells are asked for, and the loss of a task has no exact solver."""
+    if settings.n_cells is not None and not task.loss.suits_cells:
+        raise ValueError(
+            f'n_cells={settings.n_cells!r} solves cells exactly, and loss="{task.loss.kind}" has no such '
+            'solver, since every row is a support vector; set n_cells=None, or loss="squared_hinge".'
+        )
+
+
 def _check_stream(settings: Settings) -> None:
     """Raise where a parameter makes no sense for rows that come one batch after the other."""
     if settings.sampling == "uniform":

@@ -35,7 +35,10 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
     %(common)s
     epsilon : float, default=0.1
         The half-width of the tube inside which errors do not count; in the units of
-        ``target_transform``, where there is one.
+        ``target_transform``, where there is one. Of "huber", the error beyond which the loss is straight.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "huber"}, default="epsilon_insensitive"
+        max(|r| - epsilon, 0) of the errors r = y - f, its square, or |r| - epsilon / 2 beyond epsilon and
+        r^2 / (2 epsilon) within. A square asks for the mean of y at x, the others for its median.
     target_transform : {"standard", "log"} or None, default=None
         Learn targets less their mean and over their standard deviation, or so of their logarithms;
         predictions come back in the units of y. C and epsilon then mean the same whatever those are.
@@ -66,6 +69,7 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         C: float = 1.0,
         lam: float | None = None,
         epsilon: float = 0.1,
+        loss: str = "epsilon_insensitive",
         target_transform: str | None = None,
         intervals: bool = False,
         approximation: str | BaseEstimator = "nystroem",
@@ -206,7 +210,7 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
     def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """Learning numbers, less the offset of ``before``, where a model has begun."""
         centred = settings.free_intercept or settings.n_cells is not None
-        task = Regression.of(self.epsilon, centred=centred)
+        task = Regression.of(self.epsilon, centred=centred, loss=self.loss)
         check.check_choice("target_transform", self.target_transform, (None, *KINDS))
         if isinstance(before, Regression):
             return replace(task, offset=before.offset, units=before.units)

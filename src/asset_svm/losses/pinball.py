@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from asset_svm.arrays import Array
+from asset_svm.losses.base import OneForAll
 from asset_svm.numerics.compiling import njit
 
 
@@ -30,7 +31,7 @@ def pinball_excess(q: float, y: float, f: float) -> float:
 
 
 @dataclass(frozen=True)
-class Pinball:
+class Pinball(OneForAll):
     """max(q (y - f), (q - 1) (y - f)); slope -q where y > f, 1 - q where y < f, else 0.
 
     Parameters
@@ -44,7 +45,6 @@ class Pinball:
     code: ClassVar[int] = 2
     tube: ClassVar[float] = 0.0
     suits_pairs: ClassVar[bool] = False
-    suits_cells: ClassVar[bool] = True
     steepest: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 0.0
     cuda: ClassVar[None] = None
@@ -55,7 +55,7 @@ class Pinball:
         return self.quantiles
 
     @property
-    def tilt(self) -> float:
+    def tilt(self) -> float:  # type: ignore[override]
         """The quantile, of one model."""
         (q,) = self.quantiles
         return q

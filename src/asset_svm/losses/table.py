@@ -16,10 +16,26 @@ from asset_svm.arrays import Array
 from asset_svm.losses.base import Loss
 from asset_svm.losses.epsilon_insensitive import EpsilonInsensitive, tube_excess, tube_slope
 from asset_svm.losses.hinge import Hinge, hinge_excess, hinge_slope
+from asset_svm.losses.huber import Huber, huber_excess, huber_slope
+from asset_svm.losses.logistic import Logistic, logistic_excess, logistic_slope
 from asset_svm.losses.pinball import Pinball, pinball_excess, pinball_slope
+from asset_svm.losses.squared_epsilon_insensitive import (
+    SquaredEpsilonInsensitive,
+    squared_tube_excess,
+    squared_tube_slope,
+)
+from asset_svm.losses.squared_hinge import SquaredHinge, squared_hinge_excess, squared_hinge_slope
 from asset_svm.numerics.compiling import njit
 
-LOSSES: tuple[type[Any], ...] = (Hinge, EpsilonInsensitive, Pinball)
+LOSSES: tuple[type[Any], ...] = (
+    Hinge,
+    EpsilonInsensitive,
+    Pinball,
+    SquaredHinge,
+    SquaredEpsilonInsensitive,
+    Huber,
+    Logistic,
+)
 """The loss of code 0, 1, ..."""
 
 
@@ -37,7 +53,15 @@ def scalar_slope(code: int, parameter: float, y: float, f: float) -> float:
         return hinge_slope(y, f)
     if code == 1:
         return tube_slope(parameter, y, f)
-    return pinball_slope(parameter, y, f)
+    if code == 2:
+        return pinball_slope(parameter, y, f)
+    if code == 3:
+        return squared_hinge_slope(y, f)
+    if code == 4:
+        return squared_tube_slope(parameter, y, f)
+    if code == 5:
+        return huber_slope(parameter, y, f)
+    return logistic_slope(y, f)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -47,7 +71,15 @@ def scalar_excess(code: int, parameter: float, y: float, f: float) -> float:
         return hinge_excess(y, f)
     if code == 1:
         return tube_excess(parameter, y, f)
-    return pinball_excess(parameter, y, f)
+    if code == 2:
+        return pinball_excess(parameter, y, f)
+    if code == 3:
+        return squared_hinge_excess(y, f)
+    if code == 4:
+        return squared_tube_excess(parameter, y, f)
+    if code == 5:
+        return huber_excess(parameter, y, f)
+    return logistic_excess(y, f)
 
 
 def loop_arguments(loss: Loss) -> tuple[int, float]:

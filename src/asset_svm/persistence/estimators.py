@@ -13,6 +13,7 @@ parameters                    by their names; "approximation" may be a map of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -177,7 +178,7 @@ def read_estimator(f: Fields) -> Estimator:
     f.check(isinstance(learnt, LEARNT[kind]), f"is not that of a {kind}", "task")
     if isinstance(learnt, Classification):
         f.check(len(learnt.known) >= 2, "has fewer than two classes", "task")
-        learnt = Classification(getattr(estimator, "class_weight", None), learnt.classes)
+        learnt = replace(learnt, class_weight=getattr(estimator, "class_weight", None))
     if f.has("members"):
         members = tuple(_read_member(each, learnt, n) for each in f.objects("members"))
         weights = f.array("weights", (len(members),))

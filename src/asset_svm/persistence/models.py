@@ -21,6 +21,8 @@ from asset_svm.storage.fields import FLOATS, INTEGERS, Fields, shown
 from asset_svm.storage.maps import kernel, source
 from asset_svm.storage.session import quantiles
 from asset_svm.tasks import Classification, Quantiles, Regression, Task
+from asset_svm.tasks.classification import LOSSES as OF_CLASSES
+from asset_svm.tasks.regression import LOSSES as OF_NUMBERS
 from asset_svm.tasks.units import KINDS as UNITS
 from asset_svm.tasks.units import Units
 
@@ -48,14 +50,16 @@ def task(f: Fields) -> Task:
         epsilon, offset = f.number("epsilon", 0.0), f.number("offset")
         centred = f.flag("centred")
         units = f.maybe(f.record, "units", _units) if f.has("units") else None
-        return Regression(epsilon, centred, offset, units)
+        loss = f.text("loss", tuple(OF_NUMBERS), of="loss_name") if f.has("loss") else None
+        return Regression(epsilon, centred, offset, units, loss or "epsilon_insensitive")
     classes = f.labels("classes")
     listed = classes.tolist()
     known = listed and not any(isinstance(each, dict | list | tuple) for each in listed)
     f.check(known, f"is {shown(listed)}", "classes")
     in_order = all(one < other for one, other in pairwise(listed))
     f.check(in_order, "is not in order, or has a class twice", "classes")
-    return Classification(None, classes)
+    loss = f.text("loss", tuple(OF_CLASSES), of="loss_name") if f.has("loss") else "hinge"
+    return Classification(None, classes, loss)
 
 
 def _units(f: Fields) -> Units:
