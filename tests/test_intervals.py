@@ -165,7 +165,7 @@ def test_parameters_that_cannot_be(parameters, said):
 def test_coverages_that_cannot_be():
     ours = model().fit(X, Y)
     for coverage in (0.0, 1.0, "most"):
-        with pytest.raises(ValueError, match="coverage=.* is not between 0 and 1"):
+        with pytest.raises(ValueError, match=r"coverage=.* is not between 0 and 1"):
             ours.predict_interval(X, coverage)
 
 

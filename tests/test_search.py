@@ -214,6 +214,7 @@ def test_common_parameters_have_common_defaults():
     left_to_fits = {
         "C",
         "lam",
+        "loss",
         "early_stopping",
         "validation_fraction",
         "n_iter_no_change",

@@ -220,7 +220,7 @@ def write_predictions(
     estimator = loaded.estimator
     if probability and not hasattr(estimator, "predict_proba"):
         raise UsageError(
-            f"{model} has no probabilities; train it with asset train --probability, or --loss logistic."
+            f"{model} has no probabilities; run asset train with --probability, or --loss logistic."
         )
     intervals = None if interval is None else _intervals_of(estimator, model, interval)
     if target is None and (format or find_format(data)) == "npy":  # a column to leave out

@@ -173,7 +173,7 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         """
         return self._predictions(self._decide(X))
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, where ``loss`` is "logistic".
 

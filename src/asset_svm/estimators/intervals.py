@@ -5,10 +5,10 @@ both learnt from the other rows, each of the n rows kept out has a score
 
     |y - f(x)| / s(x),
 
-and f(x) -+ q s(x), q the ceil((n + 1) coverage)-th smallest score, holds a new y with a probability of at
-least ``coverage``, and less than that + 1 / (n + 1) without ties, whatever f and s are worth, as long as the
-rows are exchangeable (Lei et al. 2018). Where n is too small for a coverage, q is infinite. All of it
-happens in the units that the model learns in: where these are logarithms the ends go back by exp.
+and f(x) -+ q s(x), q the ceil((n + 1) coverage)-th smallest score, holds a new y with a probability of
+at least ``coverage``, and at most 1 / (n + 1) more without ties, whatever f and s are worth, as long as
+the rows are exchangeable (Lei et al. 2018). Where n is too small for a coverage, q is infinite. All of
+it happens in the units that the model learns in: where these are logarithms the ends go back by exp.
 
 The probability is one over new rows and the rows kept out, not one for each x.
 """
@@ -134,10 +134,8 @@ def intervals_of_rows(
     some = sample.take()
     assert some.y is not None
     found = Intervals.of_spread(_spread_of(model, seed, len(some)), some.X, some.y)
-    scores = [np.empty(0)]
-    for block in held:
-        scores.append(_errors(model, block) / found.widths(block.X))
-    return Intervals(found.spread, found.unit, np.sort(np.concatenate(scores)))
+    scores = [_errors(model, block) / found.widths(block.X) for block in held]
+    return Intervals(found.spread, found.unit, np.sort(np.concatenate([np.empty(0), *scores])))
 
 
 def numbers_of(model: AssetRegressor, X: Any) -> Any:

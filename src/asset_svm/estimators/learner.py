@@ -563,8 +563,9 @@ def check_cells(settings: Settings, task: Task) -> None:
     """Raise where cells are asked for, and the loss of a task has no exact solver."""
     if settings.n_cells is not None and not task.loss.suits_cells:
         raise ValueError(
-            f'n_cells={settings.n_cells!r} solves cells exactly, and loss="{task.loss.kind}" has no such '
-            'solver, since every row is a support vector; set n_cells=None, or loss="squared_hinge".'
+            f'n_cells={settings.n_cells!r} solves cells exactly, and loss="{task.loss.kind}" has no '
+            "such solver, since every row is a support vector; set n_cells=None, or "
+            'loss="squared_hinge".'
         )
 
 

@@ -27,9 +27,9 @@ class AssetQuantileRegressor(RegressorMixin, Learner):
 
     For every quantile q solves lam/2 |coef|^2 + (1/W) sum_i w_i max(q r_i, (q - 1) r_i) with
     r_i = y_i - phi(x_i).coef - b, and phi a Nystroem or random Fourier approximation of the kernel; all
-    quantiles in one pass over one map, or cell by cell. Predictions never cross: those of a row are put
-    in order, which can only lower the mean pinball loss. With an intercept, the weighted q-quantile of y
-    is subtracted first and added back: the same problem in a smaller ball.
+    quantiles in one pass over one map, or cell by cell. Predictions never cross: those of a row are
+    put in order, which can only lower the mean pinball loss. With an intercept, the weighted
+    q-quantile of y is subtracted first and added back: the same problem in a smaller ball.
 
     Parameters
     ----------

@@ -35,10 +35,12 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
     %(common)s
     epsilon : float, default=0.1
         The half-width of the tube inside which errors do not count; in the units of
-        ``target_transform``, where there is one. Of "huber", the error beyond which the loss is straight.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "huber"}, default="epsilon_insensitive"
-        max(|r| - epsilon, 0) of the errors r = y - f, its square, or |r| - epsilon / 2 beyond epsilon and
-        r^2 / (2 epsilon) within. A square asks for the mean of y at x, the others for its median.
+        ``target_transform``, where there is one. Of "huber", the error beyond which the loss is
+        straight.
+    loss : str, default="epsilon_insensitive"
+        "epsilon_insensitive", max(|r| - epsilon, 0) of the errors r = y - f;
+        "squared_epsilon_insensitive", its square, which asks for the mean of y at x where the others
+        ask for its median; "huber", |r| - epsilon / 2 beyond epsilon and r^2 / (2 epsilon) within.
     target_transform : {"standard", "log"} or None, default=None
         Learn targets less their mean and over their standard deviation, or so of their logarithms;
         predictions come back in the units of y. C and epsilon then mean the same whatever those are.

@@ -9,8 +9,8 @@ A loss is a convex function h of t, how far the margin f lies beyond the kink on
 
 Curvature 0 and slopes of at most 1 make max(t, 0); curvature 1/2 and slopes of any size max(t, 0)^2,
 curvature c and slopes of at most 1 Huber's loss. In the dual, the curvature is a ridge on the diagonal
-of the kernel matrix (``dual_ridge``). Another smooth h says itself what it is (``rounded``, ``penalty``).
-A loss supplies its own radius, box and constants, so that no caller asks which loss it holds.
+of the kernel matrix (``dual_ridge``). Another smooth h says itself what it is (``rounded``,
+``penalty``). A loss supplies its own radius, box and constants, so that no caller asks which it holds.
 
 Less ``tilt`` times t, a loss may slope on both sides: h(t) = max(t, 0) and a tilt of q make the
 pinball loss.

@@ -83,7 +83,7 @@ class Huber(OneForAll):
 
     def radius(self, lam: float, y_max: float) -> float:
         """sqrt(2 loss(y_max, 0) / lam): (PL) is at most that of coef = 0."""
-        return float(np.sqrt(2.0 * self.value(np.float64(y_max), np.float64(0.0)) / lam))
+        return float(np.sqrt(2.0 * self.value(np.array(y_max), np.zeros(())) / lam))
 
     def intercept_bound(self, y_max: float, reach: float) -> float:
         """y_max + reach: beyond, f is on one side of all targets."""

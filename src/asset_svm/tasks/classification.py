@@ -53,9 +53,7 @@ class Classification:
     offset_of_cell: ClassVar[float] = 0.0
 
     @classmethod
-    def of(
-        cls, class_weight: Any, classes: Array | None = None, loss: str = "hinge"
-    ) -> Classification:
+    def of(cls, class_weight: Any, classes: Array | None = None, loss: str = "hinge") -> Classification:
         """The task of the parameters, which are checked."""
         check.check_choice("loss", loss, LOSSES)
         if isinstance(class_weight, dict):

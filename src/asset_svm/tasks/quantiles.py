@@ -1,13 +1,14 @@
 """Quantiles of numbers, one model each, by the pinball loss.
 
 Models know nothing of each other, so that their decisions may cross where rows are few. Predictions do
-not: those of a row are put in order. Of two that cross, f_1 > f_2 for q_1 < q_2, that changes the pinball
-loss of the row, whatever y is, by (q_1 - q_2) (f_1 - f_2) < 0: it never grows.
+not: those of a row are put in order. Of two that cross, f_1 > f_2 for q_1 < q_2, that changes the
+pinball loss of the row, whatever y is, by (q_1 - q_2) (f_1 - f_2) < 0: it never grows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -182,7 +183,7 @@ def checked_quantiles(quantiles: Any) -> tuple[float, ...]:
     if not given:
         raise ValueError("quantiles is empty; name some, for example quantiles=(0.1, 0.5, 0.9).")
     levels = tuple(float(q) for q in given)
-    if any(one >= other for one, other in zip(levels, levels[1:], strict=False)):
+    if any(one >= other for one, other in pairwise(levels)):
         raise ValueError(
             f"quantiles={quantiles!r} is not in increasing order, or has one twice; sort it, each once."
         )

@@ -54,9 +54,7 @@ class Regression:
     classes: ClassVar[Array | None] = None
 
     @classmethod
-    def of(
-        cls, epsilon: Any, *, centred: bool, loss: str = "epsilon_insensitive"
-    ) -> Regression:
+    def of(cls, epsilon: Any, *, centred: bool, loss: str = "epsilon_insensitive") -> Regression:
         """The task of the parameters, which are checked."""
         check.check_choice("loss", loss, LOSSES)
         check.check_not_negative("epsilon", epsilon)
