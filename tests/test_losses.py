@@ -407,7 +407,10 @@ def test_a_model_file_predicts_and_goes_on_bit_for_bit(kind, loss, options, tmp_
         AssetRegressor(loss="squared_epsilon_insensitive", max_iter=30),
         AssetRegressor(loss="huber", n_cells=3),
     ],
-    expected_failed_checks=lambda each: dict.fromkeys(
+    # Newton's method ends a fit of a smooth loss, and where it is unique weights are copies.
+    expected_failed_checks=lambda each: {}
+    if each.loss == "logistic"
+    else dict.fromkeys(
         (
             "check_sample_weight_equivalence_on_dense_data",
             "check_sample_weight_equivalence_on_sparse_data",

@@ -15,7 +15,6 @@ from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner, check_cells
 from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.tables import TableEncoder
-from asset_svm.estimators.vocabulary import CALIBRATE
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.settings.kinds import check_targets
@@ -24,13 +23,8 @@ from asset_svm.tasks.classification import shares_of
 
 
 def _has_probabilities(estimator: AssetClassifier) -> bool:
-    """Whether decisions are logarithms of odds; where not, it is said how to get probabilities."""
-    if estimator.loss != "logistic":
-        name = type(estimator).__name__
-        raise AttributeError(
-            f"{name!r} object has no attribute 'predict_proba': {CALIBRATE}, or set loss=\"logistic\"."
-        )
-    return True
+    """Whether decisions are logarithms of odds."""
+    return bool(estimator.loss == "logistic")
 
 
 @document
