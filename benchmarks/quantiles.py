@@ -5,8 +5,8 @@
 - time: nine quantiles against one ``AssetRegressor`` with the same map or cells, the medians of
   alternating runs; and nine fits of HistGradientBoostingRegressor(loss="quantile").
 - loss: the mean pinball loss of nine quantiles on test rows. Ours have the settings that a race of
-  ``AssetRegressorCV`` finds on the training rows, theirs the best of ``THEIRS`` by validation rows, which
-  choose our C, too; both learn from the training rows alone.
+  ``AssetRegressorCV`` finds on the training rows, theirs the best of ``THEIRS`` by validation rows,
+  which choose our C, too; both learn from the training rows alone.
 - order: how many rows have quantiles that cross, and the loss of models as they are, in order (what
   ``predict`` does), and with each quantile at least the one below it.
 - intervals: the coverage of 90 % intervals over simulations of 1000 rows, noise growing with a column.

@@ -354,6 +354,16 @@ def test_other_losses_say_how_to_get_probabilities():
         ours.predict_proba  # noqa: B018
 
 
+def test_a_loss_that_is_set_after_a_fit_is_that_of_the_next_one():
+    ours = AssetClassifier(n_components=20, random_state=0).fit(X_MOONS, Y_MOONS)
+    ours.set_params(loss="logistic")
+    with pytest.raises(ValueError, match=r"after a fit with the hinge loss, .*; call fit"):
+        ours.predict_proba(X_MOONS)
+    with pytest.raises(ValueError, match="after a fit with the hinge loss"):
+        ours.partial_fit(X_MOONS[:50], Y_MOONS[:50]).predict_proba(X_MOONS)
+    assert ours.fit(X_MOONS, Y_MOONS).predict_proba(X_MOONS).shape == (400, 2)
+
+
 # Refusals, files, commands --------------------------------------------------------------------------
 
 
@@ -408,14 +418,16 @@ def test_a_model_file_predicts_and_goes_on_bit_for_bit(kind, loss, options, tmp_
         AssetRegressor(loss="huber", n_cells=3),
     ],
     # Newton's method ends a fit of a smooth loss, and where it is unique weights are copies.
-    expected_failed_checks=lambda each: {}
-    if each.loss == "logistic"
-    else dict.fromkeys(
-        (
-            "check_sample_weight_equivalence_on_dense_data",
-            "check_sample_weight_equivalence_on_sparse_data",
-        ),
-        "the method is stochastic",
+    expected_failed_checks=lambda each: (
+        {}
+        if each.loss == "logistic"
+        else dict.fromkeys(
+            (
+                "check_sample_weight_equivalence_on_dense_data",
+                "check_sample_weight_equivalence_on_sparse_data",
+            ),
+            "the method is stochastic",
+        )
     ),
 )
 def test_scikit_learn_checks_pass(estimator, check, monkeypatch):

@@ -307,6 +307,7 @@ def test_warm_starts_and_clones():
     before = ours.objective_
     assert ours.fit(X, Y).objective_ <= before * 1.01
     assert clone(ours).get_params() == ours.get_params()
+    assert ours.set_params(quantiles=(0.2, 0.8)).fit(X, Y).predict(X).shape == (600, 2)
 
 
 # Commands -------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -181,6 +182,12 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
+        learnt = self._fitted.task.loss.kind  # where there is no model, ``__getattr__`` tells
+        if learnt != self.loss:
+            raise ValueError(
+                f'loss="{self.loss}" was set after a fit with the {learnt} loss, whose decisions are no '
+                "logarithms of odds; call fit."
+            )
         return self._probabilities(self._decide(X))
 
     def _probabilities(self, decisions: np.ndarray) -> np.ndarray:
@@ -191,5 +198,7 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         """Learning classes: those of ``before``, where a model has begun."""
         known = classes if before is None else before.classes
         task = Classification.of(self.class_weight, known, self.loss)
+        if isinstance(before, Classification):
+            task = replace(task, loss_name=before.loss_name)
         check_cells(settings, task)
         return task

@@ -215,7 +215,7 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         task = Regression.of(self.epsilon, centred=centred, loss=self.loss)
         check.check_choice("target_transform", self.target_transform, (None, *KINDS))
         if isinstance(before, Regression):
-            return replace(task, offset=before.offset, units=before.units)
+            return replace(task, offset=before.offset, units=before.units, loss_name=before.loss_name)
         return task
 
     def _in_units(self, task: Task, y: np.ndarray, weight: np.ndarray) -> tuple[Task, np.ndarray]:
