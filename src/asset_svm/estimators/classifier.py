@@ -185,8 +185,8 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         learnt = self._fitted.task.loss.kind  # where there is no model, ``__getattr__`` tells
         if learnt != self.loss:
             raise ValueError(
-                f'loss="{self.loss}" was set after a fit with the {learnt} loss, whose decisions are no '
-                "logarithms of odds; call fit."
+                f'loss="{self.loss}" was set after a fit with the {learnt} loss, whose decisions are '
+                "no logarithms of odds; call fit."
             )
         return self._probabilities(self._decide(X))
 
