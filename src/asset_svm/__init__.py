@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from asset_svm.estimators import (
         AssetClassifier,
         AssetOutlierDetector,
+        AssetQuantileRegressor,
         AssetRegressor,
         FourierMap,
         NystroemMap,
@@ -32,6 +33,7 @@ __all__ = [
     "AssetClassifier",
     "AssetClassifierCV",
     "AssetOutlierDetector",
+    "AssetQuantileRegressor",
     "AssetRegressor",
     "AssetRegressorCV",
     "DataError",
@@ -52,6 +54,7 @@ _HOMES = {
     "AssetClassifier": "asset_svm.estimators",
     "AssetClassifierCV": "asset_svm.search",
     "AssetOutlierDetector": "asset_svm.estimators",
+    "AssetQuantileRegressor": "asset_svm.estimators",
     "AssetRegressor": "asset_svm.estimators",
     "AssetRegressorCV": "asset_svm.search",
     "DataError": "asset_svm.exceptions",

@@ -27,6 +27,13 @@ def train_by_race(given: dict[str, Any], parameters: dict[str, Any], **shared: A
             raise UsageError(
                 f"--{name.replace('_', '-')} {why}; leave it out, or train without --auto."
             )
+    for name in ("quantiles", "intervals"):
+        if not parameters[name]:
+            continue
+        raise UsageError(
+            f"--{name}: a race is for classes or the middle of numbers; train without --auto, with "
+            "the options that asset tune prints."
+        )
     for parameter in PARAMETERS:
         value = parameters[parameter.name]
         if parameter.name not in RACING and value is not None and value is not False:

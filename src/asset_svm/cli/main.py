@@ -255,6 +255,10 @@ def predict(
     probability: Annotated[
         bool, typer.Option("--probability", help="Probabilities of the classes too, as CSV.")
     ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option("--interval", metavar="COVERAGE", help="Intervals too, as 0.9, as CSV."),
+    ] = None,
     target: Target = None,
     format: Format = None,
     zero_based: ZeroBased = False,
@@ -262,8 +266,8 @@ def predict(
     """Predict the rows of a file, one line each."""
     from asset_svm.cli.scoring import write_predictions
 
-    write_predictions(model, data, output, scores=scores, probability=probability, target=target,
-                      format=format, zero_based=zero_based)  # fmt: skip
+    write_predictions(model, data, output, scores=scores, probability=probability, interval=interval,
+                      target=target, format=format, zero_based=zero_based)  # fmt: skip
 
 
 @app.command()

@@ -57,7 +57,7 @@ def running_error(
     if "progressive_error" in record:
         return float(record["progressive_error"]), "mean |error|" if regression else "error"
     if regression:
-        return float(record["progressive_loss"]), "mean |error| beyond epsilon"
+        return float(record["progressive_loss"]), "mean loss"
     return float(record["sign_errors"]), "error"
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from asset_svm.cli.columns import columns_section
 from asset_svm.cli.progress import running_error
+from asset_svm.cli.quantiles import QuantileScores
 from asset_svm.cli.relevance import relevance_section
 from asset_svm.cli.scores import ClassScores, OutlierScores, RealScores, Scores, centre_of
 from asset_svm.cli.scoring import ScaledModel
@@ -128,7 +129,10 @@ def errors_section(scores: Scores, scored_on: str) -> Section:
     if isinstance(scores, OutlierScores):
         parts: list[Part] = [Paragraph(f"On the rows of {scored_on}."), facts, _of_scores(scores)]
         return Section("Scores", parts)
-    figures = _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
+    if isinstance(scores, QuantileScores):
+        figures = scores.parts
+    else:
+        figures = _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
     return Section("Errors", [Paragraph(f"On the rows of {scored_on}."), facts, *figures])
 
 

@@ -32,6 +32,7 @@ from asset_svm.encoding.summary import TableSummary
 from asset_svm.estimators import (
     AssetClassifier,
     AssetOutlierDetector,
+    AssetQuantileRegressor,
     AssetRegressor,
     TableEncoder,
 )
@@ -43,7 +44,7 @@ from asset_svm.families.labels import labelled
 from asset_svm.pages import Page
 from asset_svm.persistence import save
 
-Estimator = AssetClassifier | AssetRegressor | AssetOutlierDetector
+Estimator = AssetClassifier | AssetRegressor | AssetQuantileRegressor | AssetOutlierDetector
 
 
 @dataclass

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asset_svm.cli.quantiles import QuantileScores
+
 Array = npt.NDArray[Any]
 BITS = 20
 BINS = 1 << BITS
@@ -131,6 +133,10 @@ class RealScores:
     absolute: float = 0.0
     mean: float = 0.0
     spread: float = 0.0
+    inside: int | None = None
+    """The number of rows in their 90 % intervals, where there are any."""
+    width: float = 0.0
+    """The sum of the widths of these."""
     _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     _keys: Array = field(default_factory=lambda: np.empty(0))
     sample: Array = field(default_factory=lambda: np.empty((0, 2)))
@@ -151,6 +157,12 @@ class RealScores:
         rows = np.concatenate([self.sample, np.column_stack([y, predicted])])
         kept = np.argsort(keys)[: self.most]
         self._keys, self.sample = keys[kept], rows[kept]
+
+    def add_intervals(self, y: Array, ends: Array) -> None:
+        """Take the (rows, 2) intervals of a block into account."""
+        low, high = ends.T
+        self.inside = (self.inside or 0) + int(((low <= y) & (y <= high)).sum())
+        self.width += float((high - low).sum())
 
     @property
     def rmse(self) -> float:
@@ -195,7 +207,7 @@ class OutlierScores:
         return self.n_outside / max(self.n_rows, 1)
 
 
-Scores = ClassScores | RealScores | OutlierScores
+Scores = ClassScores | RealScores | QuantileScores | OutlierScores
 
 
 def _ratio(part: Array, whole: Array) -> Array:

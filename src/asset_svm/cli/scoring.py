@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -20,35 +20,43 @@ from sklearn.preprocessing import MinMaxScaler
 from asset_svm.cli.columns import TABLES, reading_again, used_columns
 from asset_svm.cli.options import UsageError
 from asset_svm.cli.outputs import check_output
+from asset_svm.cli.quantiles import QuantileScores, column_names
 from asset_svm.cli.scores import ClassScores, OutlierScores, RealScores, Scores
 from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.source import RowSource
-from asset_svm.estimators import AssetClassifier, AssetOutlierDetector, AssetRegressor
+from asset_svm.estimators import (
+    AssetClassifier,
+    AssetOutlierDetector,
+    AssetQuantileRegressor,
+    AssetRegressor,
+)
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.files import predict_rows
-from asset_svm.estimators.inside import encoder_of
+from asset_svm.estimators.inside import encoder_of, fitted_of, intervals_of, probabilities_of
 from asset_svm.exceptions import DataError
 from asset_svm.families.labels import whole_labels
 from asset_svm.persistence import load, read_provenance
 from asset_svm.persistence.transformers import SCALERS
+from asset_svm.settings.checks import check_fraction
 from asset_svm.storage.atomic import replacing
+
+Estimator = AssetClassifier | AssetRegressor | AssetQuantileRegressor | AssetOutlierDetector
+COVERAGE = 0.9
+"""That of the intervals that are scored."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScaledModel:
     """A model of ours, alone or behind a scaler: what the commands train and predict with."""
 
-    estimator: AssetClassifier | AssetRegressor | AssetOutlierDetector | CalibratedClassifier
+    estimator: Estimator | CalibratedClassifier
     scaler: BaseEstimator | None = None
 
     @classmethod
     def of(cls, model: BaseEstimator) -> ScaledModel:
         """From what a file holds; one of other steps is refused."""
         *before, estimator = steps_of(model)
-        ours = isinstance(
-            estimator,
-            AssetClassifier | AssetRegressor | AssetOutlierDetector | CalibratedClassifier,
-        )
+        ours = isinstance(estimator, Estimator | CalibratedClassifier)
         if not ours or len(before) > 1 or any(type(step).__name__ not in SCALERS for step in before):
             raise UsageError(
                 f"The model is made of {names_of(model)}; asset takes one of numeric columns, "
@@ -64,7 +72,7 @@ class ScaledModel:
         return Pipeline([("scale", self.scaler), ("svm", self.estimator)])
 
     @property
-    def core(self) -> AssetClassifier | AssetRegressor | AssetOutlierDetector:
+    def core(self) -> Estimator:
         """The estimator without its probabilities."""
         model = self.estimator
         return model.estimator if isinstance(model, CalibratedClassifier) else model
@@ -72,7 +80,15 @@ class ScaledModel:
     @property
     def regression(self) -> bool:
         """Whether it predicts numbers."""
-        return isinstance(self.estimator, AssetRegressor)
+        return isinstance(self.estimator, AssetRegressor | AssetQuantileRegressor)
+
+    @property
+    def quantiles(self) -> tuple[float, ...] | None:
+        """The quantiles that it predicts, where it does."""
+        if not isinstance(self.estimator, AssetQuantileRegressor):
+            return None
+        levels: tuple[float, ...] = fitted_of(self.estimator).task.quantiles
+        return levels
 
     @property
     def one_class(self) -> bool:
@@ -136,15 +152,22 @@ def rows_for(model: ScaledModel, data: str, told: dict[str, Any], **options: Any
     )
 
 
+def _scores_of(model: ScaledModel) -> ClassScores | RealScores | QuantileScores:
+    """Scores of no rows yet."""
+    if model.quantiles is not None:
+        return QuantileScores(model.quantiles)
+    return RealScores() if model.regression else ClassScores(model.estimator.classes_)
+
+
 def score_rows(model: ScaledModel, source: RowSource) -> Scores:
     """Score a model on rows with targets; an outlier detector needs none."""
     estimator, regression = model.estimator, model.regression
     if isinstance(estimator, AssetOutlierDetector):
-        found = OutlierScores(estimator.offset_)
+        found = OutlierScores(float(estimator.offset_))
         for _, decisions, _ in predict_rows(estimator, source):
             found.add(decisions)
         return found
-    scores: ClassScores | RealScores = RealScores() if regression else ClassScores(estimator.classes_)
+    scores = _scores_of(model)
     for block, decisions, predicted in predict_rows(estimator, source):
         if block.y is None:
             raise DataError(f"{source.name} has no targets to compare with; see --target.")
@@ -154,8 +177,11 @@ def score_rows(model: ScaledModel, source: RowSource) -> Scores:
         elif y.dtype.kind not in "biuf":
             raise DataError(f"{source.name}: the targets are names, and the model predicts numbers.")
         scores.add(y, predicted, decisions)
-        if isinstance(scores, ClassScores) and isinstance(estimator, CalibratedClassifier):
-            scores.add_probabilities(y, estimator.probabilities(decisions))
+        if isinstance(scores, RealScores) and (intervals := intervals_of(estimator)) is not None:
+            units = fitted_of(estimator).task.units
+            scores.add_intervals(y, intervals.around(block.X, decisions[:, 0], units, COVERAGE))
+        if isinstance(scores, ClassScores) and hasattr(estimator, "predict_proba"):
+            scores.add_probabilities(y, probabilities_of(estimator, decisions))
     return scores
 
 
@@ -195,37 +221,66 @@ def write_predictions(
     *,
     scores: bool,
     probability: bool,
+    interval: float | None = None,
     target: str | None,
     format: str | None,
     **options: Any,
 ) -> None:
-    """Write a prediction a line; with ``scores`` or ``probability`` a CSV with them beside it."""
+    """Write a prediction a line; with ``scores`` or others a CSV with them beside it.
+
+    A model of quantiles writes a CSV with a column each.
+    """
     output = None if output == "-" else output
     check_output("-o", output, {"MODEL": model, "DATA": data})
     loaded = ScaledModel.of(load(model))
     estimator = loaded.estimator
-    if probability and not isinstance(estimator, CalibratedClassifier):
-        raise UsageError(f"{model} has no probabilities; train it with asset train --probability.")
+    if probability and not hasattr(estimator, "predict_proba"):
+        raise UsageError(
+            f"{model} has no probabilities; run asset train with --probability, or --loss logistic."
+        )
+    intervals = None if interval is None else _intervals_of(estimator, model, interval)
     if target is None and (format or find_format(data)) == "npy":  # a column to leave out
         target = same_target(_told(model, loaded), data, format)
     told = _told(model, loaded)
     source = rows_for(loaded, data, told, target=target, format=format, targets=False, **options)
+    if scores and loaded.quantiles is not None:
+        raise UsageError("--scores are what classes are decided by; leave it out.")
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
-        if scores or probability:
+        if loaded.quantiles is not None:
+            writer.writerow(column_names(loaded.quantiles))
+            for _, _, predicted in predict_rows(estimator, source):
+                writer.writerows(predicted.reshape(len(predicted), -1).tolist())
+            return
+        if scores or probability or intervals is not None:
             classes = np.asarray(getattr(estimator, "classes_", ())).tolist()
             several = [f"score_{label}" for label in classes] if len(classes) > 2 else ["score"]
             names = [f"probability_{label}" for label in classes] if probability else []
+            names += ["low", "high"] if intervals is not None else []
             writer.writerow(["prediction", *(several if scores else []), *names])
-        for _, decisions, predicted in predict_rows(estimator, source):
+        for block, decisions, predicted in predict_rows(estimator, source):
             columns = [decisions] if scores else []
-            if isinstance(estimator, CalibratedClassifier) and probability:
-                columns.append(estimator.probabilities(decisions))
+            if probability:
+                columns.append(probabilities_of(estimator, decisions))
+            if intervals is not None:
+                columns.append(intervals(block.X, decisions))
             if columns:
                 cells = zip(predicted.tolist(), *(part.tolist() for part in columns), strict=True)
                 writer.writerows([label, *chain.from_iterable(parts)] for label, *parts in cells)
             else:
                 out.write("".join(f"{label}\n" for label in predicted.tolist()))
+
+
+def _intervals_of(
+    estimator: BaseEstimator, path: str, coverage: float
+) -> Callable[[Any, np.ndarray], np.ndarray]:
+    """The function from rows of numbers and their decisions to intervals."""
+    found = intervals_of(estimator)
+    if found is None:
+        raise UsageError(f"{path} has no intervals; train it with asset train --intervals.")
+    check_fraction("--interval", coverage)
+    units = fitted_of(estimator).task.units
+    return lambda rows, decisions: found.around(rows, decisions[:, 0], units, coverage)
 
 
 @contextmanager

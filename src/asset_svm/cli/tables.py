@@ -12,10 +12,11 @@ from rich.text import Text
 
 from asset_svm.cli.columns import note_lines
 from asset_svm.cli.options import UsageError
+from asset_svm.cli.quantiles import QuantileScores
 from asset_svm.cli.relevance import importance_lines, relevance_lines
 from asset_svm.cli.scores import ClassScores, OutlierScores, Scores
 from asset_svm.cli.scoring import ScaledModel, names_of
-from asset_svm.estimators.inside import encoder_of, fitted_of
+from asset_svm.estimators.inside import encoder_of, fitted_of, intervals_of
 from asset_svm.persistence import load, read_provenance
 from asset_svm.persistence.composed import changed_parameters
 
@@ -53,12 +54,19 @@ def score_lines(scores: Scores) -> list[list[str]]:
             ["rows", str(scores.n_rows)],
             ["outside", f"{scores.n_outside} ({100 * scores.outside:.3f} %)"],
         ]
-    return [
+    if isinstance(scores, QuantileScores):
+        return scores.lines
+    lines = [
         ["rows", str(scores.n_rows)],
         ["RMSE", f"{scores.rmse:.6g}"],
         ["MAE", f"{scores.mae:.6g}"],
         ["R2", f"{scores.r2:.5f}"],
     ]
+    if scores.inside is not None:
+        rows = max(scores.n_rows, 1)
+        lines.append(["rows in 90 % intervals", f"{100 * scores.inside / rows:.2f} %"])
+        lines.append(["mean width of these", f"{scores.width / rows:.6g}"])
+    return lines
 
 
 def show_scores(title: str, scores: Scores) -> None:
@@ -118,6 +126,8 @@ def model_lines(model: ScaledModel) -> list[list[str]]:
     if model.one_class:
         lines.append(["share outside", f"{estimator.nu:g}"])
         lines.append(["threshold of scores", f"{estimator.offset_:.6g}"])
+    if model.quantiles is not None:
+        lines.append(["quantiles", ", ".join(f"{q:g}" for q in model.quantiles)])
     if model.estimator is not estimator:
         lines.append(["probabilities", "sigmoids of decisions of rows held out"])
     encoder = encoder_of(estimator)
@@ -126,6 +136,9 @@ def model_lines(model: ScaledModel) -> list[list[str]]:
     units = getattr(fitted_of(estimator).task, "units", None)
     if units is not None:
         lines.append(["target units", f"{units.scale:.6g}, from {units.mean:.6g} on ({units.kind})"])
+    intervals = intervals_of(estimator)
+    if intervals is not None:
+        lines.append(["intervals", f"from {len(intervals.scores)} rows kept out"])
     if model.scaler is not None:
         lines.append(["scaling", type(model.scaler).__name__])
     landmarks = getattr(estimator, "components_", None)

@@ -28,17 +28,20 @@ from asset_svm.encoding.summary import TableSummary
 from asset_svm.estimators import (
     AssetClassifier,
     AssetOutlierDetector,
+    AssetQuantileRegressor,
     AssetRegressor,
     TableEncoder,
 )
 from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, learn_online
-from asset_svm.estimators.inside import fit_watched, settings_of
+from asset_svm.estimators.inside import fit_watched, settings_of, take_intervals
+from asset_svm.estimators.intervals import intervals_of_rows, parted, rows_of_numbers
 from asset_svm.estimators.learner import Learner
 from asset_svm.families.labels import target_type
 from asset_svm.pages import Page
 from asset_svm.persistence import model_of, parts_of
 from asset_svm.storage.checkpoint import Checkpoint
+from asset_svm.tasks.regression import LOSSES as OF_NUMBERS
 
 if TYPE_CHECKING:
     from asset_svm.dask.fitting import DaskLearner
@@ -110,6 +113,11 @@ class Training(Run):
                 "one of the two out."
             )
         self._check_files()
+        if self.task == "auto" and "loss" in self.params:
+            self.task = "regression" if self.params["loss"] in OF_NUMBERS else "classification"
+        for name in ("quantiles", "intervals"):
+            if name in self.params:
+                self._check_numbers(name)
         if self.encodes_arrays:
             self._check_arrays()
         if self.time_limit is not None:
@@ -123,6 +131,22 @@ class Training(Run):
         self.settings = settings_of(self._model(kind))
         if self.checkpoint is not None:
             check_kept(self.settings)
+
+    def _check_numbers(self, name: str) -> None:
+        """Refuse options that do not go with ``--quantiles`` or ``--intervals``, of numbers."""
+        if self.task == "classification":
+            raise UsageError(f"--{name} are of numbers; leave --task classification out.")
+        self.task, quantiles = "regression", name == "quantiles"
+        for option, given in (
+            ("--dask", self.dask is not None),
+            ("--epsilon", quantiles and "epsilon" in self.params),
+            ("--loss", quantiles and "loss" in self.params),
+            ("--intervals", quantiles and "intervals" in self.params),
+            ("--online", not quantiles and self.online),
+            ("--checkpoint", not quantiles and self.checkpoint is not None),
+        ):
+            if given:
+                raise UsageError(f"{option} does not go with --{name}; leave one of them out.")
 
     def _check_arrays(self) -> None:
         """Refuse options that do not go with ``--numbers`` of arrays."""
@@ -180,8 +204,10 @@ class Training(Run):
                 raise UsageError("--class-weight is for classification.")
             if self.raw:
                 params.setdefault("target_transform", "standard")
+            if "quantiles" in params:
+                return AssetQuantileRegressor(**params)
             return regressor(**params)
-        for name in ("epsilon", "target_transform"):
+        for name in ("epsilon", "target_transform", "intervals"):
             params.pop(name, None)
         return classifier(**params)
 
@@ -191,7 +217,9 @@ class Training(Run):
         if self.checkpoint is not None:
             every = parse_seconds(self.every, "--every")
             self.store = Checkpoint(self.checkpoint, every=every, resume=self.resume)
-        saved = None if self.store is None else self.store.read_run()
+        saved, out = None if self.store is None else self.store.read_run(), source
+        if "intervals" in self.params:
+            source, out = parted(source, self.settings.validation_fraction, self.seed)
         if saved is not None and self.store is not None:
             before, now = self.store.notes["options"], self._notes()["options"]
             for name in (name for name in now if now[name] != before[name]):
@@ -226,7 +254,16 @@ class Training(Run):
                 settings=settings,
                 encoder=self.encoder,
             )
+        if isinstance(model, AssetRegressor) and model.intervals:
+            self._add_intervals(model, source, out)
         return self._calibrated(model, held)
+
+    def _add_intervals(self, model: AssetRegressor, learnt: RowSource, out: RowSource) -> None:
+        """Give the model its intervals, from the rows kept out."""
+        learnt, out = rows_of_numbers(model, learnt), rows_of_numbers(model, out)
+        if self.scaler is not None:
+            learnt, out = (each.transformed(self.scaler.transform) for each in (learnt, out))
+        take_intervals(model, intervals_of_rows(model, learnt.blocks(), out.blocks(), self.seed))
 
     def _scanned_again(self, source: RowSource, summary: Summary | None) -> Scanned:
         """The rows of a run to go on with, read again where they are held in memory."""

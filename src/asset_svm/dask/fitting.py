@@ -51,6 +51,7 @@ rounds_per_epoch : int, default=None
 OF_CLUSTER = ("client", "n_shards", "rounds_per_epoch")
 """The parameters that plain estimators do not have."""
 NOT_HERE = {
+    "intervals": (False, "no rows are kept out of a fit"),
     "tol": (None, "the gap is known when the run is over"),
     "early_stopping": (False, "no rows are held out"),
     "time_limit": (None, "workers do not stop in the middle of a round"),
@@ -170,7 +171,7 @@ class DaskLearner(Learner):
                 "n_components to a number."
             )
         for name, (usual, why) in NOT_HERE.items():
-            value = getattr(self, name)
+            value = getattr(self, name, usual)
             if name == "tol" and self.n_cells is not None:
                 continue
             if value != usual:

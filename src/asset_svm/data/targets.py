@@ -65,3 +65,27 @@ class RealTargets:
     def block(self, rows: Array) -> Array:
         """The (1, len(rows)) values of these rows."""
         return np.asarray(self.values[rows], dtype=np.float64)[None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedTargets:
+    """One real number a row, for K models, each of which takes something off.
+
+    Parameters
+    ----------
+    values : array of shape (m,)
+    offset : array of shape (K,)
+        What each model takes off.
+    """
+
+    values: Array
+    offset: Array
+
+    @property
+    def n_models(self) -> int:
+        """The number K of models."""
+        return len(self.offset)
+
+    def block(self, rows: Array) -> Array:
+        """The (K, len(rows)) values of these rows, less the offset of each model."""
+        return np.asarray(self.values[rows], dtype=np.float64)[None, :] - self.offset[:, None]

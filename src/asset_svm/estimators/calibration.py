@@ -30,6 +30,7 @@ from asset_svm.families import Fitted
 from asset_svm.families.observing import Watch
 from asset_svm.settings.kinds import check_targets
 from asset_svm.tasks import winner
+from asset_svm.tasks.classification import shares_of
 
 if TYPE_CHECKING:  # imported where they work: predictions need neither, and they take their time
     from sklearn.calibration import CalibratedClassifierCV
@@ -162,13 +163,11 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
 
     def probabilities(self, decisions: np.ndarray) -> np.ndarray:
         """(rows, classes) from the (rows, K) decisions."""
-        each = expit(decisions.astype(np.float64) * self.slope_ + self.offset_)
-        if each.shape[1] == 1:
-            return np.hstack([1.0 - each, each])
-        total = each.sum(axis=1, keepdims=True)
-        return np.divide(each, total, out=np.full_like(each, 1.0 / each.shape[1]), where=total > 0.0)
+        return shares_of(expit(decisions.astype(np.float64) * self.slope_ + self.offset_))
 
     # What predicting a file a block at a time asks of a model ------------------------------------
+
+    _probabilities = probabilities
 
     @property
     def _fitted(self) -> Fitted:

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from asset_svm.estimators.documentation import document
-from asset_svm.estimators.learner import Learner
+from asset_svm.estimators.learner import Learner, check_cells
 from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.settings.kinds import check_targets
 from asset_svm.tasks import Classification, Task
+from asset_svm.tasks.classification import shares_of
+
+
+def _has_probabilities(estimator: AssetClassifier) -> bool:
+    """Whether decisions are logarithms of odds."""
+    return bool(estimator.loss == "logistic")
 
 
 @document
@@ -30,6 +39,9 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
     Parameters
     ----------
     %(common)s
+    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
+        max(1 - y f, 0), its square, or log(1 + exp(-y f)), of which ``predict_proba`` has the
+        probabilities themselves. The latter has no exact cells (``n_cells``).
     class_weight : dict, "balanced" or None, default=None
         Multiplies ``sample_weight`` by the weight of the row's class.
 
@@ -58,6 +70,7 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         coef0: float = 0.0,
         C: float = 1.0,
         lam: float | None = None,
+        loss: str = "hinge",
         approximation: str | BaseEstimator = "nystroem",
         n_components: int | str | None = None,
         landmarks: str | ArrayLike = "uniform",
@@ -155,7 +168,37 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         """
         return self._predictions(self._decide(X))
 
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, where ``loss`` is "logistic".
+
+        expit of the decisions; of more than two classes, over their sum.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        learnt = self._fitted.task.loss.kind  # where there is no model, ``__getattr__`` tells
+        if learnt != self.loss:
+            raise ValueError(
+                f'loss="{self.loss}" was set after a fit with the {learnt} loss, whose decisions are '
+                "no logarithms of odds; call fit."
+            )
+        return self._probabilities(self._decide(X))
+
+    def _probabilities(self, decisions: np.ndarray) -> np.ndarray:
+        """(rows, classes) from the (rows, K) decisions."""
+        return shares_of(expit(decisions.astype(np.float64)))
+
     def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """Learning classes: those of ``before``, where a model has begun."""
         known = classes if before is None else before.classes
-        return Classification.of(self.class_weight, known)
+        task = Classification.of(self.class_weight, known, self.loss)
+        if isinstance(before, Classification):
+            task = replace(task, loss_name=before.loss_name)
+        check_cells(settings, task)
+        return task

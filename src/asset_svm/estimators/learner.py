@@ -87,8 +87,14 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     def _settings(self) -> Settings:
         """The parameters, checked and frozen."""
         settings = Settings.of(self.get_params(deep=False))
-        self._task(settings)
-        return settings
+        loss = self._task(settings).loss
+        if loss.cuda is not None or settings.device == "cpu":
+            return settings
+        if settings.device == "cuda":
+            raise ValueError(
+                f'device="cuda" has no steps for the {loss.kind} loss; set device="cpu", or "auto".'
+            )
+        return settings.changed(device="cpu")
 
     def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """What is learnt; ``before`` is what a model that has begun has learnt."""
@@ -551,6 +557,16 @@ def _without_weights(fitted: Fitted, kernel: Any) -> str:
     named = getattr(getattr(fitted.decision, "source", None), "kernel", None)
     shown = kernel if named is None else named.name
     return f"{what}, and this model has kernel={shown!r}; the coefficients of features are map_coef_."
+
+
+def check_cells(settings: Settings, task: Task) -> None:
+    """Raise where cells are asked for, and the loss of a task has no exact solver."""
+    if settings.n_cells is not None and not task.loss.suits_cells:
+        raise ValueError(
+            f'n_cells={settings.n_cells!r} solves cells exactly, and loss="{task.loss.kind}" has no '
+            "such solver, since every row is a support vector; set n_cells=None, or "
+            'loss="squared_hinge".'
+        )
 
 
 def _check_stream(settings: Settings) -> None:

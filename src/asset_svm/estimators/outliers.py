@@ -263,7 +263,7 @@ class AssetOutlierDetector(OutlierMixin, Learner):
     def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """Learning one class, with the threshold of ``before``, where a model has begun."""
         task = OneClass.of(self.nu)
-        return task.with_threshold(-before.offset) if before is not None else task
+        return task.with_threshold(-float(before.offset)) if before is not None else task
 
     def _adopt(self, fitted: Fitted) -> None:
         """Take a model as that of a fit of this estimator."""

@@ -70,7 +70,7 @@ ATTRIBUTES = {
     "class_weight_": "class_weight has the weights as they were given",
     "probA_": CALIBRATE,
     "probB_": CALIBRATE,
-    "predict_proba": CALIBRATE,
+    "predict_proba": f'{CALIBRATE}; or set loss="logistic"',
     "predict_log_proba": CALIBRATE,
 }
 """What to use instead of an attribute."""

@@ -14,7 +14,7 @@ PROBE_ROWS = 512
 
 
 def progressive_error(task: Task, decide: Callable[[Any], np.ndarray], X: Any, y: Any) -> float:
-    """The part of the first rows misclassified, their mean |error|, or the part that lies outside."""
+    """The part of the first rows misclassified, or outside, or the mean error of numbers."""
     decisions, y = decide(X[:PROBE_ROWS]), np.asarray(y[:PROBE_ROWS])
     if task.numeric:
         return float(task.row_losses(decisions, y).mean())

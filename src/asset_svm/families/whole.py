@@ -30,7 +30,7 @@ class WholeTask:
     def of_numbers(cls, task: Task, y: Array, weight: Array, ends: Array) -> WholeTask:
         """The task settled by a sample of targets that lie between ``ends``."""
         task = task.settled(y, weight)
-        return cls(task, float(np.abs(ends - task.offset).max()), None)
+        return cls(task, float(np.abs(np.subtract.outer(ends, task.offset)).max()), None)
 
     @classmethod
     def of_classes(

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from asset_svm.arrays import Array
+from asset_svm.losses.base import OneForAll
 from asset_svm.numerics.compiling import njit
 
 
@@ -24,7 +25,7 @@ def hinge_excess(y: float, f: float) -> float:
 
 
 @dataclass(frozen=True)
-class Hinge:
+class Hinge(OneForAll):
     """max(1 - y f, 0) for y in {-1, 1}; slope -y where y f < 1, else 0."""
 
     kind: ClassVar[str] = "hinge"

@@ -1,7 +1,7 @@
 """Records of fitted models: what predicts, and what is known of it.
 
-K is the number of decisions (1 for numbers and for two classes, else that of the classes), n that of
-columns of the rows.
+K is the number of decisions (1 for numbers and for two classes, else that of the classes, or of the
+quantiles), n that of columns of the rows.
 """
 
 from __future__ import annotations
@@ -19,37 +19,52 @@ from asset_svm.features.cells import Node, Partition
 from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.storage.fields import FLOATS, INTEGERS, Fields, shown
 from asset_svm.storage.maps import kernel, source
-from asset_svm.tasks import Classification, OneClass, Regression, Task
+from asset_svm.storage.session import quantiles
+from asset_svm.tasks import Classification, OneClass, Quantiles, Regression, Task
+from asset_svm.tasks.classification import LOSSES as OF_CLASSES
+from asset_svm.tasks.regression import LOSSES as OF_NUMBERS
 from asset_svm.tasks.units import KINDS as UNITS
 from asset_svm.tasks.units import Units
 
 FOR_PREDICTION = (
     "its file was saved for prediction; save the model with resumable=True (asset train --resumable)"
 )
+TASKS: dict[str, type[Any]] = {
+    "classification": Classification,
+    "regression": Regression,
+    "quantiles": Quantiles,
+    "one class": OneClass,
+}
 MORE_FACTS = ("n_components", "approximation_error", "compact_error", "n_shards", "n_rounds")
 """What some models have besides, as attributes that end in an underscore."""
 
 
 def task(f: Fields) -> Task:
     """What a model has learnt."""
-    kinds = {"classification": Classification, "regression": Regression, "one class": OneClass}
-    kind = f.kind(kinds)
+    kind = f.kind(TASKS)
     if kind == "one class":
         nu, offset = f.number("nu", 0.0), f.number("offset")
         f.check(0.0 < nu < 1.0, "is not between 0 and 1", "nu")
         return OneClass(nu, offset)
+    if kind == "quantiles":
+        levels, alone, centred = quantiles(f), f.flag("alone"), f.flag("centred")
+        f.check(not alone or len(levels) == 1, "is not that of one quantile", "alone")
+        offset = f.array("offset", (len(levels),))
+        return Quantiles(levels, alone, centred, offset, f.maybe(f.record, "units", _units))
     if kind == "regression":
         epsilon, offset = f.number("epsilon", 0.0), f.number("offset")
         centred = f.flag("centred")
         units = f.maybe(f.record, "units", _units) if f.has("units") else None
-        return Regression(epsilon, centred, offset, units)
+        loss = f.text("loss", tuple(OF_NUMBERS), of="loss_name") if f.has("loss") else None
+        return Regression(epsilon, centred, offset, units, loss or "epsilon_insensitive")
     classes = f.labels("classes")
     listed = classes.tolist()
     known = listed and not any(isinstance(each, dict | list | tuple) for each in listed)
     f.check(known, f"is {shown(listed)}", "classes")
     in_order = all(one < other for one, other in pairwise(listed))
     f.check(in_order, "is not in order, or has a class twice", "classes")
-    return Classification(None, classes)
+    loss = f.text("loss", tuple(OF_CLASSES), of="loss_name") if f.has("loss") else "hinge"
+    return Classification(None, classes, loss)
 
 
 def _units(f: Fields) -> Units:

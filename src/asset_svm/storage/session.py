@@ -6,11 +6,12 @@ There are K models of d coefficients; None is any number.
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any, get_args
 
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FeatureMap
-from asset_svm.losses import LOSSES, Loss, loss_of
+from asset_svm.losses import LOSSES, Loss, Pinball, loss_of
 from asset_svm.solvers import (
     Average,
     CountWindow,
@@ -28,9 +29,19 @@ from asset_svm.training.recipe import Recipe, StepKind
 from asset_svm.training.stream import OnlineSession, Recent
 
 
+def quantiles(f: Fields) -> tuple[float, ...]:
+    """Quantiles in order."""
+    found = tuple(f.each("quantiles", "number", 0.0))
+    rising = all(one < other for one, other in pairwise((0.0, *found, 1.0)))
+    f.check(found and rising, "are not numbers between 0 and 1 in order", "quantiles")
+    return found
+
+
 def _loss(f: Fields) -> Loss:
     """A loss; early files have no epsilon where there is none."""
     kind = f.text("kind", tuple(loss.kind for loss in LOSSES))
+    if kind == Pinball.kind:
+        return Pinball(quantiles(f))
     read = partial(f.number, "epsilon", 0.0, of="parameter")
     found = read() if f.has("epsilon", "parameter") else None
     return loss_of(kind, lambda: read() if found is None else found)

@@ -1,8 +1,9 @@
-"""What is learnt from the targets, classes or numbers; or, without any, where rows are."""
+"""What is learnt: classes, numbers or their quantiles; or, without targets, where rows are."""
 
 from asset_svm.tasks.base import Constancy, Encoded, Task
 from asset_svm.tasks.classification import Classification, winner
 from asset_svm.tasks.one_class import OneClass, has_targets
+from asset_svm.tasks.quantiles import Quantiles
 from asset_svm.tasks.regression import Regression
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Constancy",
     "Encoded",
     "OneClass",
+    "Quantiles",
     "Regression",
     "Task",
     "has_targets",

@@ -27,8 +27,8 @@ class Encoded:
     loss : Loss
     y_max : float
         The largest |target|.
-    offset : float
-        What was subtracted from the targets.
+    offset : float or array of shape (K,)
+        What was subtracted from the targets, of all models or of each.
     labels : tuple, optional
         The classes, where there are any.
     """
@@ -36,7 +36,7 @@ class Encoded:
     targets: Targets
     loss: Loss
     y_max: float
-    offset: float = 0.0
+    offset: float | Array = 0.0
     labels: tuple[Any, ...] | None = None
 
 
@@ -65,8 +65,12 @@ class Task(Protocol):
         """The classes, sorted; None where there are none, or where they are not known yet."""
 
     @property
-    def offset(self) -> float:
-        """The number that is subtracted from targets."""
+    def offset(self) -> float | Array:
+        """The number that is subtracted from targets, or one a model."""
+
+    @property
+    def offset_of_cell(self) -> float:
+        """The number that ``targets_of_cell`` subtracts."""
 
     @property
     def n_models(self) -> int:

@@ -1,4 +1,4 @@
-"""Classes, separated one from the rest by the hinge loss."""
+"""Classes, separated one from the rest by the hinge loss, or another."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from asset_svm.arrays import Array
 from asset_svm.data import OneVsRestTargets
-from asset_svm.losses import Hinge
+from asset_svm.losses import Hinge, Logistic, Loss, SquaredHinge
 from asset_svm.settings import checks as check
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 
+LOSSES: dict[str, type[Any]] = {
+    "hinge": Hinge,
+    "squared_hinge": SquaredHinge,
+    "logistic": Logistic,
+}
+"""The losses, by the parameter ``loss``."""
 MANY_ROWS, FEW_ROWS = 1 << 14, 1 << 10
 """Of more rows than the first, the second tell which classes there are, unless another comes up."""
 
@@ -36,27 +42,32 @@ class Classification:
     class_weight : dict, "balanced" or None
     classes : array, optional
         Sorted; None where they are those of the first rows.
+    loss_name : {"hinge", "squared_hinge", "logistic"}
     """
 
     class_weight: Any = None
     classes: Array | None = None
+    loss_name: str = "hinge"
     numeric: ClassVar[bool] = False
     offset: ClassVar[float] = 0.0
+    offset_of_cell: ClassVar[float] = 0.0
 
     @classmethod
-    def of(cls, class_weight: Any, classes: Array | None = None) -> Classification:
-        """The task of the parameter, which is checked."""
+    def of(cls, class_weight: Any, classes: Array | None = None, loss: str = "hinge") -> Classification:
+        """The task of the parameters, which are checked."""
+        check.check_choice("loss", loss, LOSSES)
         if isinstance(class_weight, dict):
             for label, value in class_weight.items():
                 check.check_not_negative(f"class_weight[{label!r}]", value)
         elif class_weight is not None:
             check.check_choice("class_weight", class_weight, (None, "balanced"))
-        return cls(class_weight, classes)
+        return cls(class_weight, classes, loss)
 
     @property
-    def loss(self) -> Hinge:
-        """The hinge loss."""
-        return Hinge()
+    def loss(self) -> Loss:
+        """The hinge loss, or the one that was asked for."""
+        found: Loss = LOSSES[self.loss_name]()
+        return found
 
     @property
     def known(self) -> Array:
@@ -237,6 +248,14 @@ def _codes(y: Array, classes: Array) -> tuple[Array, Array]:
     except TypeError:  # numbers and text have no order
         return np.zeros(len(y), dtype=np.intp), np.ones(len(y), dtype=bool)
     return codes, np.asarray(classes[codes] != y)
+
+
+def shares_of(each: Array) -> Array:
+    """(rows, classes) probabilities from those of each class against the rest, (rows, K)."""
+    if each.shape[1] == 1:
+        return np.hstack([1.0 - each, each])
+    total = each.sum(axis=1, keepdims=True)
+    return np.divide(each, total, out=np.full_like(each, 1.0 / each.shape[1]), where=total > 0.0)
 
 
 def winner(decisions: Array) -> Array:

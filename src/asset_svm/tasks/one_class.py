@@ -43,6 +43,7 @@ class OneClass:
     numeric: ClassVar[bool] = True
     classes: ClassVar[Array | None] = None
     n_models: ClassVar[int] = 1
+    offset_of_cell: ClassVar[float] = 0.0
 
     @classmethod
     def of(cls, nu: Any) -> OneClass:

@@ -72,7 +72,7 @@ def settle_intercept(
     targets, weight = rows.targets.block(some), rows.weight[some]
 
     def best(k: int) -> float:
-        return best_intercept(recipe.loss, targets[k], margins[k], weight)
+        return best_intercept(recipe.loss.of_model(k), targets[k], margins[k], weight)
 
     return model[0], np.array(side_by_side(best, range(len(coef))))
 
@@ -221,7 +221,7 @@ def _tight_gap(
             yield rows.take(index), rows.targets.block(index)[k], rows.weight[index]
 
     objective, bound, solution = tight_bound(
-        recipe.loss,
+        recipe.loss.of_model(k),
         recipe.lam[k],
         model[0][k],
         float(model[1][k]),

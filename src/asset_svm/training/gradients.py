@@ -54,7 +54,9 @@ class GradientSample:
         V, y = self.V[seen], y[:, seen]
         weight = None if weight is None else weight[seen]
         norms = np.einsum("ij,ij->i", V, V) + (1.0 if recipe.free_intercept else 0.0)
-        return np.array([gradient_bound(recipe.loss, norms, own, weight) for own in y])
+        return np.array(
+            [gradient_bound(recipe.loss.of_model(k), norms, own, weight) for k, own in enumerate(y)]
+        )
 
 
 BULK = 0.55

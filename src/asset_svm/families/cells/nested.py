@@ -88,4 +88,4 @@ def in_columns(task: Task, model: FittedMap) -> Nested:
     own = model.task.classes
     if task.classes is not None and own is not None and len(own) < len(task.classes):
         columns = np.searchsorted(task.classes, own)
-    return Nested(model, columns, task.n_models, task.offset)
+    return Nested(model, columns, task.n_models, task.offset_of_cell)

@@ -310,6 +310,8 @@ def warm_start(settings: Settings, before: Fitted | None, task: Task, X: Matrix)
     session, phi = before.session, before.session.phi
     if before.map_key != settings.map_key or not same_classes(before.task, task):
         return None
+    if len(before.coef) != task.n_models:  # other quantiles
+        return None
     if phi.n_features_in != X.shape[1] or session.state.direction.dtype != row_type(X):
         return None
     intercept = before.decision.intercept - task.offset + phi.drift(before.coef)
