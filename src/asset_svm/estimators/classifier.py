@@ -16,7 +16,7 @@ from asset_svm.estimators.tables import TableEncoder
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.settings.kinds import check_targets
-from asset_svm.tasks import Classification, Task
+from asset_svm.tasks import Classification, Task, several
 
 
 @document
@@ -24,18 +24,23 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
     """Kernel support vector classification by approximate stochastic subgradients.
 
     Solves lam/2 |coef|^2 + (1/W) sum_i w_i max(1 - y_i (phi(x_i).coef + b), 0), with phi a Nystroem
-    or random Fourier approximation of the kernel; several classes one-vs-rest, in one pass over
-    one map.
+    or random Fourier approximation of the kernel; several classes one-vs-rest or in pairs, and
+    several outputs (columns of y, of two classes or more), in one pass over one map.
 
     Parameters
     ----------
     %(common)s
     class_weight : dict, "balanced" or None, default=None
-        Multiplies ``sample_weight`` by the weight of the row's class.
+        Multiplies ``sample_weight`` by the weight of the row's class. Of several outputs the weights of
+        all of a row's classes are multiplied; a list has one entry an output.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        How more than two classes are separated: each from the rest, or every two of them by a model of
+        their rows alone, which share one map; the class with the most votes wins, as in SVC. Pairs are
+        better where a class lies between others, and have more models to train.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
+    classes_ : ndarray of shape (n_classes,), or list of them, one an output
     %(attributes)s
 
     Examples
@@ -84,6 +89,7 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         time_limit: float | None = None,
         memory_limit: float | None = None,
         class_weight: dict[Any, float] | str | None = None,
+        multi_class: str = "ovr",
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -104,21 +110,21 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         classes : array-like of shape (n_classes,), optional
-            All classes there will be; needed at the first call, may be left out later.
+            All classes there will be; needed at the first call, may be left out later. A list of them,
+            one an output, where y has several columns.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
         -------
         self
         """
-        check_targets(classes, "classes", numeric=False)
-        known = None if classes is None else np.unique(classes)
+        known = _checked_classes(classes)
         if "_fitted" in self.__dict__:
-            if known is not None and not np.array_equal(known, self.classes_):
+            if known is not None and _listed(known) != _listed(self.classes_):
                 raise ValueError(
-                    f"classes={known.tolist()} differ from the {self.classes_.tolist()} of the "
+                    f"classes={_listed(known)} differ from the {_listed(self.classes_)} of the "
                     "first call to partial_fit; leave classes out or pass the same."
                 )
             known = self.classes_
@@ -129,7 +135,7 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
             )
         return self._partial_fit(X, y, sample_weight, known)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any) -> Any:
         """phi(x).coef + b.
 
         Parameters
@@ -139,6 +145,10 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         Returns
         -------
         decisions : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
+            With ``multi_class="ovo"`` those of more than two classes are the votes of pairs, with less
+            than a third of a vote for the sum of decisions, by which classes of as many votes are told
+            apart. Of several outputs it is an array of shape (n_samples, n_outputs) where each has two
+            classes at most, else a list with an array for each output.
         """
         return self._fitted.task.decisions(self._decide(X))
 
@@ -151,11 +161,28 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
 
         Returns
         -------
-        y : ndarray of shape (n_samples,)
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         return self._predictions(self._decide(X))
 
     def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """Learning classes: those of ``before``, where a model has begun."""
         known = classes if before is None else before.classes
-        return Classification.of(self.class_weight, known)
+        if isinstance(known, list):
+            task = Classification.of(self.class_weight, None, self.multi_class)
+            return several(task, len(known)).with_classes(known)
+        return Classification.of(self.class_weight, known, self.multi_class)
+
+
+def _checked_classes(classes: Any) -> Any:
+    """The classes that were announced, sorted; a list of them where there are several outputs."""
+    nested = isinstance(classes, list | tuple) and len(classes) > 0
+    if nested and all(np.ndim(each) == 1 for each in classes):
+        return [_checked_classes(np.asarray(each)) for each in classes]
+    check_targets(classes, "classes", numeric=False)
+    return None if classes is None else np.unique(classes)
+
+
+def _listed(classes: Any) -> list[Any]:
+    """Classes as a plain list."""
+    return [each.tolist() for each in classes] if isinstance(classes, list) else classes.tolist()

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite
@@ -68,6 +69,8 @@ def validate_rows(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **
     What numpy would make numbers of in silence is refused (``kinds``).
     """
     options = dict(accept_sparse="csr", dtype=FLOATS) | options
+    if is_wide(y):
+        y, options["multi_output"] = (y.toarray() if sp.issparse(y) else y), True
     check_kind(X, "X")
     check_targets(y, numeric=bool(options.get("y_numeric")))
     try:
@@ -99,6 +102,14 @@ def _told_of_gaps(estimator: BaseEstimator, X: Any, *, trained: bool) -> str:
         f"{begun}takes rows of numbers as they are; give encoder=TableEncoder(), which makes the "
         "median and a column of its own of gaps, or impute or drop such rows."
     )
+
+
+def is_wide(y: Any) -> bool:
+    """Whether targets have several columns; those in one column are taken as a list of targets."""
+    shape = getattr(y, "shape", ())
+    if isinstance(y, list | tuple) and len(y) and isinstance(y[0], list | tuple | np.ndarray):
+        shape = (len(y), len(y[0]))
+    return len(shape) == 2 and shape[1] > 1
 
 
 def _validated(estimator: BaseEstimator, X: Any, y: Any, options: dict[str, Any]) -> Any:
@@ -169,7 +180,7 @@ def check_card_targets(X: Any, y: Any, *, numeric: bool) -> np.ndarray:
     """Targets of rows on the card, on the host."""
     y = on_host(y)
     check_targets(y, numeric=numeric)
-    y = column_or_1d(y, warn=True)
+    y = y if is_wide(y) else column_or_1d(y, warn=True)
     if numeric:
         y = check_array(y, ensure_2d=False, dtype=np.float64)
     if len(y) != len(X):

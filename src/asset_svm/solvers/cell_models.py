@@ -74,5 +74,5 @@ def same_targets(y: Array) -> Array:
 
 
 def constant(y: Array) -> CellModel:
-    """The model of a row of targets that are all the same, where it is trivial."""
-    return np.zeros(len(y)), float(y[0]), 0.0, 0.0, 0
+    """The model of a row of targets that are all the same, or 0, where it is trivial."""
+    return np.zeros(len(y)), float(y[np.argmax(np.abs(y))]), 0.0, 0.0, 0

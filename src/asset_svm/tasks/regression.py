@@ -103,6 +103,10 @@ class Regression:
         """Return None: there are no classes."""
         return None
 
+    def factors_of(self, factors: Array, y: Array) -> Array:
+        """Return 1 for every row: there are no classes."""
+        return np.ones(len(y))
+
     def check_stream(self) -> None:
         """Numbers can always be learnt from one batch after the other."""
 
@@ -113,6 +117,10 @@ class Regression:
     def decisions(self, decisions: Array) -> Array:
         """Return one decision a row."""
         return decisions.ravel()
+
+    def slopes(self, decisions: Array) -> Array | None:
+        """Return the derivatives of predictions by decisions; None where they are the same."""
+        return None if self.units is None else self.units.slope(decisions)
 
     def score(self, decisions: Array, y: Array, weight: Array | None) -> float:
         """Return R^2."""

@@ -129,7 +129,7 @@ class FittedMap:
         rows: Rows | None,
         *,
         mean_weight: float,
-        y_max: float,
+        y_max: float | Array,
         steps_before: int = 0,
         component_search: list[dict[str, Any]] | None = None,
         extra: dict[str, Any] | None = None,
