@@ -41,6 +41,7 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,), or list of them, one an output
+        Of label indicators, columns of 0 and 1, the numbers of the labels.
     %(attributes)s
 
     Examples
@@ -122,12 +123,13 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         """
         known = _checked_classes(classes)
         if "_fitted" in self.__dict__:
-            if known is not None and _listed(known) != _listed(self.classes_):
+            before = self._fitted.task.classes
+            if known is not None and _listed(known) != _listed(before):
                 raise ValueError(
-                    f"classes={_listed(known)} differ from the {_listed(self.classes_)} of the "
+                    f"classes={_listed(known)} differ from the {_listed(before)} of the "
                     "first call to partial_fit; leave classes out or pass the same."
                 )
-            known = self.classes_
+            known = before
         elif known is None:
             raise ValueError(
                 "classes=None at the first call to partial_fit, which cannot know them all from one "

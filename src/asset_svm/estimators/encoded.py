@@ -69,7 +69,7 @@ def check_table(
     in that, and the numbers of another.
     """
     table, y, weight = checked_columns(encoder, task, X, y, sample_weight, first=first)
-    task = for_targets(task, y)
+    task = for_targets(task, y, first=first)
     some = weight > 0.0
     if not some.any():
         return encoder.rows(table), y, weight

@@ -82,6 +82,11 @@ def fitted_of(estimator: Learner | CalibratedClassifier) -> Any:
     return estimator._fitted  # where there is none, ``__getattr__`` tells
 
 
+def decided_by(estimator: Learner, X: Any) -> np.ndarray:
+    """The (rows, K) decisions of a fitted estimator."""
+    return estimator._decide(X)
+
+
 def adopt(estimator: Learner, fitted: Fitted) -> None:
     """Take a model as that of a fit of the estimator."""
     estimator._adopt(fitted)

@@ -160,7 +160,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             weight = check_weight(on_host(sample_weight), y, part=not first)
             if first:
                 self.encoder_ = None
-        task = for_targets(task, y)
+        task = for_targets(task, y, first=first)
         rows = Rows(X, y, weight, weight, np.arange(len(y)))
         rows = rows.take(np.flatnonzero(weight))
         if len(rows.y) == 0:

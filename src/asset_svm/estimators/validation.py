@@ -24,6 +24,7 @@ from asset_svm.encoding.frames import as_table, is_frame
 from asset_svm.encoding.table import gaps
 from asset_svm.families.base import Fitted
 from asset_svm.settings.kinds import check_kind, check_targets
+from asset_svm.tasks import Outputs, Task
 from asset_svm.threads.granted import granted
 from asset_svm.threads.team import side_by_side
 
@@ -159,8 +160,16 @@ def check_weight(sample_weight: Any, X: Any, *, part: bool = False) -> np.ndarra
 
 def face_of(fitted: Fitted) -> dict[str, Any]:
     """The attributes of an estimator that has this model."""
-    classes = {} if fitted.task.classes is None else {"classes_": fitted.task.classes}
+    shown = classes_of(fitted.task)
+    classes = {} if shown is None else {"classes_": shown}
     return {**fitted.attributes(), **classes, "_fitted": fitted}
+
+
+def classes_of(task: Task) -> Any:
+    """``classes_`` of a task: of label indicators the numbers of the labels, as in scikit-learn."""
+    if isinstance(task, Outputs) and task.is_indicator:
+        return np.arange(len(task.parts))
+    return task.classes
 
 
 def check_card_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:

@@ -11,6 +11,7 @@ parameters                    by their names; "approximation" may be a map of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -44,7 +45,7 @@ from asset_svm.persistence.resume import relevant, resume
 from asset_svm.storage.fields import Fields, Writing
 from asset_svm.storage.maps import feature_map
 from asset_svm.storage.writing import Writer
-from asset_svm.tasks import Classification
+from asset_svm.tasks import Classification, Outputs
 
 Estimator = AssetClassifier | AssetRegressor
 GivenMap = NystroemMap | FourierMap
@@ -134,7 +135,9 @@ def read_estimator(f: Fields) -> Estimator:
     f.check(learnt.numeric == (kind == "regressor"), f"is not that of a {kind}", "task")
     if isinstance(learnt, Classification):
         f.check(len(learnt.known) >= 2, "has fewer than two classes", "task")
-        learnt = Classification(getattr(estimator, "class_weight", None), learnt.classes)
+        learnt = replace(learnt, class_weight=getattr(estimator, "class_weight", None))
+    elif isinstance(learnt, Outputs) and not learnt.numeric:
+        f.check(learnt.n_models, "has fewer than two classes", "task")
     if f.has("members"):
         members = tuple(_read_member(each, learnt, n) for each in f.objects("members"))
         weights = f.array("weights", (len(members),))
@@ -244,6 +247,7 @@ def read_calibrated(f: Fields) -> CalibratedClassifier:
     estimator = f.record("estimator", read_estimator)
     if type(estimator) is not AssetClassifier:
         f.refuse("is no classifier", "estimator")
-    shape = (fitted_of(estimator).task.n_models,)
+    count = len(estimator.classes_)
+    shape = (1 if count == 2 else count,)
     model = CalibratedClassifier(estimator)
     return model.calibrated(f.array("slope", shape), f.array("offset", shape))

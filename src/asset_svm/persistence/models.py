@@ -1,7 +1,7 @@
 """Records of fitted models: what predicts, and what is known of it.
 
-K is the number of decisions (1 for numbers and for two classes, else that of the classes), n that of
-columns of the rows.
+K is the number of decisions (1 for numbers and for two classes, else that of the classes or their pairs;
+of several outputs that of all together), n that of columns of the rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from asset_svm.features.cells import Node, Partition
 from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.storage.fields import FLOATS, INTEGERS, Fields, shown
 from asset_svm.storage.maps import kernel, source
-from asset_svm.tasks import Classification, Regression, Task
+from asset_svm.tasks import Classification, Outputs, Regression, Task
+from asset_svm.tasks.classification import MULTI_CLASS
 from asset_svm.tasks.units import KINDS as UNITS
 from asset_svm.tasks.units import Units
 
@@ -32,7 +33,14 @@ MORE_FACTS = ("n_components", "approximation_error", "compact_error", "n_shards"
 
 def task(f: Fields) -> Task:
     """What a model has learnt."""
-    if f.kind({"classification": Classification, "regression": Regression}) == "regression":
+    kinds = {"classification": Classification, "regression": Regression, "outputs": Outputs}
+    kind = f.kind(kinds)
+    if kind == "outputs":
+        parts = tuple(f.each("parts", "record", task))
+        alike = len({(type(part), part.loss) for part in parts}) == 1
+        f.check(alike and not isinstance(parts[0], Outputs), "are not outputs of one kind", "parts")
+        return Outputs(parts)
+    if kind == "regression":
         epsilon, offset = f.number("epsilon", 0.0), f.number("offset")
         centred = f.flag("centred")
         units = f.maybe(f.record, "units", _units) if f.has("units") else None
@@ -43,7 +51,8 @@ def task(f: Fields) -> Task:
     f.check(known, f"is {shown(listed)}", "classes")
     in_order = all(one < other for one, other in pairwise(listed))
     f.check(in_order, "is not in order, or has a class twice", "classes")
-    return Classification(None, classes)
+    multi_class = f.text("multi_class", MULTI_CLASS) if f.has("multi_class") else "ovr"
+    return Classification(None, classes, multi_class)
 
 
 def _units(f: Fields) -> Units:
@@ -131,7 +140,7 @@ def cells(f: Fields, task: Task, n: int) -> FittedCells:
         count = len(support)
         why = f"has {count} rows, which are not those of one exact cell"
         f.check(_is_exact(parts, count), why, "support_rows")
-    counts = 1 if task.classes is None else len(task.classes)
+    counts = 1 if isinstance(task, Outputs) or task.classes is None else len(task.classes)
     n_support = f.maybe(f.array, "n_support", (counts,), INTEGERS, low=0)
     known = f.record("facts", _facts)
     del known["step_scale"]
@@ -235,4 +244,4 @@ def _cell(f: Fields, K: int, n: int) -> Any:
         known = 1 if own.classes is None else len(own.classes)
         fits = len(columns) == known == len(set(columns.tolist()))
     f.check(fits, f"does not fit a model of {K} decisions", "columns")
-    return Nested(model, columns, K, f.number("offset"))
+    return Nested(model, columns, K, f.numbers("offset", K))

@@ -62,6 +62,11 @@ class Outputs:
         return sum(part.n_models for part in self.parts)
 
     @property
+    def is_indicator(self) -> bool:
+        """Whether every output says if a label is there, by 1, or not, by 0."""
+        return not self.numeric and all(np.isin(each, (0, 1)).all() for each in self.classes or ())
+
+    @property
     def is_multilabel(self) -> bool:
         """Whether no output has more than two classes, so that one decision each says all."""
         return not self.numeric and all(len(part.known) <= 2 for part in self._classified)
@@ -236,17 +241,23 @@ class Outputs:
         return np.array([len(y)])
 
 
-def for_targets(task: Any, y: Array) -> Any:
-    """The task of targets of this shape; raises where it has another number of outputs already."""
+def for_targets(task: Any, y: Array, *, first: bool = True) -> Any:
+    """The task of targets of this shape; raises where it has another number of outputs already.
+
+    ``first`` says that no targets have come before these.
+    """
     count = 1 if y.ndim == 1 else y.shape[1]
-    known = len(task.parts) if isinstance(task, Outputs) else None
-    if known is None:
-        return several(task, count) if y.ndim == 2 or _has_list(task) else task
-    if known != count:
+    known = len(task.parts) if isinstance(task, Outputs) else 1
+    begun = not first or isinstance(task, Outputs) or task.classes is not None
+    if begun and known != count:
+        what = f"{known} column" if known == 1 else f"{known} columns"
         raise ValueError(
-            f"y has {count} columns, and the model has learnt {known} outputs; give as many columns."
+            f"y has the shape {y.shape}, and targets of {what} are known of this model (or its classes); "
+            "give as many columns, and with partial_fit a list of the classes of each."
         )
-    return task
+    if isinstance(task, Outputs):
+        return task
+    return several(task, count) if y.ndim == 2 or _has_list(task) else task
 
 
 def several(task: Any, count: int) -> Outputs:

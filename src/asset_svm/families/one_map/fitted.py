@@ -20,7 +20,7 @@ from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.problem import Certificate
 from asset_svm.settings import Settings
 from asset_svm.solvers import SolverState
-from asset_svm.tasks import Task
+from asset_svm.tasks import Outputs, Task
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.solution import Solution
 from asset_svm.training.stream import OnlineSession, state_at
@@ -320,10 +320,16 @@ def warm_start(settings: Settings, before: Fitted | None, task: Task, X: Matrix)
 
 
 def same_classes(one: Task, other: Task) -> bool:
-    """Whether two tasks have the same classes, or both none."""
+    """Whether two tasks have as many models, and the same classes, or both none."""
+    if one.n_models != other.n_models:
+        return False
     if one.classes is None or other.classes is None:
         return one.classes is other.classes
-    return one.classes.tolist() == other.classes.tolist()
+    listed = [
+        [each.tolist() for each in (task.classes if isinstance(task, Outputs) else [task.classes])]
+        for task in (one, other)
+    ]
+    return listed[0] == listed[1]
 
 
 def _is_given(settings: Settings) -> bool:

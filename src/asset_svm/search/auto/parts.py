@@ -38,7 +38,7 @@ def draw_parts(task: Task, y: Array, seed: int) -> list[Part]:
             pairs = [task.split(y, held, seed)]
     else:
         folds = min(FOLDS, m) if task.numeric else min(FOLDS, max(int(counts.min()), 2), m)
-        kind = KFold if task.numeric or counts.min() < 2 else StratifiedKFold
+        kind = KFold if y.ndim == 2 or task.numeric or counts.min() < 2 else StratifiedKFold
         splitter = kind(n_splits=folds, shuffle=True, random_state=seed)
         pairs = list(splitter.split(np.zeros((m, 1)), y))
     return [Part(rng.permutation(learning), np.asarray(judging)) for learning, judging in pairs]
