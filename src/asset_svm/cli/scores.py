@@ -168,8 +168,5 @@ class RealScores:
         return 1.0 - self.squared / self.spread if self.spread > 0 else float("nan")
 
 
-Scores = ClassScores | RealScores
-
-
 def _ratio(part: Array, whole: Array) -> Array:
     return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)

@@ -19,19 +19,22 @@ from sklearn.preprocessing import MinMaxScaler
 
 from asset_svm.cli.columns import TABLES, reading_again, used_columns
 from asset_svm.cli.options import UsageError
+from asset_svm.cli.output_scores import OutputScores, Scores, output_names
 from asset_svm.cli.outputs import check_output
-from asset_svm.cli.scores import ClassScores, RealScores, Scores
+from asset_svm.cli.scores import ClassScores, RealScores
 from asset_svm.data.opening import find_format, open_rows
+from asset_svm.data.several_targets import beside, columns_of
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.files import predict_rows
-from asset_svm.estimators.inside import encoder_of
+from asset_svm.estimators.inside import encoder_of, fitted_of
 from asset_svm.exceptions import DataError
 from asset_svm.families.labels import whole_labels
 from asset_svm.persistence import load, read_provenance
 from asset_svm.persistence.transformers import SCALERS
 from asset_svm.storage.atomic import replacing
+from asset_svm.tasks import Outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,15 +131,27 @@ def rows_for(model: ScaledModel, data: str, told: dict[str, Any], **options: Any
     )
 
 
-def score_rows(model: ScaledModel, source: RowSource) -> Scores:
-    """Score a model on rows with targets."""
+def score_rows(model: ScaledModel, source: RowSource, names: list[str] | None = None) -> Scores:
+    """Score a model on rows with targets; ``names`` are those of several outputs."""
     estimator, regression = model.estimator, model.regression
-    scores: Scores = RealScores() if regression else ClassScores(estimator.classes_)
+    task = fitted_of(estimator).task
+    if isinstance(task, Outputs):
+        scores: Scores = OutputScores(names or output_names(None, len(task.parts)), task)
+    else:
+        scores = RealScores() if regression else ClassScores(estimator.classes_)
     for block, decisions, predicted in predict_rows(estimator, source):
         if block.y is None:
             raise DataError(f"{source.name} has no targets to compare with; see --target.")
         y = whole_labels(block.y, numeric=regression)
-        if isinstance(scores, ClassScores):
+        if y.ndim != predicted.ndim or y.shape != predicted.shape:
+            raise DataError(
+                f"{source.name} has targets of the shape {y.shape}, and the model predicts "
+                f"{predicted.shape}; see --target."
+            )
+        if isinstance(scores, OutputScores) and not regression:
+            pairs = zip(columns_of(y), task.classes, strict=True)
+            y = beside([_known(own, classes, source.name) for own, classes in pairs])
+        elif isinstance(scores, ClassScores):
             y = _known(y, estimator.classes_, source.name)
         elif y.dtype.kind not in "biuf":
             raise DataError(f"{source.name}: the targets are names, and the model predicts numbers.")
@@ -166,7 +181,14 @@ def evaluate_file(
     if target is None:
         target = same_target(_told(model, loaded), data, format)
     told = _told(model, loaded)
-    return score_rows(loaded, rows_for(loaded, data, told, target=target, format=format, **options))
+    rows = rows_for(loaded, data, told, target=target, format=format, **options)
+    return score_rows(loaded, rows, names_of_outputs(loaded, told))
+
+
+def names_of_outputs(model: ScaledModel, told: dict[str, Any]) -> list[str] | None:
+    """The names of the outputs of a model that has several, by its provenance; else None."""
+    task = fitted_of(model.estimator).task
+    return output_names(told.get("target"), len(task.parts)) if isinstance(task, Outputs) else None
 
 
 def _told(path: str, model: ScaledModel) -> dict[str, Any]:
@@ -196,15 +218,23 @@ def write_predictions(
         target = same_target(_told(model, loaded), data, format)
     told = _told(model, loaded)
     source = rows_for(loaded, data, told, target=target, format=format, targets=False, **options)
+    names = names_of_outputs(loaded, told)
+    if names is not None and scores:
+        raise UsageError(f"--scores: {model} has {len(names)} outputs; leave it out.")
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
+        if names is not None:
+            writer.writerow(names)
         if scores or probability:
             classes = [] if loaded.regression else estimator.classes_.tolist()
             several = [f"score_{label}" for label in classes] if len(classes) > 2 else ["score"]
             names = [f"probability_{label}" for label in classes] if probability else []
             writer.writerow(["prediction", *(several if scores else []), *names])
         for _, decisions, predicted in predict_rows(estimator, source):
-            columns = [decisions] if scores else []
+            if names is not None:
+                writer.writerows(predicted.tolist())
+                continue
+            columns = [_shown_decisions(estimator, decisions)] if scores else []
             if isinstance(estimator, CalibratedClassifier) and probability:
                 columns.append(estimator.probabilities(decisions))
             if columns:
@@ -212,6 +242,12 @@ def write_predictions(
                 writer.writerows([label, *chain.from_iterable(parts)] for label, *parts in cells)
             else:
                 out.write("".join(f"{label}\n" for label in predicted.tolist()))
+
+
+def _shown_decisions(estimator: Any, decisions: np.ndarray) -> np.ndarray:
+    """One decision a class, or one for two classes or numbers."""
+    shown: np.ndarray = fitted_of(estimator).task.decisions(decisions)
+    return shown.reshape(len(decisions), -1)
 
 
 @contextmanager

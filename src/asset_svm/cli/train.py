@@ -13,7 +13,7 @@ from sklearn.base import is_regressor
 from asset_svm import clock
 from asset_svm.cli.cluster import check_dask, connected
 from asset_svm.cli.columns import ColumnOptions
-from asset_svm.cli.options import UsageError, parse_seconds, parse_value
+from asset_svm.cli.options import FOR_CLASSES, UsageError, parse_seconds, parse_value
 from asset_svm.cli.progress import Display
 from asset_svm.cli.run import Estimator, Run
 from asset_svm.cli.scaling import ColumnScaling
@@ -28,7 +28,7 @@ from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, learn_online
 from asset_svm.estimators.inside import fit_watched, settings_of
 from asset_svm.estimators.learner import Learner
-from asset_svm.families.labels import target_type
+from asset_svm.families.labels import check_targets
 from asset_svm.pages import Page
 from asset_svm.persistence import model_of, parts_of
 from asset_svm.storage.checkpoint import Checkpoint
@@ -156,8 +156,8 @@ class Training(Run):
 
             classifier, regressor = DaskAssetClassifier, DaskAssetRegressor
         if task == "regression":
-            if "class_weight" in params:
-                raise UsageError("--class-weight is for classification.")
+            for name in sorted(FOR_CLASSES & params.keys()):
+                raise UsageError(f"--{name.replace('_', '-')} is for classification.")
             if self.raw:
                 params.setdefault("target_transform", "standard")
             return regressor(**params)
@@ -232,7 +232,7 @@ class Training(Run):
                 self.scaler = scaling.finish(self.summary.n_features)
             task = self._found_task()
             model: DaskLearner = self._model(task).set_params(client=client)
-            target_type(self.summary.targets, numeric=is_regressor(model))
+            check_targets(self.summary.targets, numeric=is_regressor(model))
             transform = None if self.scaler is None else self.scaler.transform
             X, y = files.collections(self.summary, transform)
 

@@ -132,6 +132,7 @@ def encode_rows(
     kinds = zip(summary.table.names, summary.table.columns, strict=True)
     source.settle({name: each.kind for name, each in kinds if each.kind})
     classes, some = summary.targets.classes, labelled(summary.sample, summary, numeric=task.numeric)
+    task = for_targets(task, np.asarray(some.y))
     task = task if task.numeric or classes is None else task.with_classes(classes)
     task, y = in_units(task, np.asarray(some.y), np.ones(len(some)))
 

@@ -403,8 +403,8 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         Returns
         -------
         gradients : ndarray of shape (n_samples, n_features), or (n_samples, n_models, n_features)
-            In float64; the latter where there are more than two classes, or several outputs. NaN for columns of an encoded
-            table that are no numbers, and where a number is missing. Where a term of the sum has a
+            In float64; the latter where there are more than two classes, or several outputs. NaN for
+            columns of an encoded table that are no numbers, and where a number is missing. Where a term of the sum has a
             kink, in the exponential kernel at a landmark, or in the laplacian where a column has the
             value of a landmark's, that term counts 0.
         """

@@ -399,7 +399,9 @@ def means_fit(plan: Plan, task: Task) -> MeansFit:
     parts = task.parts if isinstance(task, Outputs) else (task,)
     names = [f"{number} " if len(parts) > 1 else "" for number in range(len(parts))]
     labels = (
-        f"{name}{label}".strip() for name, part in zip(names, parts, strict=True) for label in _shown(part)
+        f"{name}{label}".strip()
+        for name, part in zip(names, parts, strict=True)
+        for label in _shown(part)
     )
     return MeansFit(plan, tuple(labels))
 
@@ -415,7 +417,7 @@ def outputs_of(task: Task, y: Array) -> Array:
 
 
 def _shown(task: Task) -> Any:
-    """The classes whose means are taken: the second of two, else all; one without a name for numbers."""
+    """The classes whose means are taken: the second of two, else all; "" stands for numbers."""
     if task.classes is None:
         return ("",)
     return task.classes[1:] if len(task.classes) == 2 else task.classes

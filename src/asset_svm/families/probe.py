@@ -17,5 +17,5 @@ def progressive_error(task: Task, decide: Callable[[Any], np.ndarray], X: Any, y
     """The part of the first rows misclassified, or their mean |error|."""
     decisions, y = decide(X[:PROBE_ROWS]), np.asarray(y[:PROBE_ROWS])
     if task.numeric:
-        return float(np.abs(decisions.ravel() - y).mean())
+        return float(np.abs(decisions - y.reshape(decisions.shape)).mean())
     return 1.0 - float(task.score(decisions, y, None))

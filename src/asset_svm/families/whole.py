@@ -35,9 +35,7 @@ class WholeTask:
         return cls(task, task.encode(ends).y_max, None)
 
     @classmethod
-    def of_classes(
-        cls, task: Task, y: Array, weight: Array, classes: Any, totals: Any
-    ) -> WholeTask:
+    def of_classes(cls, task: Task, y: Array, weight: Array, classes: Any, totals: Any) -> WholeTask:
         """The task settled by a sample of all classes; ``totals`` are the weights of their rows."""
         task = task.with_classes(classes).settled(y, weight)
         return cls(task, None, task.factors(totals))

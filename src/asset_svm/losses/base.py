@@ -99,8 +99,8 @@ def best_intercept(loss: Loss, y: Array, margins: Array, weight: Array) -> float
     """The b that makes sum_i w_i loss(y_i, margin_i + b) as small as it gets.
 
     Where the sum is piecewise linear b is a weighted quantile of the corners. Where a whole interval is
-    as good (classes of equal weight that a flat kernel can hardly tell apart) it is its middle. Rows that
-    the model does not see have no part in it.
+    as good (classes of equal weight that a flat kernel can hardly tell apart) it is its middle. Rows
+    that the model does not see have no part in it.
     """
     seen = loss.kink(y, margins)[0] != 0.0
     if not seen.all():

@@ -1,7 +1,7 @@
 """max(|y| - y f, 0) for y in {-1, 0, 1}: the loss of classification.
 
-For y in {-1, 1} it is max(1 - y f, 0). A model does not see a row with y = 0: it costs nothing, and has no
-slope. Pairs of classes have such targets for the rows of all others.
+For y in {-1, 1} it is max(1 - y f, 0). A model does not see a row with y = 0: it costs nothing, and has
+no slope. Pairs of classes have such targets for the rows of all others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Records of fitted models: what predicts, and what is known of it.
 
-K is the number of decisions (1 for numbers and for two classes, else that of the classes or their pairs;
-of several outputs that of all together), n that of columns of the rows.
+K is the number of decisions (1 for numbers and for two classes, else that of the classes or of pairs of
+them; of several outputs that of all together), n that of columns of the rows.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ OPEN = "auto"
 RACING = (
     "kernel", "relevance", "encoder", "cv", "scoring", "refit", "time_limit", "ensemble",
     "probability", "n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "tol",
-    "memory_limit", "class_weight", "multi_class", "random_state", "n_jobs", "device", "precision", "verbose",
+    "memory_limit", "class_weight", "multi_class", "random_state", "n_jobs", "device", "precision",
+    "verbose",
 )  # fmt: skip
 """Parameters that may be given to a race; any other asks for a grid."""
 FIXED = ("n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "tol")

@@ -85,9 +85,7 @@ def check_one_scoring(estimator: BaseEstimator, scoring: Any) -> Scorer:
     return scorer
 
 
-def scores(
-    scorer: Scorer | None, task: Task, X: Matrix, y: Array, decisions: Array
-) -> Array:
+def scores(scorer: Scorer | None, task: Task, X: Matrix, y: Array, decisions: Array) -> Array:
     """The score of each of many models, from (models, rows, outputs) decisions.
 
     By default it is the accuracy or R^2; NaN where there are too few rows for it.

@@ -261,6 +261,16 @@ class Fields:
         self._hold(labels.shape, (count,), name)
         return labels
 
+    def targets(self, name: str, count: int) -> Array:
+        """Labels of so many rows, in one column or several."""
+        found = self.get(name)
+        texts = isinstance(found, dict) and "texts" in found
+        labels = self.object(name)._texts() if texts else self._tensor(name)
+        if labels.ndim != 2:
+            return self.labels(name, count)
+        self._hold(labels.shape, (count, None), name)
+        return labels
+
     def _texts(self) -> Array:
         """The array of texts or objects that this is."""
         kind, shape = self.text("type"), tuple(self.each("shape", "integer"))
@@ -428,7 +438,7 @@ class Writing(Fields):
         return list(self.source)
 
     text = flag = integer = number = _writes("number")
-    array = labels = _writes("array")
+    array = labels = targets = _writes("array")
 
     def numbers(self, name: str, *limits: Any, of: Of = None, **more: Any) -> Any:
         """Write a number, or an array of them."""

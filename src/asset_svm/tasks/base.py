@@ -63,7 +63,8 @@ class Task(Protocol):
     @property
     def classes(self) -> Any:
         """The classes, sorted, a list of them for several outputs; None where there are none, or where
-        they are not known yet."""
+        they are not known yet.
+        """
 
     @property
     def offset(self) -> float | Array:

@@ -281,8 +281,8 @@ def _codes(y: Array, classes: Array) -> tuple[Array, Array]:
 def pair_votes(decisions: Array, n_classes: int) -> Array:
     """The (rows, n_classes) votes of pairs of classes, with what breaks ties among them.
 
-    A pair votes for one of its classes. The sum of the decisions for a class, which the votes it has are
-    told apart by where they are as many, adds less than a third of a vote.
+    A pair votes for one of its classes. The sum of the decisions for a class, by which those of as many
+    votes are told apart, adds less than a third of a vote.
     """
     votes, sums = np.zeros((2, len(decisions), n_classes))
     for k, (first, second) in enumerate(combinations(range(n_classes), 2)):

@@ -1,8 +1,8 @@
 """Several outputs: a task of its own for each column of the targets, on the same rows and the same map.
 
-Targets have the shape (rows, outputs). The models of all outputs stand one after the other, those of the
-first output first, and train together; each output has an offset, units or classes of its own. A column
-of classes in which there is one class only has no model, and is always given that class.
+Targets have the shape (rows, outputs). The models of all outputs stand one after the other, those of
+the first output first, and train together; each output has an offset, units or classes of its own. A
+column of classes in which there is one class only has no model, and is always given that class.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from asset_svm.arrays import Array
 from asset_svm.data import JoinedTargets
+from asset_svm.data.several_targets import beside, columns_of
 from asset_svm.losses import Loss
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 from asset_svm.tasks.classification import Classification, checked_classes
@@ -57,6 +58,11 @@ class Outputs:
         return np.array([part.offset for part in self.parts]) if self.numeric else 0.0
 
     @property
+    def in_units(self) -> bool:
+        """Whether targets have units that are not the user's."""
+        return any(part.in_units for part in self.parts if isinstance(part, Regression))
+
+    @property
     def n_models(self) -> int:
         """The number K of models of all outputs."""
         return sum(part.n_models for part in self.parts)
@@ -77,7 +83,7 @@ class Outputs:
 
     def _each(self, change: Callable[[Part, Array], Any], y: Array) -> Outputs:
         """The task with every part changed by its column of the targets."""
-        columns = np.asarray(y).T
+        columns = columns_of(y)
         return Outputs(tuple(change(part, own) for part, own in zip(self.parts, columns, strict=True)))
 
     def _split(self, decisions: Array) -> Iterator[tuple[Part, Array]]:
@@ -89,7 +95,7 @@ class Outputs:
 
     def _by_output(self, method: str, decisions: Array, y: Array) -> Array:
         """A function of the decisions and targets of each output, (outputs, rows)."""
-        columns = np.asarray(y).T
+        columns = columns_of(y)
         split = zip(self._split(decisions), columns, strict=True)
         return np.array(
             [getattr(part, method)(own, target) for (part, own), target in split if part.n_models]
@@ -118,10 +124,11 @@ class Outputs:
 
     def standardised(self, y: Array, weight: Array) -> tuple[Outputs, Array]:
         """The task of a quick look at these rows, and their targets in units of its own."""
-        found = [
-            part.standardised(own, weight) for part, own in zip(self.parts, y.T, strict=True)
-        ]
-        return Outputs(tuple(part for part, _ in found)), np.column_stack([own for _, own in found])
+        columns = zip(self.parts, columns_of(y), strict=True)
+        found = [part.standardised(own, weight) for part, own in columns]
+        inside = beside([own for _, own in found])
+        assert inside is not None
+        return Outputs(tuple(part for part, _ in found)), inside
 
     def settled(self, y: Array, weight: Array) -> Outputs:
         """The task of these rows; an output may have one class, but not every one."""
@@ -142,7 +149,7 @@ class Outputs:
 
     def encode(self, y: Array) -> Encoded:
         """The targets of all outputs, as the solver sees them."""
-        columns = np.asarray(y).T
+        columns = columns_of(y)
         each = [part.encode(own) for part, own in zip(self.parts, columns, strict=True)]
         targets, loss = JoinedTargets(tuple(one.targets for one in each)), self.loss
         if not self.numeric:
@@ -155,7 +162,7 @@ class Outputs:
     def class_weights(self, y: Array, weight: Array) -> Array | None:
         """The factor of each row's weight: the product of what its classes bring."""
         return _product(
-            part.class_weights(own, weight) for part, own in zip(self.parts, y.T, strict=True)
+            part.class_weights(own, weight) for part, own in zip(self.parts, columns_of(y), strict=True)
         )
 
     def factors(self, totals: Any) -> list[Array | None] | None:
@@ -167,7 +174,7 @@ class Outputs:
 
     def factors_of(self, factors: Any, y: Array) -> Array:
         """The product of what the classes of each row bring."""
-        columns = zip(self._classified, factors, np.asarray(y).T, strict=True)
+        columns = zip(self._classified, factors, columns_of(y), strict=True)
         found = _product(
             None if own is None else part.factors_of(own, column) for part, own, column in columns
         )
@@ -181,10 +188,9 @@ class Outputs:
 
     def predict(self, decisions: Array) -> Array:
         """The (rows, outputs) predictions."""
-        found = [part.predict(own) for part, own in self._split(decisions)]
-        if len({each.dtype.kind for each in found}) > 1:  # text and numbers
-            found = [each.astype(object) for each in found]
-        return np.column_stack(found)
+        found = beside([part.predict(own) for part, own in self._split(decisions)])
+        assert found is not None
+        return found
 
     def decisions(self, decisions: Array) -> Any:
         """(rows, outputs) decisions where each has one; else a list of those of each output."""
@@ -206,7 +212,7 @@ class Outputs:
         if not self.numeric:
             right = (self.predict(decisions) == y).all(axis=1)
             return float(np.average(right, weights=weight))
-        columns = zip(self.parts, decisions.T, np.asarray(y).T, strict=True)
+        columns = zip(self.parts, decisions.T, columns_of(y), strict=True)
         return float(np.mean([part.score(own, target, weight) for part, own, target in columns]))
 
     def row_losses(self, decisions: Array, y: Array) -> Array:
@@ -225,7 +231,7 @@ class Outputs:
 
     def constancy(self, decisions: Array, y: Array, weight: Array, C: float | None) -> Constancy | None:
         """What is to be said where the decisions of some output tell no rows apart."""
-        columns = zip(self._split(decisions), np.asarray(y).T, strict=True)
+        columns = zip(self._split(decisions), columns_of(y), strict=True)
         for number, ((part, own), target) in enumerate(columns):
             told = part.constancy(own, target, weight, C) if part.n_models else None
             if told is not None:
@@ -252,8 +258,8 @@ def for_targets(task: Any, y: Array, *, first: bool = True) -> Any:
     if begun and known != count:
         what = f"{known} column" if known == 1 else f"{known} columns"
         raise ValueError(
-            f"y has the shape {y.shape}, and targets of {what} are known of this model (or its classes); "
-            "give as many columns, and with partial_fit a list of the classes of each."
+            f"y has the shape {y.shape}, and this model, or the classes that were announced, have "
+            f"targets of {what}; give as many columns, and with partial_fit a list of the classes of each."
         )
     if isinstance(task, Outputs):
         return task
@@ -266,8 +272,8 @@ def several(task: Any, count: int) -> Outputs:
         return Outputs((task,) * count)
     if len(task.class_weight) != count:
         raise ValueError(
-            f"class_weight has {len(task.class_weight)} entries, and y has {count} columns; give one for "
-            "each column, or one for all."
+            f"class_weight has {len(task.class_weight)} entries, and y has {count} columns; give one "
+            "for each column, or one for all."
         )
     return Outputs(tuple(replace(task, class_weight=each) for each in task.class_weight))
 

@@ -57,6 +57,11 @@ class Regression:
         return EpsilonInsensitive(self.epsilon)
 
     @property
+    def in_units(self) -> bool:
+        """Whether targets have units that are not the user's."""
+        return self.units is not None
+
+    @property
     def n_models(self) -> int:
         """Numbers have one model."""
         return 1

@@ -67,7 +67,9 @@ class Recipe:
         the bound for these.
         """
         sets = []
-        each = zip(*(np.broadcast_to(size, len(self.lam)).tolist() for size in (y_max, bulk)), strict=True)
+        each = zip(
+            *(np.broadcast_to(size, len(self.lam)).tolist() for size in (y_max, bulk)), strict=True
+        )
         for lam, (own, usual) in zip(self.lam, each, strict=True):
             radius, largest = self.loss.radius(lam, own), own
             if self.step == "metric" and kappa > 0.0:

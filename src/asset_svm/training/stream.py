@@ -207,7 +207,13 @@ class OnlineSession:
         return copy.deepcopy(self, {id(self.phi): self.phi})
 
     def prepare(
-        self, backend: Backend, X: Matrix, targets: Targets, weight: Array, y_max: float | Array, steps: int
+        self,
+        backend: Backend,
+        X: Matrix,
+        targets: Targets,
+        weight: Array,
+        y_max: float | Array,
+        steps: int,
     ) -> None:
         """Settle everything from a uniform sample of all rows, for a run of about ``steps`` steps."""
         self.y_max = y_max
