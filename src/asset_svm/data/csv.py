@@ -175,7 +175,7 @@ class CsvRows(TextRows):
                             texts.of_arrow(part.column(name), target_place(name))
                             for name, texts in targets.items()
                         ]
-                        block = Block(X, beside(y))
+                        block = Block(X, beside(y) if y else None)
                     yield block
                     read += len(block)
 

@@ -99,7 +99,7 @@ class ParquetRows(RowSource):
                         continue
                     place = partial(_place, file, read)
                     y = [self._target(batch, place, name, each) for name, each in texts.items()]
-                    yield Block(self._features(batch, place), beside(y))
+                    yield Block(self._features(batch, place), beside(y) if y else None)
                     read += batch.num_rows
 
     def _features(self, batch: Any, place: Callable[[int], str]) -> Matrix:

@@ -49,7 +49,7 @@ class RawPiece:
         for name, array in self.targets.items():
             cells = target_cells(array, self.options, place(name))
             y.append(targets[name].of_arrow(cells, place(name)))
-        return Block(self.table, beside(y))
+        return Block(self.table, beside(y) if y else None)
 
 
 class RawPieces:

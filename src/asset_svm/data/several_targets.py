@@ -15,10 +15,10 @@ import numpy as np
 from asset_svm.arrays import Array
 
 
-def beside(columns: list[Array]) -> Array | None:
-    """The targets of these columns: one alone is itself, none is None."""
-    if len(columns) < 2:
-        return columns[0] if columns else None
+def beside(columns: list[Array]) -> Array:
+    """The targets of these columns; one alone is itself."""
+    if len(columns) == 1:
+        return columns[0]
     kinds = {"text" if column.dtype.kind in "UO" else "numbers" for column in columns}
     if len(kinds) > 1:
         columns = [column.astype(object) for column in columns]
@@ -36,9 +36,7 @@ def by_column(y: Array, function: Callable[[Array], Array]) -> Array:
     """A function of targets, of every column where there are several."""
     if y.ndim == 1:
         return function(y)
-    found = beside([function(column) for column in columns_of(y)])
-    assert found is not None
-    return found
+    return beside([function(column) for column in columns_of(y)])
 
 
 @dataclass

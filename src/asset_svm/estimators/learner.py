@@ -404,9 +404,9 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         -------
         gradients : ndarray of shape (n_samples, n_features), or (n_samples, n_models, n_features)
             In float64; the latter where there are more than two classes, or several outputs. NaN for
-            columns of an encoded table that are no numbers, and where a number is missing. Where a term of the sum has a
-            kink, in the exponential kernel at a landmark, or in the laplacian where a column has the
-            value of a landmark's, that term counts 0.
+            columns of an encoded table that are no numbers, and where a number is missing. Where a
+            term of the sum has a kink, in the exponential kernel at a landmark, or in the laplacian
+            where a column has the value of a landmark's, that term counts 0.
         """
         decision = self._fitted.decision
         n_jobs = self.n_jobs if check.is_jobs(self.n_jobs) else None

@@ -107,7 +107,7 @@ def _told_of_gaps(estimator: BaseEstimator, X: Any, *, trained: bool) -> str:
 
 def is_wide(y: Any) -> bool:
     """Whether targets have several columns; those in one column are taken as a list of targets."""
-    shape = getattr(y, "shape", ())
+    shape: tuple[int, ...] = getattr(y, "shape", ())
     if isinstance(y, list | tuple) and len(y) and isinstance(y[0], list | tuple | np.ndarray):
         shape = (len(y), len(y[0]))
     return len(shape) == 2 and shape[1] > 1

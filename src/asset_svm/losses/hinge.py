@@ -77,7 +77,7 @@ struct Loss {
 
     def is_trivial(self, y: Array) -> Array:
         """Whether all rows that a model sees are of one class: a constant of 1 or -1 has no loss."""
-        return ~((y > 0.0).any(axis=1) & (y < 0.0).any(axis=1))
+        return np.asarray(~((y > 0.0).any(axis=1) & (y < 0.0).any(axis=1)))
 
     def radius(self, lam: float, y_max: float) -> float:
         """1 / sqrt(lam), by strong duality."""

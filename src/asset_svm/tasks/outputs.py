@@ -126,9 +126,7 @@ class Outputs:
         """The task of a quick look at these rows, and their targets in units of its own."""
         columns = zip(self.parts, columns_of(y), strict=True)
         found = [part.standardised(own, weight) for part, own in columns]
-        inside = beside([own for _, own in found])
-        assert inside is not None
-        return Outputs(tuple(part for part, _ in found)), inside
+        return Outputs(tuple(part for part, _ in found)), beside([own for _, own in found])
 
     def settled(self, y: Array, weight: Array) -> Outputs:
         """The task of these rows; an output may have one class, but not every one."""
@@ -188,9 +186,7 @@ class Outputs:
 
     def predict(self, decisions: Array) -> Array:
         """The (rows, outputs) predictions."""
-        found = beside([part.predict(own) for part, own in self._split(decisions)])
-        assert found is not None
-        return found
+        return beside([part.predict(own) for part, own in self._split(decisions)])
 
     def decisions(self, decisions: Array) -> Any:
         """(rows, outputs) decisions where each has one; else a list of those of each output."""
@@ -259,7 +255,7 @@ def for_targets(task: Any, y: Array, *, first: bool = True) -> Any:
         what = f"{known} column" if known == 1 else f"{known} columns"
         raise ValueError(
             f"y has the shape {y.shape}, and this model, or the classes that were announced, have "
-            f"targets of {what}; give as many columns, and with partial_fit a list of the classes of each."
+            f"targets of {what}; give as many columns, and to partial_fit a list of the classes of each."
         )
     if isinstance(task, Outputs):
         return task

@@ -325,10 +325,8 @@ def same_classes(one: Task, other: Task) -> bool:
         return False
     if one.classes is None or other.classes is None:
         return one.classes is other.classes
-    listed = [
-        [each.tolist() for each in (task.classes if isinstance(task, Outputs) else [task.classes])]
-        for task in (one, other)
-    ]
+    known: list[Any] = [task.classes for task in (one, other)]
+    listed = [[np.asarray(each).tolist() for each in own] for own in known]
     return listed[0] == listed[1]
 
 
