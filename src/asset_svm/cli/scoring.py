@@ -218,20 +218,20 @@ def write_predictions(
         target = same_target(_told(model, loaded), data, format)
     told = _told(model, loaded)
     source = rows_for(loaded, data, told, target=target, format=format, targets=False, **options)
-    names = names_of_outputs(loaded, told)
-    if names is not None and scores:
-        raise UsageError(f"--scores: {model} has {len(names)} outputs; leave it out.")
+    outputs = names_of_outputs(loaded, told)
+    if outputs is not None and scores:
+        raise UsageError(f"--scores: {model} has {len(outputs)} outputs; leave it out.")
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
-        if names is not None:
-            writer.writerow(names)
+        if outputs is not None:
+            writer.writerow(outputs)
         if scores or probability:
             classes = [] if loaded.regression else estimator.classes_.tolist()
             several = [f"score_{label}" for label in classes] if len(classes) > 2 else ["score"]
             names = [f"probability_{label}" for label in classes] if probability else []
             writer.writerow(["prediction", *(several if scores else []), *names])
         for _, decisions, predicted in predict_rows(estimator, source):
-            if names is not None:
+            if outputs is not None:
                 writer.writerows(predicted.tolist())
                 continue
             columns = [_shown_decisions(estimator, decisions)] if scores else []

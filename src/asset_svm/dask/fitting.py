@@ -265,7 +265,7 @@ class DaskLearner(Learner):
 def _check_one_output(y):
     """Raise where targets have several columns."""
     columns = getattr(y, "columns", None)
-    shape = getattr(y, "shape", ()) if columns is None else (None, len(columns))
+    shape: Any = getattr(y, "shape", ()) if columns is None else (None, len(columns))
     count = shape[1] if len(shape) == 2 else 1
     if count > 1:
         raise ValueError(

@@ -255,7 +255,7 @@ def for_targets(task: Any, y: Array, *, first: bool = True) -> Any:
         what = f"{known} column" if known == 1 else f"{known} columns"
         raise ValueError(
             f"y has the shape {y.shape}, and this model, or the classes that were announced, have "
-            f"targets of {what}; give as many columns, and to partial_fit a list of the classes of each."
+            f"targets of {what}; give as many columns, and to partial_fit the classes of each."
         )
     if isinstance(task, Outputs):
         return task

@@ -20,7 +20,7 @@ from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.problem import Certificate
 from asset_svm.settings import Settings
 from asset_svm.solvers import SolverState
-from asset_svm.tasks import Outputs, Task
+from asset_svm.tasks import Task
 from asset_svm.training.recipe import Recipe
 from asset_svm.training.solution import Solution
 from asset_svm.training.stream import OnlineSession, state_at
