@@ -125,7 +125,7 @@ def test_two_classes_are_one_pair_to_the_bit():
 
 
 def test_nested_shells_need_pairs():
-    """A class between others is hard to tell from the rest by one machine: SVC's pairs do far better."""
+    """A class between others is hard to tell from the rest by one machine: pairs do far better."""
     rows, y = make_gaussian_quantiles(n_samples=4000, n_features=5, n_classes=4, random_state=0)
     train, test = slice(0, 3000), slice(3000, 4000)
     scores = {}

@@ -474,7 +474,9 @@ def test_a_time_too_short_for_any_score_is_named():
 def test_scores_of_too_few_rows_are_not_numbers():
     decisions = np.ones((3, 0, 1))
     for scorer in (None, get_scorer("f1")):
-        assert np.isnan(scores(scorer, Classification(classes=np.arange(2)), None, np.empty(0), decisions)).all()
+        assert np.isnan(
+            scores(scorer, Classification(classes=np.arange(2)), None, np.empty(0), decisions)
+        ).all()
     assert np.isnan(scores(None, Regression(), None, np.ones(1), np.ones((3, 1, 1)))).all()
     search = AssetRegressorCV(Cs=[1.0], cv=LeaveOneOut(), search_iter=1, random_state=0)
     with pytest.raises(ValueError, match="score of split 0 is not a number"):

@@ -42,6 +42,12 @@ def scalar_excess(code: int, parameter: float, y: float, f: float) -> float:
     return tube_excess(parameter, y, f)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def is_seen(code: int, y: float) -> bool:
+    """Whether a model sees a row with this target: ``Loss.kink`` has a side there."""
+    return code != 0 or y != 0.0
+
+
 def loop_arguments(loss: Loss) -> tuple[int, float]:
     """(code, parameter): what compiled code is told of a loss, which must be one of the table."""
     code = loss.code
