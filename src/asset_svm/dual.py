@@ -107,6 +107,8 @@ def tight_bound(
         if round_ == 0:
             objective = 0.5 * lam * float(plain @ plain) + losses / total
         m, d = len(distance), len(point)
+        if m == 0:
+            return objective, 0.0, np.zeros(d)
         near = min(m, max(ZONE_BYTES // (4 * d), 4 * d))
         inside = min(near, max(4 * d, min(m // 5, max(8 * d, int(WIDTH_FLOPS / d**2)))))
         zone = _gather(loss, here, b, blocks, _nearest(distance, near), free_intercept)
@@ -169,11 +171,12 @@ def _descend(
 
 
 def _distances(loss: Loss, coef: Array, intercept: float, blocks: Blocks) -> tuple[Array, float, float]:
-    """t of all rows, the sum of the weights, the weighted sum of the losses."""
+    """t of all rows that the model sees; over all, the sum of the weights, and that of the losses."""
     parts, total, losses = [], 0.0, 0.0
     for V, y, weight in blocks():
         f = V.astype(np.float64) @ coef + intercept
-        parts.append(loss.kink(y, f)[1])
+        side, t = loss.kink(y, f)
+        parts.append(t[side != 0.0])
         total += float(weight.sum())
         losses += float(weight @ loss.value(y, f))
     return np.concatenate(parts), total, losses
@@ -192,7 +195,7 @@ def _gather(
         f = V[:, : len(coef)].astype(np.float64) @ coef + intercept
         side, t = loss.kink(y, f)
         kink = t + side * f  # the loss at margin 0, before it is cut at 0
-        near = np.abs(t) <= limit
+        near = (np.abs(t) <= limit) & (side != 0.0)
         kept.append((V[near], side[near], kink[near], weight[near]))
         p = np.abs(loss.slope(y, f)) if loss.is_smooth else (t > 0).astype(np.float64)
         for sign, chosen in enumerate(_by_sign(side, p - loss.tilt)):

@@ -37,7 +37,8 @@ FORMATS = "svmlight|csv|tsv|parquet|npy|npz"
 Data = Annotated[str, typer.Argument(metavar="DATA", help='A file; "-" is standard input.')]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file (*.asset).")]
 Target = Annotated[
-    str | None, typer.Option("--target", metavar="COLUMN", help="The column of the targets.")
+    str | None,
+    typer.Option("--target", metavar="COLUMN,...", help="The column of the targets, or several."),
 ]
 Format = Annotated[
     str | None, typer.Option("--format", metavar=FORMATS, help="Instead of the extension's.")

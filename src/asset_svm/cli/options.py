@@ -99,7 +99,10 @@ PARAMETERS = (
     Parameter("device", "cpu|cuda|auto", "Where the work is done [cpu]."),
     Parameter("precision", "float32|float16", "Of products on the card [float32]."),
     Parameter("class_weight", "balanced|LABEL=NUMBER,...", "Weights of classes."),
+    Parameter("multi_class", "ovr|ovo", "Classes one from the rest, or in pairs [ovr]."),
 )
+FOR_CLASSES = {"class_weight", "multi_class"}
+"""Parameters that a classifier alone has."""
 ELSEWHERE = {
     "time_limit": "--time-limit",
     "memory_limit": "--memory",

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.cli.columns import columns_section
+from asset_svm.cli.output_scores import OutputScores, Scores
 from asset_svm.cli.progress import running_error
 from asset_svm.cli.quantiles import QuantileScores
 from asset_svm.cli.relevance import relevance_section
-from asset_svm.cli.scores import ClassScores, OutlierScores, RealScores, Scores, centre_of
+from asset_svm.cli.scores import ClassScores, OutlierScores, RealScores, centre_of
 from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.tables import (
     MOST_CLASSES,
@@ -23,7 +24,8 @@ from asset_svm.cli.tables import (
     model_lines,
     score_lines,
 )
-from asset_svm.data.scan import Summary
+from asset_svm.data.scan import Summary, TargetSummary
+from asset_svm.data.several_targets import SeveralTargets
 from asset_svm.pages import (
     Facts,
     Figure,
@@ -42,6 +44,8 @@ from asset_svm.persistence import machine
 from asset_svm.persistence.composed import changed_parameters
 
 Array = npt.NDArray[Any]
+MOST_OUTPUTS = 8
+"""So many outputs have figures of their own."""
 MOST_POINTS = 200
 MOST_VALUES = 20_000
 """The most values of a histogram; beyond, a sample of the rows is shown."""
@@ -126,14 +130,23 @@ def model_section(model: ScaledModel) -> Section:
 def errors_section(scores: Scores, scored_on: str) -> Section:
     """The section about the errors on some rows, or the scores of those that have no targets."""
     facts = Facts(dict(score_lines(scores)))
+    begun: list[Part] = [Paragraph(f"On the rows of {scored_on}."), facts]
     if isinstance(scores, OutlierScores):
-        parts: list[Part] = [Paragraph(f"On the rows of {scored_on}."), facts, _of_scores(scores)]
-        return Section("Scores", parts)
+        return Section("Scores", [*begun, _of_scores(scores)])
+    if isinstance(scores, OutputScores):
+        named = list(zip(scores.names, scores.parts, strict=True))
+        for name, part in named[:MOST_OUTPUTS]:
+            begun += [Paragraph(f"Output {name}."), *_figures(part)]
+        if len(named) > MOST_OUTPUTS:
+            begun.append(Paragraph(f"And {len(named) - MOST_OUTPUTS} more outputs."))
+        return Section("Errors", begun)
+    return Section("Errors", [*begun, *_figures(scores)])
+
+
+def _figures(scores: ClassScores | RealScores | QuantileScores) -> list[Part]:
     if isinstance(scores, QuantileScores):
-        figures = scores.parts
-    else:
-        figures = _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
-    return Section("Errors", [Paragraph(f"On the rows of {scored_on}."), facts, *figures])
+        return scores.parts
+    return _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
 
 
 def machine_section() -> Section:
@@ -150,12 +163,19 @@ def _data(summary: Summary, names: tuple[str, ...] | None, *, targets: bool) -> 
         "bytes in memory": summary.n_bytes,
     }
     if targets:
-        between = f"{told.low:.6g} to {told.high:.6g}"
-        facts["targets"] = "names" if told.kind == "names" else between
+        facts["targets"] = (
+            f"{len(told.parts)} columns" if isinstance(told, SeveralTargets) else _range(told)
+        )
     if names is not None:
         shown = ", ".join(str(name) for name in names[:MOST_CLASSES])
         facts["columns"] = shown + (", ..." if len(names) > MOST_CLASSES else "")
     parts: list[Part] = [Facts(facts)]
+    if isinstance(told, SeveralTargets):
+        each: list[list[Value]] = [
+            [number + 1, _range(part), "" if part.counts is None else len(part.counts)]
+            for number, part in enumerate(told.parts)
+        ]
+        return [*parts, Table(["target", "values", "different"], each)]
     classes = told.classes if targets else None
     if classes is not None and len(classes) <= MOST_CLASSES:
         counts = told.class_counts
@@ -165,6 +185,10 @@ def _data(summary: Summary, names: tuple[str, ...] | None, *, targets: bool) -> 
         ]
         parts.append(Table(["target", "rows", "part"], rows))
     return parts
+
+
+def _range(targets: TargetSummary) -> str:
+    return "names" if targets.kind == "names" else f"{targets.low:.6g} to {targets.high:.6g}"
 
 
 def _curves(

@@ -17,11 +17,17 @@ from sklearn.base import BaseEstimator
 
 from asset_svm.cli.columns import ARRAYS, FOR_TABLES, TABLES, ColumnOptions, advice_of, column_lines
 from asset_svm.cli.options import Interrupted, UsageError, parse_params, parse_size
+from asset_svm.cli.output_scores import Scores
 from asset_svm.cli.outputs import check_output
 from asset_svm.cli.progress import Display, Interrupt
 from asset_svm.cli.scaling import KINDS, ColumnScaling
-from asset_svm.cli.scores import Scores
-from asset_svm.cli.scoring import ScaledModel, rows_for, same_target, score_rows
+from asset_svm.cli.scoring import (
+    ScaledModel,
+    names_of_outputs,
+    rows_for,
+    same_target,
+    score_rows,
+)
 from asset_svm.cli.tables import score_lines, show
 from asset_svm.cli.tasks import ONE_CLASS, TASKS, found_task
 from asset_svm.data.compression import STANDARD_INPUT
@@ -274,7 +280,8 @@ class Run:
     def _scores(self, model: ScaledModel, data: str, target: str | None) -> Scores:
         """The scores of a model on the rows of a file."""
         options = {**self._reading, "target": target, "targets": not self.without_targets}
-        return score_rows(model, rows_for(model, data, self.told, **options))
+        rows = rows_for(model, data, self.told, **options)
+        return score_rows(model, rows, names_of_outputs(model, self.told))
 
     def _end(
         self,

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asset_svm.cli.quantiles import QuantileScores
-
 Array = npt.NDArray[Any]
 BITS = 20
 BINS = 1 << BITS
@@ -205,9 +203,6 @@ class OutlierScores:
     def outside(self) -> float:
         """The part of the rows that lies outside."""
         return self.n_outside / max(self.n_rows, 1)
-
-
-Scores = ClassScores | RealScores | QuantileScores | OutlierScores
 
 
 def _ratio(part: Array, whole: Array) -> Array:

@@ -19,10 +19,12 @@ from sklearn.preprocessing import MinMaxScaler
 
 from asset_svm.cli.columns import TABLES, reading_again, used_columns
 from asset_svm.cli.options import UsageError
+from asset_svm.cli.output_scores import OutputScores, Scores, output_names
 from asset_svm.cli.outputs import check_output
 from asset_svm.cli.quantiles import QuantileScores, column_names
-from asset_svm.cli.scores import ClassScores, OutlierScores, RealScores, Scores
+from asset_svm.cli.scores import ClassScores, OutlierScores, RealScores
 from asset_svm.data.opening import find_format, open_rows
+from asset_svm.data.several_targets import beside, columns_of
 from asset_svm.data.source import RowSource
 from asset_svm.estimators import (
     AssetClassifier,
@@ -39,6 +41,7 @@ from asset_svm.persistence import load, read_provenance
 from asset_svm.persistence.transformers import SCALERS
 from asset_svm.settings.checks import check_fraction
 from asset_svm.storage.atomic import replacing
+from asset_svm.tasks import Outputs
 
 Estimator = AssetClassifier | AssetRegressor | AssetQuantileRegressor | AssetOutlierDetector
 COVERAGE = 0.9
@@ -152,27 +155,45 @@ def rows_for(model: ScaledModel, data: str, told: dict[str, Any], **options: Any
     )
 
 
-def _scores_of(model: ScaledModel) -> ClassScores | RealScores | QuantileScores:
-    """Scores of no rows yet."""
+def _scores_of(
+    model: ScaledModel, names: list[str] | None
+) -> ClassScores | RealScores | QuantileScores | OutputScores:
+    """Scores of no rows yet; ``names`` are those of several outputs."""
+    task = fitted_of(model.estimator).task
+    if isinstance(task, Outputs):
+        return OutputScores(names or output_names(None, len(task.parts)), task)
     if model.quantiles is not None:
         return QuantileScores(model.quantiles)
     return RealScores() if model.regression else ClassScores(model.estimator.classes_)
 
 
-def score_rows(model: ScaledModel, source: RowSource) -> Scores:
-    """Score a model on rows with targets; an outlier detector needs none."""
+def score_rows(model: ScaledModel, source: RowSource, names: list[str] | None = None) -> Scores:
+    """Score a model on rows with targets; an outlier detector needs none.
+
+    ``names`` are those of several outputs.
+    """
     estimator, regression = model.estimator, model.regression
     if isinstance(estimator, AssetOutlierDetector):
         found = OutlierScores(float(estimator.offset_))
         for _, decisions, _ in predict_rows(estimator, source):
             found.add(decisions)
         return found
-    scores = _scores_of(model)
+    scores = _scores_of(model, names)
+    task = fitted_of(estimator).task
+    outputs = (len(task.parts),) if isinstance(task, Outputs) else ()
     for block, decisions, predicted in predict_rows(estimator, source):
         if block.y is None:
             raise DataError(f"{source.name} has no targets to compare with; see --target.")
         y = whole_labels(block.y, numeric=regression)
-        if isinstance(scores, ClassScores):
+        if y.shape[1:] != outputs:
+            raise DataError(
+                f"{source.name} has targets of the shape {y.shape}, and the model predicts "
+                f"{(len(y), *outputs)}; see --target."
+            )
+        if isinstance(scores, OutputScores) and not regression:
+            pairs = zip(columns_of(y), task.classes, strict=True)
+            y = beside([_known(own, classes, source.name) for own, classes in pairs])
+        elif isinstance(scores, ClassScores):
             y = _known(y, estimator.classes_, source.name)
         elif y.dtype.kind not in "biuf":
             raise DataError(f"{source.name}: the targets are names, and the model predicts numbers.")
@@ -206,7 +227,14 @@ def evaluate_file(
         target = same_target(_told(model, loaded), data, format)
     told = _told(model, loaded)
     options |= dict(target=target, format=format, targets=not loaded.one_class)
-    return score_rows(loaded, rows_for(loaded, data, told, **options))
+    rows = rows_for(loaded, data, told, **options)
+    return score_rows(loaded, rows, names_of_outputs(loaded, told))
+
+
+def names_of_outputs(model: ScaledModel, told: dict[str, Any]) -> list[str] | None:
+    """The names of the outputs of a model that has several, by its provenance; else None."""
+    task = fitted_of(model.estimator).task
+    return output_names(told.get("target"), len(task.parts)) if isinstance(task, Outputs) else None
 
 
 def _told(path: str, model: ScaledModel) -> dict[str, Any]:
@@ -228,7 +256,7 @@ def write_predictions(
 ) -> None:
     """Write a prediction a line; with ``scores`` or others a CSV with them beside it.
 
-    A model of quantiles writes a CSV with a column each.
+    A model of quantiles or of several outputs writes a CSV with a column each.
     """
     output = None if output == "-" else output
     check_output("-o", output, {"MODEL": model, "DATA": data})
@@ -243,12 +271,17 @@ def write_predictions(
         target = same_target(_told(model, loaded), data, format)
     told = _told(model, loaded)
     source = rows_for(loaded, data, told, target=target, format=format, targets=False, **options)
+    outputs = names_of_outputs(loaded, told)
     if scores and loaded.quantiles is not None:
         raise UsageError("--scores are what classes are decided by; leave it out.")
+    if outputs is not None and (scores or probability):
+        name = "--scores" if scores else "--probability"
+        raise UsageError(f"{name}: {model} has {len(outputs)} outputs; leave it out.")
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
-        if loaded.quantiles is not None:
-            writer.writerow(column_names(loaded.quantiles))
+        names = outputs if loaded.quantiles is None else column_names(loaded.quantiles)
+        if names is not None:
+            writer.writerow(names)
             for _, _, predicted in predict_rows(estimator, source):
                 writer.writerows(predicted.reshape(len(predicted), -1).tolist())
             return
@@ -259,7 +292,7 @@ def write_predictions(
             names += ["low", "high"] if intervals is not None else []
             writer.writerow(["prediction", *(several if scores else []), *names])
         for block, decisions, predicted in predict_rows(estimator, source):
-            columns = [decisions] if scores else []
+            columns = [_shown_decisions(estimator, decisions)] if scores else []
             if probability:
                 columns.append(probabilities_of(estimator, decisions))
             if intervals is not None:
@@ -281,6 +314,12 @@ def _intervals_of(
     check_fraction("--interval", coverage)
     units = fitted_of(estimator).task.units
     return lambda rows, decisions: found.around(rows, decisions[:, 0], units, coverage)
+
+
+def _shown_decisions(estimator: Any, decisions: np.ndarray) -> np.ndarray:
+    """One decision a class, or one for two classes or numbers."""
+    shown: np.ndarray = fitted_of(estimator).task.decisions(decisions)
+    return shown.reshape(len(decisions), -1)
 
 
 @contextmanager

@@ -12,13 +12,15 @@ from rich.text import Text
 
 from asset_svm.cli.columns import note_lines
 from asset_svm.cli.options import UsageError
+from asset_svm.cli.output_scores import OutputScores, Scores
 from asset_svm.cli.quantiles import QuantileScores
 from asset_svm.cli.relevance import importance_lines, relevance_lines
-from asset_svm.cli.scores import ClassScores, OutlierScores, Scores
+from asset_svm.cli.scores import ClassScores, OutlierScores
 from asset_svm.cli.scoring import ScaledModel, names_of
 from asset_svm.estimators.inside import encoder_of, fitted_of, intervals_of
 from asset_svm.persistence import load, read_provenance
 from asset_svm.persistence.composed import changed_parameters
+from asset_svm.tasks import Outputs
 
 MOST_CLASSES = 20
 """The most classes of a confusion matrix that is shown."""
@@ -42,6 +44,8 @@ def show(title: str, rows: list[list[str]], header: Sequence[str] = ("", "")) ->
 
 def score_lines(scores: Scores) -> list[list[str]]:
     """The scores, as lines of a name and a value."""
+    if isinstance(scores, OutputScores):
+        return scores.lines
     if isinstance(scores, ClassScores):
         lines = [["rows", str(scores.n_rows)], ["error", f"{100 * scores.error:.3f} %"]]
         if scores.auc is not None:
@@ -72,6 +76,10 @@ def score_lines(scores: Scores) -> list[list[str]]:
 def show_scores(title: str, scores: Scores) -> None:
     """Show all that is known of a model on some rows."""
     show(title, score_lines(scores))
+    if isinstance(scores, OutputScores):
+        for name, part in zip(scores.names, scores.parts, strict=True):
+            if isinstance(part, ClassScores):
+                show(f"classes of {name}", class_lines(part), ["class", "rows", "precision", "recall"])
     if not isinstance(scores, ClassScores):
         return
     show("classes", class_lines(scores), ["class", "rows", "precision", "recall"])
@@ -118,8 +126,15 @@ def model_lines(model: ScaledModel) -> list[list[str]]:
     """What is told of a model, as lines of a name and a value."""
     estimator = model.core
     lines = [["model", type(estimator).__name__], ["features", str(estimator.n_features_in_)]]
-    classes = getattr(estimator, "classes_", None)
-    if classes is not None:
+    task = fitted_of(estimator).task
+    classes = task.classes
+    if isinstance(task, Outputs):
+        lines.append(["outputs", str(len(task.parts))])
+        if classes is not None:
+            counts = ", ".join(str(len(each)) for each in classes[:MOST_CLASSES])
+            more = "" if len(classes) <= MOST_CLASSES else ", ..."
+            lines.append(["classes", f"{counts}{more} of each output"])
+    elif classes is not None:
         shown = ", ".join(map(str, classes[:MOST_CLASSES].tolist()))
         more = "" if len(classes) <= MOST_CLASSES else ", ..."
         lines.append(["classes", f"{len(classes)}: {shown}{more}"])
@@ -133,7 +148,7 @@ def model_lines(model: ScaledModel) -> list[list[str]]:
     encoder = encoder_of(estimator)
     if encoder is not None:
         lines.append(["numbers a row", str(encoder.encoding_.width)])
-    units = getattr(fitted_of(estimator).task, "units", None)
+    units = getattr(task, "units", None)
     if units is not None:
         lines.append(["target units", f"{units.scale:.6g}, from {units.mean:.6g} on ({units.kind})"])
     intervals = intervals_of(estimator)

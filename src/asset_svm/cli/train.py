@@ -14,7 +14,7 @@ from asset_svm import clock
 from asset_svm.cli.cluster import check_dask, connected
 from asset_svm.cli.columns import ColumnOptions
 from asset_svm.cli.one_class import check_one_class, check_parameters
-from asset_svm.cli.options import UsageError, parse_seconds, parse_value
+from asset_svm.cli.options import FOR_CLASSES, UsageError, parse_seconds, parse_value
 from asset_svm.cli.progress import Display
 from asset_svm.cli.run import Estimator, Run
 from asset_svm.cli.scaling import ColumnScaling
@@ -37,7 +37,7 @@ from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, lea
 from asset_svm.estimators.inside import fit_watched, settings_of, take_intervals
 from asset_svm.estimators.intervals import intervals_of_rows, parted, rows_of_numbers
 from asset_svm.estimators.learner import Learner
-from asset_svm.families.labels import target_type
+from asset_svm.families.labels import check_targets
 from asset_svm.pages import Page
 from asset_svm.persistence import model_of, parts_of
 from asset_svm.storage.checkpoint import Checkpoint
@@ -200,8 +200,8 @@ class Training(Run):
 
             classifier, regressor = DaskAssetClassifier, DaskAssetRegressor
         if task == "regression":
-            if "class_weight" in params:
-                raise UsageError("--class-weight is for classification.")
+            for name in sorted(FOR_CLASSES & params.keys()):
+                raise UsageError(f"--{name.replace('_', '-')} is for classification.")
             if self.raw:
                 params.setdefault("target_transform", "standard")
             if "quantiles" in params:
@@ -289,7 +289,7 @@ class Training(Run):
                 self.scaler = scaling.finish(self.summary.n_features)
             task = self._found_task()
             model: DaskLearner = self._model(task).set_params(client=client)
-            target_type(self.summary.targets, numeric=is_regressor(model))
+            check_targets(self.summary.targets, numeric=is_regressor(model))
             transform = None if self.scaler is None else self.scaler.transform
             X, y = files.collections(self.summary, transform)
 

@@ -288,5 +288,6 @@ class _Narrowed(_Wrapped):
 def check_targets(y: Array, place: Callable[[int], str]) -> None:
     """Raise where a target is not finite; ``place`` says where target i stands."""
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        i = int(np.argmin(np.isfinite(y)))
+        rows = np.isfinite(y) if y.ndim == 1 else np.isfinite(y).all(axis=1)
+        i = int(np.argmin(rows))
         raise DataError(f"{place(i)}: {y[i]} is not a finite number.")

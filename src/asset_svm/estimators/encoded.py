@@ -18,11 +18,11 @@ from asset_svm.encoding.frames import as_table, is_frame, is_plain
 from asset_svm.encoding.plan import SPARSE_PART, MeansFit
 from asset_svm.encoding.table import Table
 from asset_svm.estimators.tables import TableEncoder, outputs_of
-from asset_svm.estimators.validation import check_weight
+from asset_svm.estimators.validation import check_weight, is_wide
 from asset_svm.families.labels import labelled
 from asset_svm.families.observing import logger
 from asset_svm.settings.kinds import check_targets
-from asset_svm.tasks import Task, has_targets
+from asset_svm.tasks import Task, for_targets, has_targets
 
 InUnits = Callable[[Task, Array, Array], tuple[Task, Array]]
 
@@ -69,6 +69,7 @@ def check_table(
     in that, and the numbers of another.
     """
     table, y, weight = checked_columns(encoder, task, X, y, sample_weight, first=first)
+    task = for_targets(task, y, first=first)
     some = weight > 0.0
     if not some.any():
         return encoder.rows(table), y, weight
@@ -90,7 +91,7 @@ def checked_columns(
     check_targets(y, numeric=task.numeric)
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
-    y = column_or_1d(y, warn=True)
+    y = y if is_wide(y) else column_or_1d(y, warn=True)
     y = check_array(y, ensure_2d=False, dtype=np.float64 if task.numeric else None, input_name="y")
     check_consistent_length(table, y)
     return table, y, check_weight(sample_weight, y, part=not first)
@@ -132,6 +133,7 @@ def encode_rows(
     kinds = zip(summary.table.names, summary.table.columns, strict=True)
     source.settle({name: each.kind for name, each in kinds if each.kind})
     classes, some = summary.targets.classes, labelled(summary.sample, summary, numeric=task.numeric)
+    task = for_targets(task, np.asarray(some.y))
     task = task if task.numeric or classes is None else task.with_classes(classes)
     task, y = in_units(task, np.asarray(some.y), np.ones(len(some)))
 

@@ -17,6 +17,7 @@ from sklearn.base import clone, is_regressor
 from asset_svm import clock
 from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Scanned, scan
+from asset_svm.data.several_targets import columns_of
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.estimators.callbacks import FitObserver
 from asset_svm.estimators.encoded import encode_rows
@@ -46,7 +47,7 @@ from asset_svm.memory import available_memory, planned_memory
 from asset_svm.settings import Settings
 from asset_svm.settings.checks import is_integer
 from asset_svm.storage.checkpoint import Checkpoint, SavedRun
-from asset_svm.tasks import has_targets
+from asset_svm.tasks import for_targets, has_targets
 
 if TYPE_CHECKING:
     from asset_svm.estimators.calibration import CalibratedClassifier
@@ -140,12 +141,13 @@ def fit_rows(
             settings=settings,
         )
     check_streamed(settings)
-    task, observer = task_of(model, settings), FitObserver(model, watch=watch)
+    observer = FitObserver(model, watch=watch)
+    task = for_targets(task_of(model, settings), np.asarray(scanned.summary.sample.y))
     if is_regressor(model):
         seen = np.asarray(scanned.summary.sample.y, dtype=np.float64)
         task = in_units(model, task, seen, np.ones(len(seen)))[0]
-        if task.units is not None:
-            scanned = scanned.with_targets(task.units.into)
+        if task.in_units:
+            scanned = scanned.with_targets(lambda y: in_units(model, task, y, np.ones(len(y)))[1])
     with all_or_nothing(model), shown(settings.verbose):
         model.n_features_in_ = scanned.summary.n_features
         run: WindowFit | RelevantWindows = (
@@ -307,7 +309,8 @@ def learn_online(
                 inside = in_units(model, fitted.task, y, np.ones(len(y)))[1]
                 errors.append(progressive_error(fitted.task, fitted.decision, rows, inside))
             if first and not task.numeric:
-                model.partial_fit(X, y, classes=np.unique(y) if classes is None else classes)
+                known = [np.unique(own) for own in columns_of(y)] if y.ndim == 2 else np.unique(y)
+                model.partial_fit(X, y, classes=known if classes is None else classes)
             else:
                 model.partial_fit(X, y)
             seen += len(y)

@@ -94,6 +94,11 @@ def take_intervals(estimator: Learner, intervals: Intervals) -> None:
     estimator.__dict__["_intervals"] = intervals
 
 
+def decided_by(estimator: Learner, X: Any) -> np.ndarray:
+    """The (rows, K) decisions of a fitted estimator."""
+    return estimator._decide(X)
+
+
 def adopt(estimator: Learner, fitted: Fitted) -> None:
     """Take a model as that of a fit of the estimator."""
     estimator._adopt(fitted)

@@ -52,7 +52,7 @@ from asset_svm.families.rows import Rows
 from asset_svm.features import Metric, NystroemFeatures
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
-from asset_svm.tasks import Task
+from asset_svm.tasks import Task, for_targets
 from asset_svm.threads.blas import few_threads
 from asset_svm.threads.granted import count_threads, grant
 from asset_svm.training.certificate import certify_rows
@@ -71,12 +71,17 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     encoder_: TableEncoder | None
     _methods: tuple[str, ...] = ("predict",)
     """The methods that ``compiled`` knows."""
+    _several_outputs = True
+    """Whether targets may have several columns."""
 
     # scikit-learn's own protocol --------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.target_tags.multi_output = self._several_outputs
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = True
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -163,6 +168,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             weight = check_weight(on_host(sample_weight), y, part=not first)
             if first:
                 self.encoder_ = None
+        task = for_targets(task, y, first=first)
         rows = Rows(X, y, weight, weight, np.arange(len(y)))
         rows = rows.take(np.flatnonzero(weight))
         if len(rows.y) == 0:
@@ -197,7 +203,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or RowSource
             A source (``asset_svm.open_rows``) brings its targets, and may be larger than memory.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -404,20 +410,20 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
 
         Returns
         -------
-        gradients : ndarray of shape (n_samples, n_features), or (n_samples, n_classes, n_features)
-            In float64; the latter where there are more than two classes. NaN for columns of an encoded
-            table that are no numbers, and where a number is missing. Where a term of the sum has a
-            kink, in the exponential kernel at a landmark, or in the laplacian where a column has the
-            value of a landmark's, that term counts 0.
+        gradients : ndarray of shape (n_samples, n_features), or (n_samples, n_models, n_features)
+            In float64; the latter where there are more than two classes, or several outputs. NaN for
+            columns of an encoded table that are no numbers, and where a number is missing. Where a
+            term of the sum has a kink, in the exponential kernel at a landmark, or in the laplacian
+            where a column has the value of a landmark's, that term counts 0.
         """
         decision = self._fitted.decision
         n_jobs = self.n_jobs if check.is_jobs(self.n_jobs) else None
         with grant(count_threads(n_jobs)):
             rows = on_host(self._checked(X))
             found: np.ndarray = decision.gradients(rows)
-            units = getattr(self._fitted.task, "units", None)
-            if units is not None:
-                found = found * units.slope(decision(rows))[:, :, None]
+            slopes = self._fitted.task.slopes(decision(rows))
+            if slopes is not None:
+                found = found * slopes[:, :, None]
         if (encoder := self.__dict__.get("encoder_")) is not None:
             found = gradients_by_columns(encoder.encoding_, encoder.table(X), found)
         return found[:, 0] if found.shape[1] == 1 else found

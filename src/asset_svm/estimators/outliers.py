@@ -139,6 +139,7 @@ class AssetOutlierDetector(OutlierMixin, Learner):
 
     _answers = ANSWERS
     _methods = ("predict", "decision_function", "score_samples")
+    _several_outputs = False
 
     def __init__(
         self,

@@ -63,6 +63,8 @@ class AssetQuantileRegressor(RegressorMixin, Learner):
     True
     """
 
+    _several_outputs = False
+
     def __init__(
         self,
         kernel: str | Callable[[Any, Any], Any] = "rbf",

@@ -18,7 +18,7 @@ from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.validation import all_or_nothing
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
-from asset_svm.tasks import Regression, Task
+from asset_svm.tasks import Outputs, Regression, Task, with_outputs
 from asset_svm.tasks.units import KINDS, Units
 
 
@@ -28,7 +28,8 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
 
     Solves lam/2 |coef|^2 + (1/W) sum_i w_i max(|y_i - phi(x_i).coef - b| - epsilon, 0), with phi a
     Nystroem or random Fourier approximation of the kernel. With an intercept, the weighted median of
-    y is subtracted first and added back: the same problem in a smaller ball.
+    y is subtracted first and added back: the same problem in a smaller ball. Several outputs, columns
+    of y, are learnt in one pass over one map.
 
     Parameters
     ----------
@@ -43,9 +44,11 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         ask for its median; "huber", |r| - epsilon / 2 beyond epsilon and r^2 / (2 epsilon) within.
     target_transform : {"standard", "log"} or None, default=None
         Learn targets less their mean and over their standard deviation, or so of their logarithms;
-        predictions come back in the units of y. C and epsilon then mean the same whatever those are.
+        predictions come back in the units of y. C and epsilon then mean the same whatever those are,
+        and for each of several outputs.
     intervals : bool, default=False
-        Keep ``validation_fraction`` of the rows out of the fit, for ``predict_interval``.
+        Keep ``validation_fraction`` of the rows out of the fit, for ``predict_interval``; of one
+        output only.
 
     Attributes
     ----------
@@ -152,7 +155,7 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -170,7 +173,7 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
 
         Returns
         -------
-        y : ndarray of shape (n_samples,)
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         return self._predictions(self._decide(X))
 
@@ -214,12 +217,25 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         centred = settings.free_intercept or settings.n_cells is not None
         task = Regression.of(self.epsilon, centred=centred, loss=self.loss)
         check.check_choice("target_transform", self.target_transform, (None, *KINDS))
-        if isinstance(before, Regression):
-            return replace(task, offset=before.offset, units=before.units, loss_name=before.loss_name)
-        return task
+        if before is None:
+            return task
+
+        def begun(own: Any) -> Regression:
+            return replace(task, offset=own.offset, units=own.units, loss_name=own.loss_name)
+
+        return with_outputs(before, begun)
 
     def _in_units(self, task: Task, y: np.ndarray, weight: np.ndarray) -> tuple[Task, np.ndarray]:
         """The task with the units of its targets, and these in them."""
+        if isinstance(task, Outputs):
+            if self.intervals is True:
+                raise ValueError(
+                    f"intervals=True is for one output, and y has {len(task.parts)} columns; leave it "
+                    "out, or fit an estimator for each column."
+                )
+            parts = zip(task.parts, y.T, strict=True)
+            each = [self._in_units(part, own, weight) for part, own in parts]
+            return Outputs(tuple(part for part, _ in each)), np.column_stack([own for _, own in each])  # type: ignore[misc]
         assert isinstance(task, Regression)
         if task.units is None and self.target_transform is not None:
             task = replace(task, units=Units.of(self.target_transform, y, weight))

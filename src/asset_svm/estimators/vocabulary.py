@@ -25,8 +25,8 @@ PARAMETERS = {
     ),
     "decision_function_shape": (
         "SVC",
-        "classes are separated one from the rest",
-        "leave it out, or wrap the classifier in sklearn.multiclass.OneVsOneClassifier",
+        "there is one decision a class, as of SVC by default",
+        'leave it out; how classes are separated is multi_class="ovr" or "ovo"',
     ),
     "break_ties": (
         "SVC",
@@ -43,11 +43,7 @@ PARAMETERS = {
     "penalty": ("LinearSVC", "it is the squared norm of the weights", "leave it out, and set C"),
     "loss": ("LinearSVC", "it is that of SVC and SVR, not squared", "leave it out"),
     "dual": ("LinearSVC", "there is one solver for any shape of X", "leave it out"),
-    "multi_class": (
-        "LinearSVC",
-        "classes are separated one from the rest",
-        "leave it out, or wrap the classifier in sklearn.multiclass.OneVsOneClassifier",
-    ),
+    "multi_class": ("LinearSVC", "there are no classes", "leave it out"),
     "intercept_scaling": (
         "LinearSVC",
         "an intercept has no part in the penalty",

@@ -14,6 +14,7 @@ from asset_svm.losses.squared_hinge import SquaredHinge
 from asset_svm.losses.table import (
     LOSSES,
     axis_arguments,
+    is_seen,
     loop_arguments,
     loss_of,
     scalar_excess,
@@ -33,6 +34,7 @@ __all__ = [
     "axis_arguments",
     "best_intercept",
     "dual_ridge",
+    "is_seen",
     "loop_arguments",
     "loss_of",
     "scalar_excess",

@@ -127,7 +127,10 @@ class Loss(Protocol):
         """sup_f slope f - loss(y, f), for a slope inside the subdifferential's range."""
 
     def kink(self, y: Array, f: Array) -> tuple[Array, Array]:
-        """(side, t): the loss is h(t), and t falls by ``side`` times what f gains."""
+        """(side, t): the loss is h(t), and t falls by ``side`` times what f gains.
+
+        A side of 0 says that the model does not see the row.
+        """
 
     def corners(self, y: Array, g: Array) -> tuple[Array, Array]:
         """Where loss(y, g + b) has kinks as b grows, (corners, rows), and its slope before the first.
@@ -152,8 +155,14 @@ def best_intercept(loss: Loss, y: Array, margins: Array, weight: Array) -> float
     """The b that makes sum_i w_i loss(y_i, margin_i + b) as small as it gets.
 
     Where the sum is piecewise linear b is a weighted quantile of the corners. Where a whole interval is
-    as good (classes of equal weight that a flat kernel can hardly tell apart) it is its middle.
+    as good (classes of equal weight that a flat kernel can hardly tell apart) it is its middle. Rows
+    that the model does not see have no part in it.
     """
+    seen = loss.kink(y, margins)[0] != 0.0
+    if not seen.all():
+        y, margins, weight = y[seen], margins[seen], weight[seen]
+        if len(y) == 0:
+            return 0.0
     corners, slope = loss.corners(y, margins)
     if loss.is_smooth:
         low, high = float(corners.min()), float(corners.max())

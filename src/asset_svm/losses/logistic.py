@@ -1,7 +1,8 @@
 """log(1 + exp(-y f)) for y in {-1, 1}: the loss whose decisions are logarithms of odds.
 
-At its smallest mean, expit(f) is the probability of y = 1. No row has a loss of 0, so that every row is
-a support vector: cells have no exact solver for it.
+At its smallest mean, expit(f) is the probability of y = 1. A model does not see a row with y = 0, whose
+loss is 0. No other row has a loss of 0, so that every one is a support vector: cells have no exact
+solver for it.
 """
 
 from __future__ import annotations
@@ -32,14 +33,16 @@ def logistic_slope(y: float, f: float) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def logistic_excess(y: float, f: float) -> float:
-    """log(1 + exp(-y f))."""
+    """log(1 + exp(-y f)); 0 for y = 0."""
+    if y == 0.0:
+        return 0.0
     m = y * f
     return np.log1p(np.exp(-m)) if m > 0.0 else np.log1p(np.exp(m)) - m
 
 
 @dataclass(frozen=True)
 class Logistic(OneForAll):
-    """log(1 + exp(-y f)) for y in {-1, 1}; slope -y / (1 + exp(y f))."""
+    """log(1 + exp(-y f)) for y in {-1, 1}, 0 for y = 0; slope -y / (1 + exp(y f))."""
 
     kind: ClassVar[str] = "logistic"
     code: ClassVar[int] = 6
@@ -53,8 +56,8 @@ class Logistic(OneForAll):
     cuda: ClassVar[None] = None
 
     def value(self, y: Array, f: Array) -> Array:
-        """log(1 + exp(-y f))."""
-        return np.logaddexp(0.0, -y * f)
+        """log(1 + exp(-y f)); 0 for y = 0."""
+        return np.where(y == 0.0, 0.0, np.logaddexp(0.0, -y * f))
 
     def slope(self, y: Array, f: Array) -> Array:
         """-y / (1 + exp(y f))."""

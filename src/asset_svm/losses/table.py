@@ -82,6 +82,12 @@ def scalar_excess(code: int, parameter: float, y: float, f: float) -> float:
     return logistic_excess(y, f)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def is_seen(code: int, y: float) -> bool:
+    """Whether a model sees a row with this target: ``Loss.kink`` has a side there."""
+    return y != 0.0 or not (code == 0 or code == 3 or code == 6)
+
+
 def loop_arguments(loss: Loss) -> tuple[int, float]:
     """(code, parameter): what compiled code is told of the loss of one model."""
     code, parameter = axis_arguments(loss, 1)

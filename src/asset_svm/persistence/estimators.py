@@ -58,7 +58,7 @@ from asset_svm.persistence.resume import relevant, resume
 from asset_svm.storage.fields import Fields, Writing
 from asset_svm.storage.maps import feature_map
 from asset_svm.storage.writing import Writer
-from asset_svm.tasks import Classification, OneClass, Quantiles, Regression
+from asset_svm.tasks import Classification, OneClass, Outputs, Quantiles, Regression
 
 Estimator = AssetClassifier | AssetRegressor | AssetQuantileRegressor | AssetOutlierDetector
 GivenMap = NystroemMap | FourierMap
@@ -178,10 +178,13 @@ def read_estimator(f: Fields) -> Estimator:
     if encoder is not None:
         f.check(encoder.n_features_in_ == n, f"takes other columns than {n}", "encoder")
         n = encoder.encoding_.width
-    f.check(isinstance(learnt, LEARNT[kind]), f"is not that of a {kind}", "task")
+    one = learnt.parts[0] if isinstance(learnt, Outputs) else learnt
+    f.check(isinstance(one, LEARNT[kind]), f"is not that of a {kind}", "task")
     if isinstance(learnt, Classification):
         f.check(len(learnt.known) >= 2, "has fewer than two classes", "task")
         learnt = replace(learnt, class_weight=getattr(estimator, "class_weight", None))
+    elif isinstance(learnt, Outputs) and not learnt.numeric:
+        f.check(learnt.n_models, "has fewer than two classes", "task")
     if f.has("members"):
         members = tuple(_read_member(each, learnt, n) for each in f.objects("members"))
         weights = f.array("weights", (len(members),))
@@ -294,6 +297,7 @@ def read_calibrated(f: Fields) -> CalibratedClassifier:
     estimator = f.record("estimator", read_estimator)
     if type(estimator) is not AssetClassifier:
         f.refuse("is no classifier", "estimator")
-    shape = (fitted_of(estimator).task.n_models,)
+    count = len(estimator.classes_)
+    shape = (1 if count == 2 else count,)
     model = CalibratedClassifier(estimator)
     return model.calibrated(f.array("slope", shape), f.array("offset", shape))

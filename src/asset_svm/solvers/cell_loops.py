@@ -20,7 +20,7 @@ from asset_svm.kernels.loops import fill_matrix, loop_code
 from asset_svm.losses import axis_arguments, dual_ridge, scalar_excess
 from asset_svm.numerics.compiling import lent, njit
 from asset_svm.numerics.padding import padded_width
-from asset_svm.solvers.cell_models import CellSolution, Swept
+from asset_svm.solvers.cell_models import CellSolution, Swept, constants
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.solvers.exact_form import LOOK, sweep
 from asset_svm.solvers.gather import gathered
@@ -82,10 +82,12 @@ class _Sweeps:
         self.y, self.cost = problem.targets.block(self.rows), problem.cost[self.rows]
         K, count = len(self.y), len(cells)
         self.trivial, self.like = np.zeros((count, K), dtype=bool), np.tile(np.arange(K), (count, 1))
+        self.constant = np.zeros((count, K))
         if K > 1:
             for c in range(count):
                 y = self.y[:, self.first[c] : self.first[c + 1]]
                 self.trivial[c], self.like[c] = problem.is_trivial(y), problem.alike(y)
+                self.constant[c] = constants(y)
 
     def by(self, threads: int) -> list[Found]:
         """``sweep_cells`` of these, by so many threads."""
@@ -135,8 +137,7 @@ class _Sweeps:
         if not whole.all():
             rows, beta = rows[kept], beta[:, kept]
         first = np.concatenate([[0], np.cumsum(sizes)])
-        starts = self.first[:-1][whole]
-        b = np.where(self.trivial[whole], self.y[:, starts].T, 0.0)
+        b = np.where(self.trivial[whole], self.constant[whole], 0.0)
         numbers = found[whole]
         return self.problem.solutions(
             rows,

@@ -162,7 +162,7 @@ class CellProblem:
         return self.intercept and (self.kernel.positive_definite or is_semidefinite(K, centred=True))
 
     def is_trivial(self, y: Array) -> Array:
-        """Whether a constant stands for each model of a cell, one a row of y: y[:, 0] is it.
+        """Whether a constant stands for each model of a cell, one a row of y: its target that is not 0.
 
         With an intercept it solves a class that is absent from the cell, or alone there. Without one
         it does so only where a class is alone, for all classes at once: others, all of them far below

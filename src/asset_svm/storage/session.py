@@ -137,9 +137,9 @@ def session(f: Fields, phi: FeatureMap, K: int | None = None) -> OnlineSession:
         scale=f.maybe(f.number, "scale"),
         mean_weight=f.number("mean_weight", 0.0),
         horizon=f.integer("horizon"),
-        y_max=f.number("y_max", 0.0),
+        y_max=f.numbers("y_max", K, 0.0),
         kappa=f.number("kappa", 0.0),
-        bulk=f.number("bulk", finite=False),
+        bulk=f.numbers("bulk", K, finite=False),
         scale_size=f.number("scale_size", finite=False),
         batches=f.integer("batches"),
         rows_seen=f.integer("rows_seen"),
@@ -156,7 +156,7 @@ def _set(f: Fields) -> FeasibleSet:
 
 def _sizes(f: Fields, K: int) -> StepSizes:
     sets, bounds = f.each("sets", "record", _set), f.array("bounds", (K,))
-    kappa, bulk = f.number("kappa", 0.0), f.number("bulk", finite=False)
+    kappa, bulk = f.number("kappa", 0.0), f.numbers("bulk", K, finite=False)
     return StepSizes(sets, bounds, kappa, bulk, f.number("scale"))
 
 

@@ -103,6 +103,10 @@ class OneClass:
         """Return None: there are no classes."""
         return None
 
+    def factors_of(self, factors: Array, y: Array) -> Array:
+        """Return 1 for every row: there are no classes."""
+        return np.ones(len(y))
+
     def check_stream(self) -> None:
         """One class can always be learnt from one batch after the other."""
 
@@ -113,6 +117,10 @@ class OneClass:
     def decisions(self, decisions: Array) -> Array:
         """Return one decision a row."""
         return decisions.ravel()
+
+    def slopes(self, decisions: Array) -> Array | None:
+        """Return None: decisions are what a user sees."""
+        return None
 
     def score(self, decisions: Array, y: Array, weight: Array | None) -> float:
         """Raise: nothing says which rows should lie outside."""

@@ -63,6 +63,11 @@ class Quantiles:
         return Pinball(self.quantiles)
 
     @property
+    def in_units(self) -> bool:
+        """Whether targets have units that are not the user's."""
+        return self.units is not None
+
+    @property
     def n_models(self) -> int:
         """Every quantile has a model."""
         return len(self.quantiles)
@@ -113,6 +118,10 @@ class Quantiles:
         """Return None: there are no classes."""
         return None
 
+    def factors_of(self, factors: Array, y: Array) -> Array:
+        """Return 1 for every row: there are no classes."""
+        return np.ones(len(y))
+
     def check_stream(self) -> None:
         """Quantiles can always be learnt from one batch after the other."""
 
@@ -125,6 +134,10 @@ class Quantiles:
     def decisions(self, decisions: Array) -> Array:
         """Return one decision a quantile, which may cross."""
         return decisions.ravel() if self.alone else decisions
+
+    def slopes(self, decisions: Array) -> Array | None:
+        """Return the derivatives of quantiles by decisions; None where they are the same."""
+        return None if self.units is None else self.units.slope(decisions)
 
     def score(self, decisions: Array, y: Array, weight: Array | None) -> float:
         """Return D^2 of the pinball loss, the mean over the quantiles."""

@@ -72,6 +72,11 @@ class Regression:
         return found
 
     @property
+    def in_units(self) -> bool:
+        """Whether targets have units that are not the user's."""
+        return self.units is not None
+
+    @property
     def n_models(self) -> int:
         """Numbers have one model."""
         return 1
@@ -123,6 +128,10 @@ class Regression:
         """Return None: there are no classes."""
         return None
 
+    def factors_of(self, factors: Array, y: Array) -> Array:
+        """Return 1 for every row: there are no classes."""
+        return np.ones(len(y))
+
     def check_stream(self) -> None:
         """Numbers can always be learnt from one batch after the other."""
 
@@ -133,6 +142,10 @@ class Regression:
     def decisions(self, decisions: Array) -> Array:
         """Return one decision a row."""
         return decisions.ravel()
+
+    def slopes(self, decisions: Array) -> Array | None:
+        """Return the derivatives of predictions by decisions; None where they are the same."""
+        return None if self.units is None else self.units.slope(decisions)
 
     def score(self, decisions: Array, y: Array, weight: Array | None) -> float:
         """Return R^2."""

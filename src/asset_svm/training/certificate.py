@@ -99,7 +99,8 @@ def look_at(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], epoc
     def losses(index: Array) -> Array:
         y, weight = rows.targets.block(index), rows.weight[index]
         f = rows.mapped.open(index).margins(coef) + intercept[:, None]
-        return np.array([(part @ weight).sum() for part in (recipe.loss.value(y, f), y * f <= 0.0)])
+        wrong = (y * f <= 0.0) & (recipe.loss.kink(y, f)[0] != 0.0)
+        return np.array([(part @ weight).sum() for part in (recipe.loss.value(y, f), wrong)])
 
     loss, errors = sum(_by_blocks(rows, some, losses), np.zeros(2))
     weight = float(rows.weight.sum() if some is None else rows.weight[some].sum())

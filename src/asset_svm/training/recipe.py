@@ -55,9 +55,11 @@ class Recipe:
     tight_within: float = UNASKED
 
     def feasible_sets(
-        self, y_max: float, kappa: float, bulk: float, metric: Metric | None
+        self, y_max: float | Array, kappa: float, bulk: float | Array, metric: Metric | None
     ) -> list[FeasibleSet]:
         """The feasible set of each model; ``kappa`` is the largest |v|, ``bulk`` that of most |y|.
+
+        ``y_max`` and ``bulk`` are those of all models, or of each.
 
         The paper's, for its steps. Steps in the metric have smaller ones where a few targets are far
         larger than all others, which would make them too long: |coef| <= steepest slope * kappa / lam;
@@ -65,12 +67,15 @@ class Recipe:
         the bound for these. Slopes without a bound have no such intercept.
         """
         sets = []
-        for lam in self.lam:
-            radius, largest = self.loss.radius(lam, y_max), y_max
+        each = zip(
+            *(np.broadcast_to(size, len(self.lam)).tolist() for size in (y_max, bulk)), strict=True
+        )
+        for lam, (own, usual) in zip(self.lam, each, strict=True):
+            radius, largest = self.loss.radius(lam, own), own
             if self.step == "metric" and kappa > 0.0:
                 radius = min(radius, self.loss.steepest * kappa / lam)
                 if self.loss.steepest < np.inf:
-                    largest = min(bulk, y_max)
+                    largest = min(usual, own)
             bound = self.intercept_bound
             if bound is None:
                 bound = self.loss.intercept_bound(largest, kappa * radius)

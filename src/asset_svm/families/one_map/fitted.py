@@ -129,7 +129,7 @@ class FittedMap:
         rows: Rows | None,
         *,
         mean_weight: float,
-        y_max: float,
+        y_max: float | Array,
         steps_before: int = 0,
         component_search: list[dict[str, Any]] | None = None,
         extra: dict[str, Any] | None = None,
@@ -324,10 +324,14 @@ def warm_start(settings: Settings, before: Fitted | None, task: Task, X: Matrix)
 
 
 def same_classes(one: Task, other: Task) -> bool:
-    """Whether two tasks have the same classes, or both none."""
+    """Whether two tasks have as many models, and the same classes, or both none."""
+    if one.n_models != other.n_models:
+        return False
     if one.classes is None or other.classes is None:
         return one.classes is other.classes
-    return one.classes.tolist() == other.classes.tolist()
+    known: list[Any] = [task.classes for task in (one, other)]
+    listed = [[np.asarray(each).tolist() for each in own] for own in known]
+    return listed[0] == listed[1]
 
 
 def _is_given(settings: Settings) -> bool:

@@ -41,7 +41,7 @@ from asset_svm.families.rows import Rows
 from asset_svm.families.whole import WholeTask
 from asset_svm.settings import Settings
 from asset_svm.solvers import SolverState
-from asset_svm.tasks import Encoded, Task, has_targets
+from asset_svm.tasks import Encoded, Outputs, Task, has_targets
 from asset_svm.training.stream import OnlineSession
 
 WINDOW_ROWS = 65_536
@@ -136,8 +136,7 @@ class WindowFit:
         ones = np.ones(len(y))
         if self.task.numeric:
             return WholeTask.of_numbers(self.task, y, ones, np.array([targets.low, targets.high]))
-        classes, counts = np.asarray(targets.classes), np.asarray(targets.class_counts)
-        return WholeTask.of_classes(self.task, y, ones, classes, counts)
+        return WholeTask.of_classes(self.task, y, ones, targets.classes, targets.class_counts)
 
     def _encode(self, block: Block) -> tuple[Encoded, Array]:
         """Targets and weights of a block."""
@@ -146,6 +145,12 @@ class WindowFit:
 
     def _total_weight(self) -> float:
         if self.whole.factors is not None:
+            if isinstance(self.whole.task, Outputs):
+                raise ValueError(
+                    "class_weight multiplies the weights of all classes of a row, and how often those "
+                    "of several outputs meet is known of rows in memory only; leave it out, or raise "
+                    "memory_limit (--memory)."
+                )
             return float(self.whole.factors @ self.scanned.summary.targets.class_counts)
         return float(self.scanned.summary.n_rows)
 
