@@ -23,15 +23,8 @@ from asset_svm.tasks import Classification, Outputs, Task, several
 
 def _has_probabilities(estimator: AssetClassifier) -> bool:
     """Whether decisions are logarithms of odds, of classes and not of pairs of them."""
-    if estimator.loss != "logistic":
-        return False
     fitted = estimator.__dict__.get("_fitted")
-    if fitted is not None and fitted.task.paired:
-        raise AttributeError(
-            'predict_proba: multi_class="ovo" has odds of pairs of classes, which are no probabilities '
-            'of classes; set multi_class="ovr", or calibrate (CalibratedClassifierCV).'
-        )
-    return True
+    return bool(estimator.loss == "logistic" and (fitted is None or not fitted.task.paired))
 
 
 @document

@@ -66,7 +66,7 @@ ATTRIBUTES = {
     "class_weight_": "class_weight has the weights as they were given",
     "probA_": CALIBRATE,
     "probB_": CALIBRATE,
-    "predict_proba": f'{CALIBRATE}; or set loss="logistic"',
+    "predict_proba": f'{CALIBRATE}; or set loss="logistic", and leave multi_class at "ovr"',
     "predict_log_proba": CALIBRATE,
 }
 """What to use instead of an attribute."""
