@@ -50,7 +50,6 @@ def machines(C: float) -> dict[str, tuple[bool, Any]]:
     return {
         "features, ovr": (True, LinearSVC(loss="hinge", **linear)),
         "features, ovo": (True, OneVsOneClassifier(LinearSVC(loss="hinge", **linear))),
-        "features, joint": (True, LinearSVC(multi_class="crammer_singer", **linear)),
         "AssetClassifier, 512, ovr": (False, AssetClassifier(n_components=512, **ours)),
         "AssetClassifier, 512, ovo": (
             False, AssetClassifier(n_components=512, multi_class="ovo", **ours)
@@ -58,6 +57,7 @@ def machines(C: float) -> dict[str, tuple[bool, Any]]:
         "AssetClassifier, ovr": (False, AssetClassifier(**ours)),
         "AssetClassifier, ovo": (False, AssetClassifier(multi_class="ovo", **ours)),
         "SVC": (False, SVC(C=C)),
+        "features, joint": (True, LinearSVC(multi_class="crammer_singer", **linear)),
     }  # fmt: skip
 
 

@@ -55,6 +55,7 @@ OTHERS = [
     AssetRegressor(n_cells="auto"),
     AssetClassifier(max_iter=30, step="robust"),
     AssetClassifier(max_iter=30, step="strong"),
+    AssetClassifier(max_iter=30, multi_class="ovo"),
     AssetClassifier(max_iter=30, approximation="fourier", n_components=50),
     AssetRegressor(max_iter=30),
     AssetClassifier(max_iter=30, landmarks="kmeans"),

@@ -401,8 +401,9 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     def gradients(self, X: Any) -> np.ndarray:
         """The gradient of every decision by the columns of X: what moves it, and which way.
 
-        Those of ``decision_function``, or of the values that a regression predicts. In a model of cells
-        they are those inside the cell of a row, and the mean over partitions. Computed on the host.
+        Those of ``decision_function``, of pairs of classes with ``multi_class="ovo"``, or of the values
+        that a regression predicts. In a model of cells they are those inside the cell of a row, and the
+        mean over partitions. Computed on the host.
 
         Parameters
         ----------
