@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from asset_svm.backends.cuda.blocks import BLOCK
-from asset_svm.losses import loop_arguments
+from asset_svm.losses import axis_arguments
 from asset_svm.solvers.average import NEVER
 from asset_svm.solvers.blocked_form import run_block
 from asset_svm.solvers.exact_form import solve_cell
@@ -51,7 +51,7 @@ class HostForm:
         c, alive, head = np.empty((3, K))
         run_block(
             np.ascontiguousarray(G), U, norm, y, every, weight[None, :], 0 * every,
-            *loop_arguments(axis.loss), axis.loop_lam, axis.radius, axis.bound, axis.eta, axis.power,
+            *axis_arguments(axis.loss, K), axis.loop_lam, axis.radius, axis.bound, axis.eta, axis.power,
             axis.horizon, axis.reach, np.full(K, 0 if averages else NEVER), state.intercept.numpy(),
             state.steps.numpy(), state.weight_sum.numpy(), state.intercept_total.numpy(),
             state.shrink_due.numpy(), c, alive, head, a, gained, margins, slopes,

@@ -659,8 +659,8 @@ def test_bad_rows_are_refused_at_prediction(kind, rows):
 @pytest.mark.parametrize("kind", ESTIMATORS)
 @pytest.mark.parametrize(
     "y",
-    [OTHER_LABELS[:-1], np.c_[OTHER_LABELS, OTHER_LABELS], OTHER_LABELS[:0], None],
-    ids=["too short", "two columns", "empty", "none"],
+    [OTHER_LABELS[:-1], np.tile(OTHER_LABELS[:, None, None], 2), OTHER_LABELS[:0], None],
+    ids=["too short", "three axes", "empty", "none"],
 )
 def test_targets_of_the_wrong_shape_are_refused(kind, y):
     refuses(kind, lambda e: e.fit(OTHER_X, y))

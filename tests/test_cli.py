@@ -27,7 +27,7 @@ pytest.importorskip("rich")
 pytest.importorskip("safetensors")
 
 import asset_svm
-from asset_svm import AssetClassifier, AssetRegressor
+from asset_svm import AssetClassifier, AssetQuantileRegressor, AssetRegressor
 from asset_svm.backends import device
 from asset_svm.cli.main import main
 from asset_svm.cli.options import ELSEWHERE, PARAMETERS, parse_seconds, parse_size
@@ -290,11 +290,12 @@ def test_regression_is_found_by_itself_and_scored(capsys):
 
 def test_every_parameter_of_the_estimators_is_an_option():
     table = {parameter.name for parameter in PARAMETERS}
-    for cls in (AssetClassifier, AssetRegressor):
+    for cls in (AssetClassifier, AssetQuantileRegressor, AssetRegressor):
         names = set(inspect.signature(cls).parameters)
         assert names <= table | set(ELSEWHERE)
     both = set(inspect.signature(AssetClassifier).parameters)
     both |= set(inspect.signature(AssetRegressor).parameters)
+    both |= set(inspect.signature(AssetQuantileRegressor).parameters)
     assert table | set(ELSEWHERE) == both
 
 

@@ -24,7 +24,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 import asset_svm
-from asset_svm import AssetClassifier, AssetRegressor, AssetRegressorCV, FourierMap, NystroemMap
+from asset_svm import (
+    AssetClassifier,
+    AssetQuantileRegressor,
+    AssetRegressor,
+    AssetRegressorCV,
+    FourierMap,
+    NystroemMap,
+)
 from asset_svm.estimators import validation
 from asset_svm.families import beginning
 from asset_svm.training import stream as online_engine
@@ -70,13 +77,16 @@ def test_every_public_name_resolves_and_is_listed():
 
 
 OURS = {
-    "certify", "compact", "compiled", "decision_function", "fit", "gradients", "partial_fit", "predict",
-    "score", "set_fit_request", "set_partial_fit_request", "set_score_request", "set_callbacks",
+    "certify", "compact", "compiled", "coverage", "decision_function", "fit", "gradients",
+    "partial_fit", "predict", "predict_interval", "predict_proba", "score", "set_fit_request",
+    "set_partial_fit_request", "set_score_request", "set_callbacks",
     "get_metadata_routing", "get_params", "set_params",
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [AssetClassifier, AssetRegressor, AssetRegressorCV])
+@pytest.mark.parametrize(
+    "kind", [AssetClassifier, AssetQuantileRegressor, AssetRegressor, AssetRegressorCV]
+)
 def test_an_estimator_has_no_public_names_but_parameters_and_methods_for_users(kind):
     """A subclass may have attributes of its own: what the library needs itself is no public name."""
     names = {name for name in dir(kind()) if not name.startswith("_") and not name.endswith("_")}

@@ -326,7 +326,7 @@ def test_what_a_piece_holds_is_no_matter_of_others(monkeypatch, column, kind, op
     options = replace(options, kinds={} if kind is None else {"a": kind})
 
     def parser():
-        return raw_csv.RawPieces(["a", "b"], Columns(("a",), None), ",", options)
+        return raw_csv.RawPieces(["a", "b"], Columns(("a",), ()), ",", options)
 
     def outcome(parsed):
         if isinstance(parsed, Fault):

@@ -38,6 +38,7 @@ from asset_svm.search.scores import scores
 from asset_svm.search.splits import Split, draw_splits, may_race
 from asset_svm.solvers import Driver
 from asset_svm.solvers.cells import CellProblem
+from asset_svm.tasks import Classification, Regression
 
 X_MOONS, Y_MOONS = make_moons(400, noise=0.2, random_state=0)
 
@@ -53,12 +54,12 @@ def quick(**options):
 def test_the_usual_scores_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     y, decisions = rng.integers(0, 3, 50), rng.normal(size=(4, 50, 3))
-    classes, X = np.arange(3), rng.normal(size=(50, 1))
-    expected = scores(get_scorer("accuracy"), classes, X, y, decisions)
-    np.testing.assert_allclose(scores(None, classes, X, y, decisions), expected)
+    task, X = Classification(classes=np.arange(3)), rng.normal(size=(50, 1))
+    expected = scores(get_scorer("accuracy"), task, X, y, decisions)
+    np.testing.assert_allclose(scores(None, task, X, y, decisions), expected)
     values = rng.normal(size=(4, 50, 1))
-    expected = scores(get_scorer("r2"), None, X, values[0, :, 0] + 0.1, values)
-    np.testing.assert_allclose(scores(None, None, X, values[0, :, 0] + 0.1, values), expected)
+    expected = scores(get_scorer("r2"), Regression(), X, values[0, :, 0] + 0.1, values)
+    np.testing.assert_allclose(scores(None, Regression(), X, values[0, :, 0] + 0.1, values), expected)
 
 
 @pytest.mark.parametrize("scoring", ["roc_auc", "f1", "average_precision", "balanced_accuracy"])
@@ -206,7 +207,8 @@ def test_common_parameters_have_common_defaults():
     classes = (AssetClassifier, AssetRegressor, AssetClassifierCV, AssetRegressorCV)
     signatures = [inspect.signature(cls).parameters for cls in classes]
     for one, other in combinations(signatures, 2):
-        common = (set(one) & set(other)) - {"kernel", "relevance"}  # which a race leaves open
+        # Which a race leaves open, or which is another for numbers.
+        common = (set(one) & set(other)) - {"kernel", "relevance", "loss"}
         assert {name: one[name].default for name in common} == {
             name: other[name].default for name in common
         }
@@ -214,6 +216,7 @@ def test_common_parameters_have_common_defaults():
     left_to_fits = {
         "C",
         "lam",
+        "loss",
         "early_stopping",
         "validation_fraction",
         "n_iter_no_change",
@@ -473,8 +476,10 @@ def test_a_time_too_short_for_any_score_is_named():
 def test_scores_of_too_few_rows_are_not_numbers():
     decisions = np.ones((3, 0, 1))
     for scorer in (None, get_scorer("f1")):
-        assert np.isnan(scores(scorer, np.arange(2), None, np.empty(0), decisions)).all()
-    assert np.isnan(scores(None, None, None, np.ones(1), np.ones((3, 1, 1)))).all()
+        assert np.isnan(
+            scores(scorer, Classification(classes=np.arange(2)), None, np.empty(0), decisions)
+        ).all()
+    assert np.isnan(scores(None, Regression(), None, np.ones(1), np.ones((3, 1, 1)))).all()
     search = AssetRegressorCV(Cs=[1.0], cv=LeaveOneOut(), search_iter=1, random_state=0)
     with pytest.raises(ValueError, match="score of split 0 is not a number"):
         search.fit(X_MOONS[:20], X_MOONS[:20, 1])

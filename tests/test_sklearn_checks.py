@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from asset_svm import (
     AssetClassifier,
     AssetClassifierCV,
+    AssetOutlierDetector,
     AssetRegressor,
     AssetRegressorCV,
     FourierMap,
@@ -44,6 +45,7 @@ ESTIMATORS = [
     ),
     AssetClassifierCV(),
     AssetRegressorCV(),
+    AssetOutlierDetector(max_iter=30),
     NystroemMap(),
     FourierMap(n_components=50),
 ]
@@ -53,6 +55,7 @@ OTHERS = [
     AssetRegressor(n_cells="auto"),
     AssetClassifier(max_iter=30, step="robust"),
     AssetClassifier(max_iter=30, step="strong"),
+    AssetClassifier(max_iter=30, multi_class="ovo"),
     AssetClassifier(max_iter=30, approximation="fourier", n_components=50),
     AssetRegressor(max_iter=30),
     AssetClassifier(max_iter=30, landmarks="kmeans"),
@@ -65,6 +68,7 @@ OTHERS = [
     NystroemMap(landmarks="leverage"),
     FourierMap(n_components=50, fourier="qmc"),
     FourierMap(n_components=50, fourier="hadamard"),
+    AssetOutlierDetector(max_iter=30, approximation="fourier", n_components=50),
 ]
 """What the checks see only the numbers of: steps, landmarks, frequencies."""
 

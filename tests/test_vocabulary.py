@@ -19,7 +19,7 @@ from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetR
 ESTIMATORS = [AssetClassifier, AssetRegressor, AssetClassifierCV, AssetRegressorCV]
 PARAMETERS = {
     "probability": (True, "CalibratedClassifierCV"),
-    "decision_function_shape": ("ovo", "OneVsOneClassifier"),
+    "decision_function_shape": ("ovo", "multi_class"),
     "break_ties": (True, "leave it out"),
     "shrinking": (False, "leave it out"),
     "cache_size": (500, "memory_limit"),
@@ -27,7 +27,7 @@ PARAMETERS = {
     "penalty": ("l1", "set C"),
     "loss": ("squared_hinge", "leave it out"),
     "dual": (False, "leave it out"),
-    "multi_class": ("crammer_singer", "OneVsOneClassifier"),
+    "multi_class": ("crammer_singer", "leave it out"),
     "intercept_scaling": (10.0, "intercept_bound"),
 }
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from asset_svm.datasets import load_adult
     from asset_svm.estimators import (
         AssetClassifier,
+        AssetOutlierDetector,
+        AssetQuantileRegressor,
         AssetRegressor,
         FourierMap,
         NystroemMap,
@@ -30,6 +32,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AssetClassifier",
     "AssetClassifierCV",
+    "AssetOutlierDetector",
+    "AssetQuantileRegressor",
     "AssetRegressor",
     "AssetRegressorCV",
     "DataError",
@@ -49,6 +53,8 @@ __all__ = [
 _HOMES = {
     "AssetClassifier": "asset_svm.estimators",
     "AssetClassifierCV": "asset_svm.search",
+    "AssetOutlierDetector": "asset_svm.estimators",
+    "AssetQuantileRegressor": "asset_svm.estimators",
     "AssetRegressor": "asset_svm.estimators",
     "AssetRegressorCV": "asset_svm.search",
     "DataError": "asset_svm.exceptions",

@@ -8,7 +8,8 @@ lam their bound says little. Here the loss is smoothed over a width delta at its
 
 are a point of the dual that is stationary to rounding, and their bound is off by at most
 (delta / 4) times the share of rows inside the width. delta is divided by 3 until that, too, is small.
-A loss that is curved (``losses.base``) is smooth by itself: p_i = clip(t_i / curvature, 0, steepest).
+A loss that is smooth by itself (``losses.base``) is left as it is. Where it has a tilt, slopes are
+p_i - tilt.
 
 Where the rows are too many for memory, Newton's method runs on a zone of those nearest to their kinks,
 and all others keep the slope they have at the given model. Whatever the slopes, the bound is valid; it
@@ -106,6 +107,8 @@ def tight_bound(
         if round_ == 0:
             objective = 0.5 * lam * float(plain @ plain) + losses / total
         m, d = len(distance), len(point)
+        if m == 0:
+            return objective, 0.0, np.zeros(d)
         near = min(m, max(ZONE_BYTES // (4 * d), 4 * d))
         inside = min(near, max(4 * d, min(m // 5, max(8 * d, int(WIDTH_FLOPS / d**2)))))
         zone = _gather(loss, here, b, blocks, _nearest(distance, near), free_intercept)
@@ -168,11 +171,12 @@ def _descend(
 
 
 def _distances(loss: Loss, coef: Array, intercept: float, blocks: Blocks) -> tuple[Array, float, float]:
-    """t of all rows, the sum of the weights, the weighted sum of the losses."""
+    """t of all rows that the model sees; over all, the sum of the weights, and that of the losses."""
     parts, total, losses = [], 0.0, 0.0
     for V, y, weight in blocks():
         f = V.astype(np.float64) @ coef + intercept
-        parts.append(loss.kink(y, f)[1])
+        side, t = loss.kink(y, f)
+        parts.append(t[side != 0.0])
         total += float(weight.sum())
         losses += float(weight @ loss.value(y, f))
     return np.concatenate(parts), total, losses
@@ -191,25 +195,29 @@ def _gather(
         f = V[:, : len(coef)].astype(np.float64) @ coef + intercept
         side, t = loss.kink(y, f)
         kink = t + side * f  # the loss at margin 0, before it is cut at 0
-        near = np.abs(t) <= limit
+        near = (np.abs(t) <= limit) & (side != 0.0)
         kept.append((V[near], side[near], kink[near], weight[near]))
-        for sign, chosen in enumerate(((side < 0) & (t > 0), (side > 0) & (t > 0))):
-            p = np.abs(loss.slope(y, f)) if loss.curvature > 0.0 else 1.0
-            w = np.where(chosen & ~near, weight * p, 0.0)
+        p = np.abs(loss.slope(y, f)) if loss.is_smooth else (t > 0).astype(np.float64)
+        for sign, chosen in enumerate(_by_sign(side, p - loss.tilt)):
+            w = np.where(chosen & ~near, weight * (p - loss.tilt), 0.0)
             outside[sign] += _exact_sum(w * side, V)
-            linear[sign] += w @ (kink - 0.5 * loss.curvature * p)
-            sums[sign] += w.sum()
+            linear[sign] += w @ (kink - loss.penalty(p))
+            sums[sign] += np.abs(w).sum()
     V, side, kink, weight = (np.concatenate(part) for part in zip(*kept, strict=True))
     return _Zone(loss, V, side, kink, weight, outside, linear, sums)
 
 
-def _smooth(loss: Loss, t: Array, delta: float) -> tuple[Array, Array, float]:
-    """The smoothed h(t), its slope p, and the width of t over which p grows from 0 to 1."""
-    if loss.curvature > 0.0:
-        p = np.clip(t / loss.curvature, 0.0, loss.steepest)
-        return p * (t - 0.5 * loss.curvature * p), p, loss.curvature
+def _by_sign(side: Array, slope: Array) -> tuple[Array, Array]:
+    """The rows whose margins slopes by t pull down, and those whose margins they pull up."""
+    return side * slope < 0.0, side * slope > 0.0
+
+
+def _smooth(loss: Loss, t: Array, delta: float) -> tuple[Array, Array, Array]:
+    """The smoothed h(t), its slope p, and the width of t over which p grows by 1."""
+    if loss.is_smooth:
+        return loss.rounded(t)
     p = np.clip(0.5 + t / (2.0 * delta), 0.0, 1.0)
-    return np.where(p < 1.0, delta * p * p, t), p, 2.0 * delta
+    return np.where(p < 1.0, delta * p * p, t), p, np.broadcast_to(2.0 * delta, t.shape)
 
 
 def _newton(
@@ -219,24 +227,25 @@ def _newton(
     pull = zone.outside.sum(axis=0) / total
     w = zone.weight / total
 
-    def look(x: Array) -> tuple[float, Array, float]:
+    def look(x: Array) -> tuple[float, Array, Array]:
         t = zone.kink - zone.side * (zone.V @ x.astype(zone.V.dtype)).astype(np.float64)
         smooth, p, width = _smooth(zone.loss, t, delta)
-        return float(0.5 * x @ curvature @ x - pull @ x + w @ smooth), p, width
+        loss = w @ (smooth - zone.loss.tilt * t)
+        return float(0.5 * x @ curvature @ x - pull @ x + loss), p, width
 
     value, p, width = look(point)
     for _ in range(NEWTON_STEPS):
-        push = ((w * p * zone.side).astype(zone.V.dtype) @ zone.V).astype(np.float64)
+        push = ((w * (p - zone.loss.tilt) * zone.side).astype(zone.V.dtype) @ zone.V).astype(np.float64)
         gradient = curvature @ point - pull - push
         bent = np.flatnonzero((p > 0.0) & (p < zone.loss.steepest))
         rows = zone.V[bent]
-        scaled = rows * (w[bent] / width).astype(rows.dtype)[:, None]
+        scaled = rows * (w[bent] / width[bent]).astype(rows.dtype)[:, None]
         hessian = curvature + (rows.T @ scaled).astype(np.float64)
         step = -_solve(hessian, gradient)
         expected = float(-gradient @ step)
         length = 1.0
         while True:
-            moved, q, _ = look(point + length * step)
+            moved, q, width = look(point + length * step)
             if moved <= value - 0.25 * length * expected or length < 1e-4:
                 break
             length *= 0.5
@@ -246,7 +255,7 @@ def _newton(
         point, value, p = point + length * step, moved, q
         if done:
             break
-    return point, p, 0.0 if zone.loss.curvature > 0.0 else float(w @ (delta * p * (1.0 - p)))
+    return point, p, 0.0 if zone.loss.is_smooth else float(w @ (delta * p * (1.0 - p)))
 
 
 def _exact_sum(weights: Array, V: Array) -> Array:
@@ -282,11 +291,12 @@ class _Bound:
     def __call__(self, p: Array) -> float:
         zone, total = self.zone, self.total
         parts, linear, sums = zone.outside.copy(), zone.linear.copy(), zone.sums.copy()
-        for sign, chosen in enumerate((zone.side < 0, zone.side > 0)):
-            w = np.where(chosen, zone.weight * p, 0.0)
+        slope = p - zone.loss.tilt
+        for sign, chosen in enumerate(_by_sign(zone.side, slope)):
+            w = np.where(chosen, zone.weight * slope, 0.0)
             parts[sign] += _exact_sum(w * zone.side, zone.V)
-            linear[sign] += w @ (zone.kink - 0.5 * zone.loss.curvature * p)
-            sums[sign] += w.sum()
+            linear[sign] += w @ (zone.kink - zone.loss.penalty(p))
+            sums[sign] += np.abs(w).sum()
         if self.free_intercept:
             parts = parts[:, :-1]
         plain = self.metric.invert(parts) / total

@@ -14,6 +14,8 @@ WHY = {
     "checkpoint": "saves the state of one fit, and a race makes many",
     "resume": "goes on with one fit, and a race makes many",
     "dask": "learns on a cluster, and a race needs all rows in memory",
+    "one_class": "has no targets, and a race judges by them",
+    "nu": "goes with --one-class, which a race does not",
 }
 """Options of training that do not go with a race."""
 
@@ -22,7 +24,16 @@ def train_by_race(given: dict[str, Any], parameters: dict[str, Any], **shared: A
     """Find the best model by a race; ``given`` are options of training that a race has not."""
     for name, why in WHY.items():
         if given[name]:
-            raise UsageError(f"--{name} {why}; leave it out, or train without --auto.")
+            raise UsageError(
+                f"--{name.replace('_', '-')} {why}; leave it out, or train without --auto."
+            )
+    for name in ("quantiles", "intervals"):
+        if not parameters[name]:
+            continue
+        raise UsageError(
+            f"--{name}: a race is for classes or the middle of numbers; train without --auto, with "
+            "the options that asset tune prints."
+        )
     for parameter in PARAMETERS:
         value = parameters[parameter.name]
         if parameter.name not in RACING and value is not None and value is not False:

@@ -37,7 +37,8 @@ FORMATS = "svmlight|csv|tsv|parquet|npy|npz"
 Data = Annotated[str, typer.Argument(metavar="DATA", help='A file; "-" is standard input.')]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file (*.asset).")]
 Target = Annotated[
-    str | None, typer.Option("--target", metavar="COLUMN", help="The column of the targets.")
+    str | None,
+    typer.Option("--target", metavar="COLUMN,...", help="The column of the targets, or several."),
 ]
 Format = Annotated[
     str | None, typer.Option("--format", metavar=FORMATS, help="Instead of the extension's.")
@@ -206,6 +207,13 @@ def train(
         str | None,
         typer.Option("--dask", metavar="ADDRESS|local", help="Learn on a Dask cluster."),
     ] = None,
+    one_class: Annotated[
+        bool, typer.Option("--one-class", help="Learn where rows are, without targets, for outliers.")
+    ] = False,
+    nu: Annotated[
+        float | None,
+        typer.Option("--nu", metavar="SHARE", help="Of the rows outside, with --one-class [0.1]."),
+    ] = None,
     auto: Annotated[
         bool, typer.Option("--auto", help="Find the best kind of model by a race, as asset tune does.")
     ] = False,
@@ -216,12 +224,12 @@ def train(
         from asset_svm.cli.auto import train_by_race
 
         given = dict(online=online, classes=classes, checkpoint=checkpoint, resume=resume, dask=dask)
-        train_by_race(given, **shared)
+        train_by_race({**given, "one_class": one_class, "nu": nu}, **shared)
         return
     from asset_svm.cli.train import Training
 
     shared |= dict(online=online, classes=classes, checkpoint=checkpoint, every=every, resume=resume)
-    Training(dask=dask, **shared).run()
+    Training(dask=dask, one_class=one_class, nu=nu, **shared).run()
 
 
 @app.command()
@@ -248,6 +256,10 @@ def predict(
     probability: Annotated[
         bool, typer.Option("--probability", help="Probabilities of the classes too, as CSV.")
     ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option("--interval", metavar="COVERAGE", help="Intervals too, as 0.9, as CSV."),
+    ] = None,
     target: Target = None,
     format: Format = None,
     zero_based: ZeroBased = False,
@@ -255,8 +267,8 @@ def predict(
     """Predict the rows of a file, one line each."""
     from asset_svm.cli.scoring import write_predictions
 
-    write_predictions(model, data, output, scores=scores, probability=probability, target=target,
-                      format=format, zero_based=zero_based)  # fmt: skip
+    write_predictions(model, data, output, scores=scores, probability=probability, interval=interval,
+                      target=target, format=format, zero_based=zero_based)  # fmt: skip
 
 
 @app.command()

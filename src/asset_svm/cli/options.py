@@ -57,12 +57,19 @@ PARAMETERS = (
     Parameter("coef0", "NUMBER", "Of poly and sigmoid [0]."),
     Parameter("C", "NUMBER", "Inverse regularisation [1]."),
     Parameter("lam", "NUMBER", "Regularisation itself, instead of C."),
+    Parameter(
+        "loss",
+        "hinge|squared_hinge|logistic|epsilon_insensitive|squared_epsilon_insensitive|huber",
+        "The loss, of classes or of numbers [hinge, epsilon_insensitive].",
+    ),
     Parameter("epsilon", "NUMBER", "Half-width of the tube of a regression [0.1]."),
     Parameter(
         "target_transform",
         "none|standard|log",
         "Units that a regression learns in [standard for csv, tsv and Parquet, else none].",
     ),
+    Parameter("intervals", "", "Keep rows out, for intervals around a regression.", flag=True),
+    Parameter("quantiles", "Q,...", "Learn these quantiles of numbers, as 0.1,0.5,0.9."),
     Parameter("approximation", "nystroem|fourier", "Of the kernel [nystroem]."),
     Parameter("n_components", "auto|COUNT", "Landmarks or features [up to 2048]."),
     Parameter(
@@ -87,12 +94,15 @@ PARAMETERS = (
     Parameter("max_iter", "COUNT", "Epochs [25; 3 where rows are streamed]."),
     Parameter("tol", "NUMBER", "Stop at this relative duality gap."),
     Parameter("early_stopping", "", "Stop when held-out rows say so.", flag=True),
-    Parameter("validation_fraction", "FRACTION", "Rows held out for that [0.1]."),
+    Parameter("validation_fraction", "FRACTION", "Rows held out for that, or kept out [0.1]."),
     Parameter("n_iter_no_change", "COUNT", "Epochs without gain before it stops [5]."),
     Parameter("device", "cpu|cuda|auto", "Where the work is done [cpu]."),
     Parameter("precision", "float32|float16", "Of products on the card [float32]."),
     Parameter("class_weight", "balanced|LABEL=NUMBER,...", "Weights of classes."),
+    Parameter("multi_class", "ovr|ovo", "Classes one from the rest, or in pairs [ovr]."),
 )
+FOR_CLASSES = {"class_weight", "multi_class"}
+"""Parameters that a classifier alone has."""
 ELSEWHERE = {
     "time_limit": "--time-limit",
     "memory_limit": "--memory",
@@ -128,8 +138,11 @@ SEARCHED = (
     "kernel",
     "C",
     "lam",
+    "loss",
     "relevance",
     "target_transform",
+    "intervals",
+    "quantiles",
     "early_stopping",
     "validation_fraction",
     "n_iter_no_change",

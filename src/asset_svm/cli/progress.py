@@ -43,16 +43,21 @@ class Interrupt:
             signal.signal(signal.SIGINT, before)
 
 
-def running_error(record: dict[str, Any], *, regression: bool) -> tuple[float, str]:
+def running_error(
+    record: dict[str, Any], *, regression: bool, one_class: bool = False
+) -> tuple[float, str]:
     """(error, its name) of rows just before they were learnt from.
 
     A stream predicts some rows of every window. In memory the loop itself counts: rows on the wrong
-    side of a model, one-vs-rest where there are several, or the mean loss of a regression.
+    side of a model, one-vs-rest where there are several, or the mean loss of a regression. Of one class
+    it is the part of the rows that lies outside.
     """
+    if one_class:
+        return float(record.get("progressive_error", record["active"])), "outside"
     if "progressive_error" in record:
         return float(record["progressive_error"]), "mean |error|" if regression else "error"
     if regression:
-        return float(record["progressive_loss"]), "mean |error| beyond epsilon"
+        return float(record["progressive_loss"]), "mean loss"
     return float(record["sign_errors"]), "error"
 
 
@@ -88,7 +93,7 @@ class Display(Watcher):
 
     Parameters
     ----------
-    regression : bool
+    regression, one_class : bool
     what : str
         What is done.
     at_once : bool
@@ -100,9 +105,16 @@ class Display(Watcher):
         Those of epochs, windows or batches, of which curves are drawn.
     """
 
-    def __init__(self, *, regression: bool, what: str = "training", at_once: bool = False):
+    def __init__(
+        self,
+        *,
+        regression: bool,
+        one_class: bool = False,
+        what: str = "training",
+        at_once: bool = False,
+    ):
         super().__init__(at_once=at_once)
-        self.regression, self.what = regression, what
+        self.regression, self.one_class, self.what = regression, one_class, what
         self.records: list[dict[str, Any]] = []
         self.bar: Progress | None = None
         self.task: TaskID | None = None
@@ -144,7 +156,7 @@ class Display(Watcher):
         objective = record.get("objective", record.get("progressive_objective"))
         if objective is not None:
             parts.append(f"objective {objective:.4g}")
-        error, what = running_error(record, regression=self.regression)
+        error, what = running_error(record, regression=self.regression, one_class=self.one_class)
         if math.isfinite(error):
             parts.append(f"{what} {error:.4g}" if self.regression else f"{what} {100 * error:.2f} %")
         return ", ".join(parts)

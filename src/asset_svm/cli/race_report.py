@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from asset_svm.cli.output_scores import Scores
 from asset_svm.cli.report import report_page
-from asset_svm.cli.scores import Scores
 from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.search_progress import shown_count, shown_params
 from asset_svm.data.scan import Summary

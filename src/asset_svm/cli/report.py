@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from asset_svm.cli.columns import columns_section
+from asset_svm.cli.output_scores import OutputScores, Scores
 from asset_svm.cli.progress import running_error
+from asset_svm.cli.quantiles import QuantileScores
 from asset_svm.cli.relevance import relevance_section
-from asset_svm.cli.scores import ClassScores, RealScores, Scores, centre_of
+from asset_svm.cli.scores import ClassScores, OutlierScores, RealScores, centre_of
 from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.tables import (
     MOST_CLASSES,
@@ -22,7 +24,8 @@ from asset_svm.cli.tables import (
     model_lines,
     score_lines,
 )
-from asset_svm.data.scan import Summary
+from asset_svm.data.scan import Summary, TargetSummary
+from asset_svm.data.several_targets import SeveralTargets
 from asset_svm.pages import (
     Facts,
     Figure,
@@ -41,6 +44,8 @@ from asset_svm.persistence import machine
 from asset_svm.persistence.composed import changed_parameters
 
 Array = npt.NDArray[Any]
+MOST_OUTPUTS = 8
+"""So many outputs have figures of their own."""
 MOST_POINTS = 200
 MOST_VALUES = 20_000
 """The most values of a histogram; beyond, a sample of the rows is shown."""
@@ -72,7 +77,8 @@ def report_page(
     """
     told = machine()
     page = Page(title, subtitle, f"asset-svm {told['asset_svm']}, {told['saved']}")
-    data = [] if summary is None else [Section("Data", _data(summary, model.columns))]
+    facts = [] if summary is None else _data(summary, model.columns, targets=not model.one_class)
+    data = [Section("Data", facts)] if facts else []
     columns = columns_section(model.estimator)
     for section in (
         *before,
@@ -99,7 +105,7 @@ def training_page(
     scored_on: str,
 ) -> Page:
     """The page about a training run, which has told these records on its way."""
-    curves = _curves(records, regression=model.regression)
+    curves = _curves(records, regression=model.regression, one_class=model.one_class)
     return report_page(
         f"Training report: {path.name}",
         f"{type(model.core).__name__}, trained in {seconds:.1f} s",
@@ -122,10 +128,25 @@ def model_section(model: ScaledModel) -> Section:
 
 
 def errors_section(scores: Scores, scored_on: str) -> Section:
-    """The section about the errors on some rows."""
+    """The section about the errors on some rows, or the scores of those that have no targets."""
     facts = Facts(dict(score_lines(scores)))
-    figures = _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
-    return Section("Errors", [Paragraph(f"On the rows of {scored_on}."), facts, *figures])
+    begun: list[Part] = [Paragraph(f"On the rows of {scored_on}."), facts]
+    if isinstance(scores, OutlierScores):
+        return Section("Scores", [*begun, _of_scores(scores)])
+    if isinstance(scores, OutputScores):
+        named = list(zip(scores.names, scores.parts, strict=True))
+        for name, part in named[:MOST_OUTPUTS]:
+            begun += [Paragraph(f"Output {name}."), *_figures(part)]
+        if len(named) > MOST_OUTPUTS:
+            begun.append(Paragraph(f"And {len(named) - MOST_OUTPUTS} more outputs."))
+        return Section("Errors", begun)
+    return Section("Errors", [*begun, *_figures(scores)])
+
+
+def _figures(scores: ClassScores | RealScores | QuantileScores) -> list[Part]:
+    if isinstance(scores, QuantileScores):
+        return scores.parts
+    return _of_classes(scores) if isinstance(scores, ClassScores) else _of_numbers(scores)
 
 
 def machine_section() -> Section:
@@ -134,21 +155,30 @@ def machine_section() -> Section:
     return Section("Machine", [Facts({**computer, "cores": os.cpu_count()})])
 
 
-def _data(summary: Summary, names: tuple[str, ...] | None) -> list[Part]:
-    targets = summary.targets
+def _data(summary: Summary, names: tuple[str, ...] | None, *, targets: bool) -> list[Part]:
+    told = summary.targets
     facts: dict[str, Value] = {
         "rows": summary.n_rows,
         "features": summary.n_features,
         "bytes in memory": summary.n_bytes,
-        "targets": "names" if targets.kind == "names" else f"{targets.low:.6g} to {targets.high:.6g}",
     }
+    if targets:
+        facts["targets"] = (
+            f"{len(told.parts)} columns" if isinstance(told, SeveralTargets) else _range(told)
+        )
     if names is not None:
         shown = ", ".join(str(name) for name in names[:MOST_CLASSES])
         facts["columns"] = shown + (", ..." if len(names) > MOST_CLASSES else "")
     parts: list[Part] = [Facts(facts)]
-    classes = targets.classes
+    if isinstance(told, SeveralTargets):
+        each: list[list[Value]] = [
+            [number + 1, _range(part), "" if part.counts is None else len(part.counts)]
+            for number, part in enumerate(told.parts)
+        ]
+        return [*parts, Table(["target", "values", "different"], each)]
+    classes = told.classes if targets else None
     if classes is not None and len(classes) <= MOST_CLASSES:
-        counts = targets.class_counts
+        counts = told.class_counts
         rows: list[list[Value]] = [
             [str(label), int(count), f"{100 * count / summary.n_rows:.2f} %"]
             for label, count in zip(classes.tolist(), counts, strict=True)
@@ -157,7 +187,13 @@ def _data(summary: Summary, names: tuple[str, ...] | None) -> list[Part]:
     return parts
 
 
-def _curves(records: Sequence[dict[str, Any]], *, regression: bool) -> list[Figure]:
+def _range(targets: TargetSummary) -> str:
+    return "names" if targets.kind == "names" else f"{targets.low:.6g} to {targets.high:.6g}"
+
+
+def _curves(
+    records: Sequence[dict[str, Any]], *, regression: bool, one_class: bool = False
+) -> list[Figure]:
     """Objective over epochs, error over time; what the loop saw of rows before it learnt from them."""
     if not records:
         return []
@@ -172,11 +208,12 @@ def _curves(records: Sequence[dict[str, Any]], *, regression: bool) -> list[Figu
     caption = "On rows just before they were learnt from."
     if lines:
         figures.append(line_chart(lines, over, "value", title="Convergence", caption=caption))
-    errors = [running_error(r, regression=regression) for r in chosen]
+    errors = [running_error(r, regression=regression, one_class=one_class) for r in chosen]
     factor, unit = (1.0, "") if regression else (100.0, ", %")
     line = Line("", [r["seconds"] for r in chosen], [factor * error for error, _ in errors])
     what = f"{errors[-1][1]}{unit}"
-    figures.append(line_chart([line], "seconds", what, title="Error over time", caption=caption))
+    title = "Rows outside over time" if one_class else "Error over time"
+    figures.append(line_chart([line], "seconds", what, title=title, caption=caption))
     return figures
 
 
@@ -205,6 +242,15 @@ def _of_classes(scores: ClassScores) -> list[Part]:
         line_chart([line], "decision", "part", title=title, caption="Ten groups of equal size.")
     )
     return parts
+
+
+def _of_scores(scores: OutlierScores) -> Figure:
+    """Histogram of scores, the threshold marked."""
+    caption = f"Rows left of {scores.threshold:.4g} lie outside."
+    if scores.n_rows > MOST_VALUES:
+        caption += f" {MOST_VALUES} drawn from all rows."
+    values, marks = {"scores": _values(scores.bins)}, [scores.threshold]
+    return histogram(values, "score", title="Scores", caption=caption, marks=marks)
 
 
 def _of_numbers(scores: RealScores) -> list[Part]:

@@ -17,19 +17,31 @@ from sklearn.base import BaseEstimator
 
 from asset_svm.cli.columns import ARRAYS, FOR_TABLES, TABLES, ColumnOptions, advice_of, column_lines
 from asset_svm.cli.options import Interrupted, UsageError, parse_params, parse_size
+from asset_svm.cli.output_scores import Scores
 from asset_svm.cli.outputs import check_output
 from asset_svm.cli.progress import Display, Interrupt
 from asset_svm.cli.scaling import KINDS, ColumnScaling
-from asset_svm.cli.scores import Scores
-from asset_svm.cli.scoring import ScaledModel, rows_for, same_target, score_rows
+from asset_svm.cli.scoring import (
+    ScaledModel,
+    names_of_outputs,
+    rows_for,
+    same_target,
+    score_rows,
+)
 from asset_svm.cli.tables import score_lines, show
-from asset_svm.cli.tasks import TASKS, found_task
+from asset_svm.cli.tasks import ONE_CLASS, TASKS, found_task
 from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.opening import find_format, open_rows
 from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import Block, RowSource
 from asset_svm.encoding.summary import TableSummary
-from asset_svm.estimators import AssetClassifier, AssetRegressor, TableEncoder
+from asset_svm.estimators import (
+    AssetClassifier,
+    AssetOutlierDetector,
+    AssetQuantileRegressor,
+    AssetRegressor,
+    TableEncoder,
+)
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.encoded import encode_rows
 from asset_svm.estimators.files import held_bytes, scan_for
@@ -38,7 +50,7 @@ from asset_svm.families.labels import labelled
 from asset_svm.pages import Page
 from asset_svm.persistence import save
 
-Estimator = AssetClassifier | AssetRegressor
+Estimator = AssetClassifier | AssetRegressor | AssetQuantileRegressor | AssetOutlierDetector
 
 
 @dataclass
@@ -135,6 +147,11 @@ class Run:
         """The format of the rows."""
         return self.format or ("svmlight" if self.data == STANDARD_INPUT else find_format(self.data))
 
+    @property
+    def without_targets(self) -> bool:
+        """Whether rows are learnt from without any targets."""
+        return False
+
     def _table_encoder(self) -> TableEncoder:
         """What makes numbers of the columns; those of arrays are float32, as in Python."""
         return self.columns.encoder(np.dtype(self.dtype if self.raw else np.float32))
@@ -149,13 +166,14 @@ class Run:
         """The rows of the file."""
         source = open_rows(self.data, **self._opening)
         self._note(source)
-        return source
+        return source.unlabelled() if self.without_targets else source
 
     @property
     def _opening(self) -> dict[str, Any]:
         """How the file of the rows is opened."""
         raw = self.columns.reading() if self.raw else None
-        return {"target": self.target, "n_features": self.n_features, "raw": raw, **self._reading}
+        found = {"target": self.target, "n_features": self.n_features, "raw": raw, **self._reading}
+        return {**found, "targets": False} if self.without_targets else found
 
     def _note(self, source: RowSource) -> None:
         """Keep what is to be told of the rows, and look at the header of those of ``--test``."""
@@ -172,7 +190,7 @@ class Run:
         if self.test is not None:  # what is wrong with its header is wrong before the training too
             features = source.feature_names if self.raw else None
             options = {"target": self._test_target, "features": features, "raw": self._opening["raw"]}
-            open_rows(self.test, **options, **self._reading)
+            open_rows(self.test, targets=not self.without_targets, **options, **self._reading)
 
     @property
     def _test_target(self) -> str | None:
@@ -226,6 +244,8 @@ class Run:
     def _found_task(self) -> str:
         """What is to be learnt, by the targets where it is not said."""
         assert self.summary is not None
+        if self.without_targets:
+            return ONE_CLASS
         return found_task(self.task, self.summary.targets, probability=self.probability)
 
     # The model ----------------------------------------------------------------------------------
@@ -259,7 +279,9 @@ class Run:
 
     def _scores(self, model: ScaledModel, data: str, target: str | None) -> Scores:
         """The scores of a model on the rows of a file."""
-        return score_rows(model, rows_for(model, data, self.told, target=target, **self._reading))
+        options = {**self._reading, "target": target, "targets": not self.without_targets}
+        rows = rows_for(model, data, self.told, **options)
+        return score_rows(model, rows, names_of_outputs(model, self.told))
 
     def _end(
         self,

@@ -131,6 +131,10 @@ class RealScores:
     absolute: float = 0.0
     mean: float = 0.0
     spread: float = 0.0
+    inside: int | None = None
+    """The number of rows in their 90 % intervals, where there are any."""
+    width: float = 0.0
+    """The sum of the widths of these."""
     _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     _keys: Array = field(default_factory=lambda: np.empty(0))
     sample: Array = field(default_factory=lambda: np.empty((0, 2)))
@@ -152,6 +156,12 @@ class RealScores:
         kept = np.argsort(keys)[: self.most]
         self._keys, self.sample = keys[kept], rows[kept]
 
+    def add_intervals(self, y: Array, ends: Array) -> None:
+        """Take the (rows, 2) intervals of a block into account."""
+        low, high = ends.T
+        self.inside = (self.inside or 0) + int(((low <= y) & (y <= high)).sum())
+        self.width += float((high - low).sum())
+
     @property
     def rmse(self) -> float:
         """The root of the mean squared error."""
@@ -168,7 +178,31 @@ class RealScores:
         return 1.0 - self.squared / self.spread if self.spread > 0 else float("nan")
 
 
-Scores = ClassScores | RealScores
+@dataclass(eq=False)
+class OutlierScores:
+    """The scores of rows by an outlier detector, counted in bins.
+
+    Parameters
+    ----------
+    threshold : float
+        The score below which rows lie outside.
+    """
+
+    threshold: float
+    n_rows: int = 0
+    n_outside: int = 0
+    bins: Array = field(default_factory=lambda: np.zeros(BINS, dtype=np.int64))
+
+    def add(self, decisions: Array) -> None:
+        """Take the decisions of a block into account."""
+        self.n_rows += len(decisions)
+        self.n_outside += int((decisions < 0.0).sum())
+        self.bins += np.bincount(bin_of(decisions.ravel() + self.threshold), minlength=BINS)
+
+    @property
+    def outside(self) -> float:
+        """The part of the rows that lies outside."""
+        return self.n_outside / max(self.n_rows, 1)
 
 
 def _ratio(part: Array, whole: Array) -> Array:

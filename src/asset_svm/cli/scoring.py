@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -19,33 +19,47 @@ from sklearn.preprocessing import MinMaxScaler
 
 from asset_svm.cli.columns import TABLES, reading_again, used_columns
 from asset_svm.cli.options import UsageError
+from asset_svm.cli.output_scores import OutputScores, Scores, output_names
 from asset_svm.cli.outputs import check_output
-from asset_svm.cli.scores import ClassScores, RealScores, Scores
+from asset_svm.cli.quantiles import QuantileScores, column_names
+from asset_svm.cli.scores import ClassScores, OutlierScores, RealScores
 from asset_svm.data.opening import find_format, open_rows
+from asset_svm.data.several_targets import beside, columns_of
 from asset_svm.data.source import RowSource
-from asset_svm.estimators import AssetClassifier, AssetRegressor
+from asset_svm.estimators import (
+    AssetClassifier,
+    AssetOutlierDetector,
+    AssetQuantileRegressor,
+    AssetRegressor,
+)
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.files import predict_rows
-from asset_svm.estimators.inside import encoder_of
+from asset_svm.estimators.inside import encoder_of, fitted_of, intervals_of, probabilities_of
 from asset_svm.exceptions import DataError
 from asset_svm.families.labels import whole_labels
 from asset_svm.persistence import load, read_provenance
 from asset_svm.persistence.transformers import SCALERS
+from asset_svm.settings.checks import check_fraction
 from asset_svm.storage.atomic import replacing
+from asset_svm.tasks import Outputs
+
+Estimator = AssetClassifier | AssetRegressor | AssetQuantileRegressor | AssetOutlierDetector
+COVERAGE = 0.9
+"""That of the intervals that are scored."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScaledModel:
     """A model of ours, alone or behind a scaler: what the commands train and predict with."""
 
-    estimator: AssetClassifier | AssetRegressor | CalibratedClassifier
+    estimator: Estimator | CalibratedClassifier
     scaler: BaseEstimator | None = None
 
     @classmethod
     def of(cls, model: BaseEstimator) -> ScaledModel:
         """From what a file holds; one of other steps is refused."""
         *before, estimator = steps_of(model)
-        ours = isinstance(estimator, AssetClassifier | AssetRegressor | CalibratedClassifier)
+        ours = isinstance(estimator, Estimator | CalibratedClassifier)
         if not ours or len(before) > 1 or any(type(step).__name__ not in SCALERS for step in before):
             raise UsageError(
                 f"The model is made of {names_of(model)}; asset takes one of numeric columns, "
@@ -61,7 +75,7 @@ class ScaledModel:
         return Pipeline([("scale", self.scaler), ("svm", self.estimator)])
 
     @property
-    def core(self) -> AssetClassifier | AssetRegressor:
+    def core(self) -> Estimator:
         """The estimator without its probabilities."""
         model = self.estimator
         return model.estimator if isinstance(model, CalibratedClassifier) else model
@@ -69,7 +83,20 @@ class ScaledModel:
     @property
     def regression(self) -> bool:
         """Whether it predicts numbers."""
-        return isinstance(self.estimator, AssetRegressor)
+        return isinstance(self.estimator, AssetRegressor | AssetQuantileRegressor)
+
+    @property
+    def quantiles(self) -> tuple[float, ...] | None:
+        """The quantiles that it predicts, where it does."""
+        if not isinstance(self.estimator, AssetQuantileRegressor):
+            return None
+        levels: tuple[float, ...] = fitted_of(self.estimator).task.quantiles
+        return levels
+
+    @property
+    def one_class(self) -> bool:
+        """Whether it tells rows that lie outside from the others."""
+        return isinstance(self.estimator, AssetOutlierDetector)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -128,21 +155,54 @@ def rows_for(model: ScaledModel, data: str, told: dict[str, Any], **options: Any
     )
 
 
-def score_rows(model: ScaledModel, source: RowSource) -> Scores:
-    """Score a model on rows with targets."""
+def _scores_of(
+    model: ScaledModel, names: list[str] | None
+) -> ClassScores | RealScores | QuantileScores | OutputScores:
+    """Scores of no rows yet; ``names`` are those of several outputs."""
+    task = fitted_of(model.estimator).task
+    if isinstance(task, Outputs):
+        return OutputScores(names or output_names(None, len(task.parts)), task)
+    if model.quantiles is not None:
+        return QuantileScores(model.quantiles)
+    return RealScores() if model.regression else ClassScores(model.estimator.classes_)
+
+
+def score_rows(model: ScaledModel, source: RowSource, names: list[str] | None = None) -> Scores:
+    """Score a model on rows with targets; an outlier detector needs none.
+
+    ``names`` are those of several outputs.
+    """
     estimator, regression = model.estimator, model.regression
-    scores: Scores = RealScores() if regression else ClassScores(estimator.classes_)
+    if isinstance(estimator, AssetOutlierDetector):
+        found = OutlierScores(float(estimator.offset_))
+        for _, decisions, _ in predict_rows(estimator, source):
+            found.add(decisions)
+        return found
+    scores = _scores_of(model, names)
+    task = fitted_of(estimator).task
+    outputs = (len(task.parts),) if isinstance(task, Outputs) else ()
     for block, decisions, predicted in predict_rows(estimator, source):
         if block.y is None:
             raise DataError(f"{source.name} has no targets to compare with; see --target.")
         y = whole_labels(block.y, numeric=regression)
-        if isinstance(scores, ClassScores):
+        if y.shape[1:] != outputs:
+            raise DataError(
+                f"{source.name} has targets of the shape {y.shape}, and the model predicts "
+                f"{(len(y), *outputs)}; see --target."
+            )
+        if isinstance(scores, OutputScores) and not regression:
+            pairs = zip(columns_of(y), task.classes, strict=True)
+            y = beside([_known(own, classes, source.name) for own, classes in pairs])
+        elif isinstance(scores, ClassScores):
             y = _known(y, estimator.classes_, source.name)
         elif y.dtype.kind not in "biuf":
             raise DataError(f"{source.name}: the targets are names, and the model predicts numbers.")
         scores.add(y, predicted, decisions)
-        if isinstance(scores, ClassScores) and isinstance(estimator, CalibratedClassifier):
-            scores.add_probabilities(y, estimator.probabilities(decisions))
+        if isinstance(scores, RealScores) and (intervals := intervals_of(estimator)) is not None:
+            units = fitted_of(estimator).task.units
+            scores.add_intervals(y, intervals.around(block.X, decisions[:, 0], units, COVERAGE))
+        if isinstance(scores, ClassScores) and hasattr(estimator, "predict_proba"):
+            scores.add_probabilities(y, probabilities_of(estimator, decisions))
     return scores
 
 
@@ -166,7 +226,15 @@ def evaluate_file(
     if target is None:
         target = same_target(_told(model, loaded), data, format)
     told = _told(model, loaded)
-    return score_rows(loaded, rows_for(loaded, data, told, target=target, format=format, **options))
+    options |= dict(target=target, format=format, targets=not loaded.one_class)
+    rows = rows_for(loaded, data, told, **options)
+    return score_rows(loaded, rows, names_of_outputs(loaded, told))
+
+
+def names_of_outputs(model: ScaledModel, told: dict[str, Any]) -> list[str] | None:
+    """The names of the outputs of a model that has several, by its provenance; else None."""
+    task = fitted_of(model.estimator).task
+    return output_names(told.get("target"), len(task.parts)) if isinstance(task, Outputs) else None
 
 
 def _told(path: str, model: ScaledModel) -> dict[str, Any]:
@@ -181,37 +249,77 @@ def write_predictions(
     *,
     scores: bool,
     probability: bool,
+    interval: float | None = None,
     target: str | None,
     format: str | None,
     **options: Any,
 ) -> None:
-    """Write a prediction a line; with ``scores`` or ``probability`` a CSV with them beside it."""
+    """Write a prediction a line; with ``scores`` or others a CSV with them beside it.
+
+    A model of quantiles or of several outputs writes a CSV with a column each.
+    """
     output = None if output == "-" else output
     check_output("-o", output, {"MODEL": model, "DATA": data})
     loaded = ScaledModel.of(load(model))
     estimator = loaded.estimator
-    if probability and not isinstance(estimator, CalibratedClassifier):
-        raise UsageError(f"{model} has no probabilities; train it with asset train --probability.")
+    if probability and not hasattr(estimator, "predict_proba"):
+        raise UsageError(
+            f"{model} has no probabilities; run asset train with --probability, or --loss logistic."
+        )
+    intervals = None if interval is None else _intervals_of(estimator, model, interval)
     if target is None and (format or find_format(data)) == "npy":  # a column to leave out
         target = same_target(_told(model, loaded), data, format)
     told = _told(model, loaded)
     source = rows_for(loaded, data, told, target=target, format=format, targets=False, **options)
+    outputs = names_of_outputs(loaded, told)
+    if scores and loaded.quantiles is not None:
+        raise UsageError("--scores are what classes are decided by; leave it out.")
+    if outputs is not None and (scores or probability):
+        name = "--scores" if scores else "--probability"
+        raise UsageError(f"{name}: {model} has {len(outputs)} outputs; leave it out.")
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
-        if scores or probability:
-            classes = [] if loaded.regression else estimator.classes_.tolist()
+        names = outputs if loaded.quantiles is None else column_names(loaded.quantiles)
+        if names is not None:
+            writer.writerow(names)
+            for _, _, predicted in predict_rows(estimator, source):
+                writer.writerows(predicted.reshape(len(predicted), -1).tolist())
+            return
+        if scores or probability or intervals is not None:
+            classes = np.asarray(getattr(estimator, "classes_", ())).tolist()
             several = [f"score_{label}" for label in classes] if len(classes) > 2 else ["score"]
             names = [f"probability_{label}" for label in classes] if probability else []
+            names += ["low", "high"] if intervals is not None else []
             writer.writerow(["prediction", *(several if scores else []), *names])
-        for _, decisions, predicted in predict_rows(estimator, source):
-            columns = [decisions] if scores else []
-            if isinstance(estimator, CalibratedClassifier) and probability:
-                columns.append(estimator.probabilities(decisions))
+        for block, decisions, predicted in predict_rows(estimator, source):
+            columns = [_shown_decisions(estimator, decisions)] if scores else []
+            if probability:
+                columns.append(probabilities_of(estimator, decisions))
+            if intervals is not None:
+                columns.append(intervals(block.X, decisions))
             if columns:
                 cells = zip(predicted.tolist(), *(part.tolist() for part in columns), strict=True)
                 writer.writerows([label, *chain.from_iterable(parts)] for label, *parts in cells)
             else:
                 out.write("".join(f"{label}\n" for label in predicted.tolist()))
+
+
+def _intervals_of(
+    estimator: BaseEstimator, path: str, coverage: float
+) -> Callable[[Any, np.ndarray], np.ndarray]:
+    """The function from rows of numbers and their decisions to intervals."""
+    found = intervals_of(estimator)
+    if found is None:
+        raise UsageError(f"{path} has no intervals; train it with asset train --intervals.")
+    check_fraction("--interval", coverage)
+    units = fitted_of(estimator).task.units
+    return lambda rows, decisions: found.around(rows, decisions[:, 0], units, coverage)
+
+
+def _shown_decisions(estimator: Any, decisions: np.ndarray) -> np.ndarray:
+    """One decision a class, or one for two classes or numbers."""
+    shown: np.ndarray = fitted_of(estimator).task.decisions(decisions)
+    return shown.reshape(len(decisions), -1)
 
 
 @contextmanager

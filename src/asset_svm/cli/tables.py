@@ -12,12 +12,15 @@ from rich.text import Text
 
 from asset_svm.cli.columns import note_lines
 from asset_svm.cli.options import UsageError
+from asset_svm.cli.output_scores import OutputScores, Scores
+from asset_svm.cli.quantiles import QuantileScores
 from asset_svm.cli.relevance import importance_lines, relevance_lines
-from asset_svm.cli.scores import ClassScores, Scores
+from asset_svm.cli.scores import ClassScores, OutlierScores
 from asset_svm.cli.scoring import ScaledModel, names_of
-from asset_svm.estimators.inside import encoder_of, fitted_of
+from asset_svm.estimators.inside import encoder_of, fitted_of, intervals_of
 from asset_svm.persistence import load, read_provenance
 from asset_svm.persistence.composed import changed_parameters
+from asset_svm.tasks import Outputs
 
 MOST_CLASSES = 20
 """The most classes of a confusion matrix that is shown."""
@@ -41,6 +44,8 @@ def show(title: str, rows: list[list[str]], header: Sequence[str] = ("", "")) ->
 
 def score_lines(scores: Scores) -> list[list[str]]:
     """The scores, as lines of a name and a value."""
+    if isinstance(scores, OutputScores):
+        return scores.lines
     if isinstance(scores, ClassScores):
         lines = [["rows", str(scores.n_rows)], ["error", f"{100 * scores.error:.3f} %"]]
         if scores.auc is not None:
@@ -48,17 +53,33 @@ def score_lines(scores: Scores) -> list[list[str]]:
         if scores.log_loss is not None:
             lines.append(["log loss", f"{scores.log_loss:.5f}"])
         return lines
-    return [
+    if isinstance(scores, OutlierScores):
+        return [
+            ["rows", str(scores.n_rows)],
+            ["outside", f"{scores.n_outside} ({100 * scores.outside:.3f} %)"],
+        ]
+    if isinstance(scores, QuantileScores):
+        return scores.lines
+    lines = [
         ["rows", str(scores.n_rows)],
         ["RMSE", f"{scores.rmse:.6g}"],
         ["MAE", f"{scores.mae:.6g}"],
         ["R2", f"{scores.r2:.5f}"],
     ]
+    if scores.inside is not None:
+        rows = max(scores.n_rows, 1)
+        lines.append(["rows in 90 % intervals", f"{100 * scores.inside / rows:.2f} %"])
+        lines.append(["mean width of these", f"{scores.width / rows:.6g}"])
+    return lines
 
 
 def show_scores(title: str, scores: Scores) -> None:
     """Show all that is known of a model on some rows."""
     show(title, score_lines(scores))
+    if isinstance(scores, OutputScores):
+        for name, part in zip(scores.names, scores.parts, strict=True):
+            if isinstance(part, ClassScores):
+                show(f"classes of {name}", class_lines(part), ["class", "rows", "precision", "recall"])
     if not isinstance(scores, ClassScores):
         return
     show("classes", class_lines(scores), ["class", "rows", "precision", "recall"])
@@ -105,19 +126,34 @@ def model_lines(model: ScaledModel) -> list[list[str]]:
     """What is told of a model, as lines of a name and a value."""
     estimator = model.core
     lines = [["model", type(estimator).__name__], ["features", str(estimator.n_features_in_)]]
-    classes = getattr(estimator, "classes_", None)
-    if classes is not None:
+    task = fitted_of(estimator).task
+    classes = task.classes
+    if isinstance(task, Outputs):
+        lines.append(["outputs", str(len(task.parts))])
+        if classes is not None:
+            counts = ", ".join(str(len(each)) for each in classes[:MOST_CLASSES])
+            more = "" if len(classes) <= MOST_CLASSES else ", ..."
+            lines.append(["classes", f"{counts}{more} of each output"])
+    elif classes is not None:
         shown = ", ".join(map(str, classes[:MOST_CLASSES].tolist()))
         more = "" if len(classes) <= MOST_CLASSES else ", ..."
         lines.append(["classes", f"{len(classes)}: {shown}{more}"])
+    if model.one_class:
+        lines.append(["share outside", f"{estimator.nu:g}"])
+        lines.append(["threshold of scores", f"{estimator.offset_:.6g}"])
+    if model.quantiles is not None:
+        lines.append(["quantiles", ", ".join(f"{q:g}" for q in model.quantiles)])
     if model.estimator is not estimator:
         lines.append(["probabilities", "sigmoids of decisions of rows held out"])
     encoder = encoder_of(estimator)
     if encoder is not None:
         lines.append(["numbers a row", str(encoder.encoding_.width)])
-    units = getattr(fitted_of(estimator).task, "units", None)
+    units = getattr(task, "units", None)
     if units is not None:
         lines.append(["target units", f"{units.scale:.6g}, from {units.mean:.6g} on ({units.kind})"])
+    intervals = intervals_of(estimator)
+    if intervals is not None:
+        lines.append(["intervals", f"from {len(intervals.scores)} rows kept out"])
     if model.scaler is not None:
         lines.append(["scaling", type(model.scaler).__name__])
     landmarks = getattr(estimator, "components_", None)

@@ -13,25 +13,35 @@ from sklearn.base import is_regressor
 from asset_svm import clock
 from asset_svm.cli.cluster import check_dask, connected
 from asset_svm.cli.columns import ColumnOptions
-from asset_svm.cli.options import UsageError, parse_seconds, parse_value
+from asset_svm.cli.one_class import check_one_class, check_parameters
+from asset_svm.cli.options import FOR_CLASSES, UsageError, parse_seconds, parse_value
 from asset_svm.cli.progress import Display
 from asset_svm.cli.run import Estimator, Run
 from asset_svm.cli.scaling import ColumnScaling
 from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.tables import model_lines
+from asset_svm.cli.tasks import ONE_CLASS
 from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import RowSource
 from asset_svm.encoding.summary import TableSummary
-from asset_svm.estimators import AssetClassifier, AssetRegressor, TableEncoder
+from asset_svm.estimators import (
+    AssetClassifier,
+    AssetOutlierDetector,
+    AssetQuantileRegressor,
+    AssetRegressor,
+    TableEncoder,
+)
 from asset_svm.estimators.calibration import FOLDS
 from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, learn_online
-from asset_svm.estimators.inside import fit_watched, settings_of
+from asset_svm.estimators.inside import fit_watched, settings_of, take_intervals
+from asset_svm.estimators.intervals import intervals_of_rows, parted, rows_of_numbers
 from asset_svm.estimators.learner import Learner
-from asset_svm.families.labels import target_type
+from asset_svm.families.labels import check_targets
 from asset_svm.pages import Page
 from asset_svm.persistence import model_of, parts_of
 from asset_svm.storage.checkpoint import Checkpoint
+from asset_svm.tasks.regression import LOSSES as OF_NUMBERS
 
 if TYPE_CHECKING:
     from asset_svm.dask.fitting import DaskLearner
@@ -47,6 +57,13 @@ class Training(Run):
     every: str
     resume: bool
     dask: str | None
+    one_class: bool
+    nu: float | None
+
+    @property
+    def without_targets(self) -> bool:
+        """Whether rows are learnt from without any targets."""
+        return self.one_class
 
     def run(self) -> None:
         """Train, save, tell."""
@@ -86,6 +103,7 @@ class Training(Run):
             raise UsageError(f"--scale {self.scale} needs a pass of its own, and --online makes one.")
         if self.classes is not None and not self.online:
             raise UsageError("--classes goes with --online; other runs find the classes themselves.")
+        check_one_class(self)
         if self.dask is not None:
             self._check_cluster()
         if self.probability and (self.online or self.checkpoint is not None):
@@ -95,6 +113,11 @@ class Training(Run):
                 "one of the two out."
             )
         self._check_files()
+        if self.task == "auto" and "loss" in self.params:
+            self.task = "regression" if self.params["loss"] in OF_NUMBERS else "classification"
+        for name in ("quantiles", "intervals"):
+            if name in self.params:
+                self._check_numbers(name)
         if self.encodes_arrays:
             self._check_arrays()
         if self.time_limit is not None:
@@ -102,9 +125,28 @@ class Training(Run):
             self.params["time_limit"] = limit / (1 + FOLDS) if self.probability else limit
         # What cannot be is told before anything is read, for the task that is asked for.
         kind = "classification" if self.task == "auto" else self.task
+        if self.one_class:
+            kind = ONE_CLASS
+            check_parameters(self.params)
         self.settings = settings_of(self._model(kind))
         if self.checkpoint is not None:
             check_kept(self.settings)
+
+    def _check_numbers(self, name: str) -> None:
+        """Refuse options that do not go with ``--quantiles`` or ``--intervals``, of numbers."""
+        if self.task == "classification":
+            raise UsageError(f"--{name} are of numbers; leave --task classification out.")
+        self.task, quantiles = "regression", name == "quantiles"
+        for option, given in (
+            ("--dask", self.dask is not None),
+            ("--epsilon", quantiles and "epsilon" in self.params),
+            ("--loss", quantiles and "loss" in self.params),
+            ("--intervals", quantiles and "intervals" in self.params),
+            ("--online", not quantiles and self.online),
+            ("--checkpoint", not quantiles and self.checkpoint is not None),
+        ):
+            if given:
+                raise UsageError(f"{option} does not go with --{name}; leave one of them out.")
 
     def _check_arrays(self) -> None:
         """Refuse options that do not go with ``--numbers`` of arrays."""
@@ -150,18 +192,22 @@ class Training(Run):
         params = dict(self.params)
         if self.raw or self.encodes_arrays:
             params["encoder"] = self._table_encoder()
+        if task == ONE_CLASS:
+            return AssetOutlierDetector(**params if self.nu is None else {**params, "nu": self.nu})
         classifier, regressor = AssetClassifier, AssetRegressor
         if self.dask is not None:
             from asset_svm.dask import DaskAssetClassifier, DaskAssetRegressor
 
             classifier, regressor = DaskAssetClassifier, DaskAssetRegressor
         if task == "regression":
-            if "class_weight" in params:
-                raise UsageError("--class-weight is for classification.")
+            for name in sorted(FOR_CLASSES & params.keys()):
+                raise UsageError(f"--{name.replace('_', '-')} is for classification.")
             if self.raw:
                 params.setdefault("target_transform", "standard")
+            if "quantiles" in params:
+                return AssetQuantileRegressor(**params)
             return regressor(**params)
-        for name in ("epsilon", "target_transform"):
+        for name in ("epsilon", "target_transform", "intervals"):
             params.pop(name, None)
         return classifier(**params)
 
@@ -171,7 +217,9 @@ class Training(Run):
         if self.checkpoint is not None:
             every = parse_seconds(self.every, "--every")
             self.store = Checkpoint(self.checkpoint, every=every, resume=self.resume)
-        saved = None if self.store is None else self.store.read_run()
+        saved, out = None if self.store is None else self.store.read_run(), source
+        if "intervals" in self.params:
+            source, out = parted(source, self.settings.validation_fraction, self.seed)
         if saved is not None and self.store is not None:
             before, now = self.store.notes["options"], self._notes()["options"]
             for name in (name for name in now if now[name] != before[name]):
@@ -206,7 +254,16 @@ class Training(Run):
                 settings=settings,
                 encoder=self.encoder,
             )
+        if isinstance(model, AssetRegressor) and model.intervals:
+            self._add_intervals(model, source, out)
         return self._calibrated(model, held)
+
+    def _add_intervals(self, model: AssetRegressor, learnt: RowSource, out: RowSource) -> None:
+        """Give the model its intervals, from the rows kept out."""
+        learnt, out = rows_of_numbers(model, learnt), rows_of_numbers(model, out)
+        if self.scaler is not None:
+            learnt, out = (each.transformed(self.scaler.transform) for each in (learnt, out))
+        take_intervals(model, intervals_of_rows(model, learnt.blocks(), out.blocks(), self.seed))
 
     def _scanned_again(self, source: RowSource, summary: Summary | None) -> Scanned:
         """The rows of a run to go on with, read again where they are held in memory."""
@@ -232,7 +289,7 @@ class Training(Run):
                 self.scaler = scaling.finish(self.summary.n_features)
             task = self._found_task()
             model: DaskLearner = self._model(task).set_params(client=client)
-            target_type(self.summary.targets, numeric=is_regressor(model))
+            check_targets(self.summary.targets, numeric=is_regressor(model))
             transform = None if self.scaler is None else self.scaler.transform
             X, y = files.collections(self.summary, transform)
 
@@ -246,8 +303,8 @@ class Training(Run):
 
     def _display(self, model: Learner) -> Display:
         """Who shows a fit in epochs, or of cells, none of which is of use without the others."""
-        whole = model.n_cells is not None and not self.online
-        self.display = Display(regression=is_regressor(model), at_once=whole)
+        whole = getattr(model, "n_cells", None) is not None and not self.online
+        self.display = Display(regression=is_regressor(model), one_class=self.one_class, at_once=whole)
         self.interrupt = self.display.interrupt
         return self.display
 
@@ -262,6 +319,7 @@ class Training(Run):
             "zero_based",
             "n_features",
             "dtype",
+            "one_class",
         )
         before = self.scaler if self.encoder is None else self.encoder
         scaler = None if before is None else parts_of(before)
@@ -269,7 +327,9 @@ class Training(Run):
 
     def _learn_online(self, source: RowSource) -> ScaledModel:
         task = self.task
-        if task == "auto":
+        if self.one_class:
+            task = ONE_CLASS
+        elif task == "auto":
             task = "regression" if "epsilon" in self.params else "classification"
         model = self._model(task)
         classes = None

@@ -11,7 +11,7 @@ from sklearn.base import is_regressor
 
 from asset_svm.cli.again import command_of
 from asset_svm.cli.columns import FOR_TABLES
-from asset_svm.cli.options import UsageError, parse_seconds
+from asset_svm.cli.options import FOR_CLASSES, UsageError, parse_seconds
 from asset_svm.cli.race_progress import RaceDisplay
 from asset_svm.cli.run import Run
 from asset_svm.cli.scoring import ScaledModel
@@ -162,7 +162,7 @@ class Tuning(Run):
             params = self.params
             if task == "classification" and "epsilons" in params and self.task == "auto":
                 continue
-            if task == "regression" and "class_weight" in params and self.task == "auto":
+            if task == "regression" and self.task == "auto" and not FOR_CLASSES.isdisjoint(params):
                 continue
             search = self._search(task)
             check_parameters(search)
@@ -183,8 +183,8 @@ class Tuning(Run):
     def _search(self, task: str) -> SearchEstimator:
         params = dict(self.params)
         if task == "regression":
-            if "class_weight" in params:
-                raise UsageError("--class-weight is for classification.")
+            for name in sorted(FOR_CLASSES & params.keys()):
+                raise UsageError(f"--{name.replace('_', '-')} is for classification.")
             return self._settled(AssetRegressorCV(**params))
         if "epsilons" in params:
             raise UsageError("--epsilons is for regression.")

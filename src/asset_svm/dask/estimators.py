@@ -17,6 +17,8 @@ class DaskAssetClassifier(DaskLearner, AssetClassifier):
     %(common)s
     class_weight : dict, "balanced" or None, default=None
         Multiplies ``sample_weight`` by the weight of the row's class; no weight may be 0.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        How more than two classes are separated, as of AssetClassifier.
     %(cluster)s
 
     Attributes

@@ -133,6 +133,7 @@ class RowFiles:
     ) -> tuple[Any, Any]:
         """X and y, with a partition a piece; a dataframe and a series where columns have names."""
         targets, width = summary.targets, summary.n_features
+        assert isinstance(targets, TargetSummary)
         countable = targets.kind == "numbers" and targets.whole and targets.counts is not None
         kind = np.dtype(np.int64 if countable else np.float64 if targets.kind == "numbers" else np.str_)
         load, kinds = delayed(read_piece, pure=True, nout=2), self.kinds.settled
@@ -206,6 +207,11 @@ def scan_piece(piece: Piece, seen: Any) -> PieceSummary:
     for block in piece.blocks():
         if block.y is None:
             raise DataError(f"{piece.path} has no targets; say where they are with target=.")
+        if block.y is not None and block.y.ndim == 2:
+            raise DataError(
+                f"{piece.path}: --target names {block.y.shape[1]} columns, and a cluster learns one "
+                "output at a time; train a model for each, or all of them on one machine."
+            )
         summary.targets.add(block.y, piece.path)
         summary.n_rows, summary.n_bytes = summary.n_rows + len(block), summary.n_bytes + block.n_bytes
         summary.n_features = max(summary.n_features, block.X.shape[1])

@@ -51,6 +51,7 @@ rounds_per_epoch : int, default=None
 OF_CLUSTER = ("client", "n_shards", "rounds_per_epoch")
 """The parameters that plain estimators do not have."""
 NOT_HERE = {
+    "intervals": (False, "no rows are kept out of a fit"),
     "tol": (None, "the gap is known when the run is over"),
     "early_stopping": (False, "no rows are held out"),
     "time_limit": (None, "workers do not stop in the middle of a round"),
@@ -88,6 +89,13 @@ class DaskLearner(Learner):
 
     _local: ClassVar[type[Learner]]
     _metric: ClassVar[Callable[..., float]]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False
+        return tags
 
     def __sklearn_clone__(self):
         # A client is a connection: the clone shares it.
@@ -170,7 +178,7 @@ class DaskLearner(Learner):
                 "n_components to a number."
             )
         for name, (usual, why) in NOT_HERE.items():
-            value = getattr(self, name)
+            value = getattr(self, name, usual)
             if name == "tol" and self.n_cells is not None:
                 continue
             if value != usual:
@@ -209,6 +217,7 @@ class DaskLearner(Learner):
             settings = self._settings()
             family_of(settings).check(settings)
             check_encoder(self.encoder)
+            _check_one_output(y)
             task, observer = self._task(settings), FitObserver(self, X, y, watch)
             cluster = Cluster(self._connection())
             given = isinstance(self.encoder, TableEncoder)
@@ -252,6 +261,18 @@ class DaskLearner(Learner):
         names = column_names(X)
         if names is not None:
             self.feature_names_in_ = names
+
+
+def _check_one_output(y):
+    """Raise where targets have several columns."""
+    columns = getattr(y, "columns", None)
+    shape: Any = getattr(y, "shape", ()) if columns is None else (None, len(columns))
+    count = shape[1] if len(shape) == 2 else 1
+    if count > 1:
+        raise ValueError(
+            f"y has {count} columns, and a cluster learns one output at a time; fit a model for each "
+            "column, or all of them on one machine (AssetClassifier, AssetRegressor)."
+        )
 
 
 def _predictor(local):

@@ -1,13 +1,23 @@
 """Where rows, targets and their order come from."""
 
 from asset_svm.data.order import GivenOrder, Order, ShuffledOrder, UniformOrder
-from asset_svm.data.targets import OneVsRestTargets, RealTargets, Targets
+from asset_svm.data.targets import (
+    JoinedTargets,
+    OneVsRestTargets,
+    PairTargets,
+    RealTargets,
+    ShiftedTargets,
+    Targets,
+)
 
 __all__ = [
     "GivenOrder",
+    "JoinedTargets",
     "OneVsRestTargets",
     "Order",
+    "PairTargets",
     "RealTargets",
+    "ShiftedTargets",
     "ShuffledOrder",
     "Targets",
     "UniformOrder",

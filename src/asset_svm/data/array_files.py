@@ -15,7 +15,7 @@ import math
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -42,65 +42,79 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 def npy_rows(
     path: str | Path,
     *,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     n_features: int | None = None,
     targets: bool = True,
     dtype: npt.DTypeLike = np.float32,
 ) -> RowSource:
     """The rows of a matrix in a .npy file.
 
-    ``target`` is a column's number, or a .npy file of targets; a matrix of exactly ``n_features``
-    columns has no target. Without ``targets`` theirs are not read.
+    ``target`` is a column's number, or several, or a .npy file of targets; a matrix of exactly
+    ``n_features`` columns has no target. Without ``targets`` theirs are not read, and where none is
+    named, nor ``n_features``, all columns are features.
     """
     X = _load_npy(Path(path))
     name, files = str(path), (Path(path),)
     if X.ndim != 2:
         raise DataError(f"{name} has an array of {X.ndim} dimensions; rows need a matrix.")
     _check_numeric(X, name)
-    width = X.shape[1]
+    width, target = X.shape[1], _one_text(target)
     beside = target is not None and target.endswith(".npy")
-    if (n_features == width and not beside) or (beside and not targets):
+    bare = not targets and (beside or (target is None and n_features is None))
+    if bare or (n_features == width and not beside):
         return ArrayRows(X, None, name=name, dtype=dtype, files=files)
     if target is not None and beside:
         y = _targets_of(Path(target))
         return ArrayRows(X, y, name=name, dtype=dtype, files=(*files, Path(target)))
     try:
-        column = int(target) if target is not None else -1
+        columns = [int(each) for each in ("-1" if target is None else target).split(",")]
     except ValueError:
         raise DataError(
             f"{name}: target={target!r} is neither a column's number nor a .npy file."
         ) from None
-    if not -width <= column < width or width < 2:
-        raise DataError(f"{name} has {width} columns; target={column} with features is not among them.")
-    column %= width
-    return _ColumnRows(X, column, targets, name=name, dtype=dtype, files=files)
+    for column in columns:
+        if not -width <= column < width or width <= len(columns):
+            raise DataError(
+                f"{name} has {width} columns; target={column} with features is not among them."
+            )
+    columns = [column % width for column in columns]
+    if len(set(columns)) < len(columns):
+        raise DataError(f"{name}: target={target!r} names a column twice; name each once.")
+    return _ColumnRows(X, columns, targets, name=name, dtype=dtype, files=files)
+
+
+def _one_text(target: str | Sequence[str] | None) -> str | None:
+    """Several targets as one text, with commas."""
+    return target if target is None or isinstance(target, str) else ",".join(map(str, target))
 
 
 class _ColumnRows(ArrayRows):
-    """A matrix one of whose columns is the target."""
+    """A matrix one or more of whose columns are targets."""
 
-    def __init__(self, X: Array, column: int, targets: bool, **options: Any):
-        super().__init__(X, X[:, column] if targets else None, **options)
-        self.column = column
-        self.n_features = X.shape[1] - 1
+    def __init__(self, X: Array, columns: list[int], targets: bool, **options: Any):
+        chosen = columns[0] if len(columns) == 1 else columns
+        super().__init__(X, X[:, chosen] if targets else None, **options)
+        self.kept = np.delete(np.arange(X.shape[1]), columns)
+        self.columns_left_out = columns
+        self.n_features = len(self.kept)
 
     def _features(self, part: Array) -> Array:
-        return np.delete(part, self.column, axis=1)
+        return np.delete(part, self.columns_left_out, axis=1)
 
     def _column(self, feature: int) -> int:
-        return feature + (feature >= self.column)
+        return int(self.kept[feature])
 
 
 def npz_rows(
     path: str | Path,
     *,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     n_features: int | None = None,
     targets: bool = True,
     dtype: npt.DTypeLike = np.float32,
 ) -> RowSource:
     """The rows of a .npz file: X and y, or a CSR matrix; ``target`` names y or a .npy file."""
-    path, name = Path(path), str(path)
+    path, name, target = Path(path), str(path), _one_text(target)
     arrays = _Members(path)
     X: Any
     if all(key in arrays for key in CSR):
@@ -151,7 +165,8 @@ def _targets_of(path: Path) -> Array:
 
 
 def _labels(y: Array, name: str) -> Array:
-    if y.ndim != 1 or y.dtype.kind not in "biufU":
+    wide = y.ndim == 2 and y.shape[1] > 1
+    if not (y.ndim == 1 or wide) or y.dtype.kind not in "biufU":
         raise DataError(
             f"{name}: targets of shape {y.shape} and type {y.dtype} are no column of labels."
         )

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.data.pages import give_back
+from asset_svm.data.several_targets import beside
 from asset_svm.data.source import SEGMENT_BYTES, Block, RowSource, check_targets
 from asset_svm.data.text_targets import TextTargets
 from asset_svm.exceptions import DataError
@@ -27,7 +28,7 @@ class ArrayRows(RowSource):
     Parameters
     ----------
     X : matrix of shape (m, n)
-    y : array of shape (m,), optional
+    y : array of shape (m,) or (m, outputs), optional
     name : str
     dtype : dtype
         Of the rows that come out.
@@ -57,6 +58,7 @@ class ArrayRows(RowSource):
 
     def _read(self, order: Array | None) -> Iterator[Block]:
         step, passed, texts = self.step, 0, TextTargets()
+        wide: list[TextTargets] = []
         segments = range(self.n_segments or 0) if order is None else order.tolist()
         for start in (segment * step for segment in segments):
             if passed > KEPT_PAGES:
@@ -74,7 +76,10 @@ class ArrayRows(RowSource):
             y = None
             if self.y is not None:
                 y, place = np.asarray(self.y[start : start + step]), partial(self._target_place, start)
-                if y.dtype.kind == "U":
+                if y.ndim == 2 and y.dtype.kind == "U":
+                    wide = wide or [TextTargets() for _ in range(y.shape[1])]
+                    y = beside([each(own, place) for each, own in zip(wide, y.T, strict=True)])
+                elif y.dtype.kind == "U":
                     y = texts(y, place)
                 check_targets(y, place)
             block = Block(X, y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from asset_svm.data.csv_pieces import Fault, arrow_table, piece_fault
 from asset_svm.data.notation import BLANKS, FOREIGN, MISSING, NUMBER, kind_of, shown
 from asset_svm.data.raw import RawOptions
 from asset_svm.data.raw_csv import RawPiece, RawPieces, not_text
+from asset_svm.data.several_targets import beside
 from asset_svm.data.source import Block, TextRows
 from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
 from asset_svm.data.text_targets import TextTargets
@@ -51,8 +52,8 @@ class CsvRows(TextRows):
     ----------
     path : path, or "-" for standard input
     delimiter : str
-    target : str, optional
-        The target's column; by default the one named target, label, y or class.
+    target : str or sequence of str, optional
+        The target's column, or several; by default the one named target, label, y or class.
     features : tuple of str, optional
         The columns to read as features, in this order; by default all but the target.
     targets : bool
@@ -69,7 +70,7 @@ class CsvRows(TextRows):
         path: str | Path,
         *,
         delimiter: str = ",",
-        target: str | None = None,
+        target: str | Sequence[str] | None = None,
         features: tuple[str, ...] | None = None,
         targets: bool = True,
         dtype: npt.DTypeLike = np.float32,
@@ -152,13 +153,14 @@ class CsvRows(TextRows):
             text = self._text(stream)
             names = self._header(text)
             columns = self._settle(names)
-            targets = TextTargets() if self.raw is None else TextTargets(self.raw.gaps)
+            gaps = frozenset() if self.raw is None else self.raw.gaps
+            targets = {name: TextTargets(gaps) for name in columns.targets}
 
             def place(i: int) -> str:
                 return f"{self.name}, row {read + i + 1}"
 
-            def target_place(i: int) -> str:
-                return f"{place(i)}, column {columns.target!r}"
+            def target_place(name: str) -> Callable[[int], str]:
+                return lambda i: f"{place(i)}, column {name!r}"
 
             parts = pieces(text, BLOCK_BYTES, RecordEnds(self.delimiter))
             for parsed in in_order(parts, self._parser(names, columns)):
@@ -169,10 +171,11 @@ class CsvRows(TextRows):
                         block = part.block(targets, target_place)
                     else:
                         X = as_matrix(part, columns, self.dtype, place)
-                        y = None
-                        if columns.target is not None:
-                            y = targets.of_arrow(part.column(columns.target), target_place)
-                        block = Block(X, y)
+                        y = [
+                            texts.of_arrow(part.column(name), target_place(name))
+                            for name, texts in targets.items()
+                        ]
+                        block = Block(X, beside(y) if y else None)
                     yield block
                     read += len(block)
 
@@ -197,8 +200,7 @@ def _parse(piece: Piece, names: list[str], columns: Columns, delimiter: str) -> 
     if not piece.text.strip(b"\r\n"):
         return []  # pyarrow takes a text without rows for an error
     types: dict[str, Any] = {column: pa.float64() for column in columns.features}
-    if columns.target is not None:
-        types[columns.target] = pa.string()
+    types |= dict.fromkeys(columns.targets, pa.string())
     try:
         table = arrow_table(piece.text, names, delimiter, types, null_values=sorted(MISSING))
     except pa.ArrowInvalid as error:
@@ -237,7 +239,7 @@ def _fault(cells: list[str], names: list[str], columns: Columns) -> str | None:
             found = _feature_fault(cell.strip(BLANKS))
             if found is not None:
                 return f", column {name!r}: {found}"
-        if name == columns.target and "\ufffd" in cell:
+        if name in columns.targets and "\ufffd" in cell:
             return f", column {name!r}: the target is not UTF-8 text"
     return None
 

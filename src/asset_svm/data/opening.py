@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -65,7 +66,7 @@ def find_format(path: str | Path) -> str:
 def open_rows(
     path: str | Path,
     *,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     format: str | None = None,
     features: tuple[str, ...] | None = None,
     n_features: int | None = None,
@@ -82,9 +83,10 @@ def open_rows(
         svmlight text, CSV or TSV with a header (each also .gz, .bz2, .xz), Parquet (a file or a
         folder), .npy, .npz; by extension, and svmlight where there is no known one. Files of a
         pattern follow each other by name.
-    target : str, optional
+    target : str or sequence of str, optional
         The target's column (CSV, Parquet), its array (.npz), its number (.npy), or a .npy file of
-        targets beside a .npy or .npz file.
+        targets beside a .npy or .npz file. Several columns, or numbers of them, are a sequence, or
+        stand one after the other with commas; arrays of targets may have several columns.
     format : {"svmlight", "csv", "tsv", "parquet", "npy", "npz"}, optional
         Instead of what the extension says.
     features : tuple of str, optional

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from asset_svm.arrays import Array, Matrix
 from asset_svm.data.raw import BadCellError, RawOptions, target_cells
 from asset_svm.data.raw_arrow import arrow_column, categorical, check_type
+from asset_svm.data.several_targets import beside
 from asset_svm.data.source import BLOCK_BYTES, Block, RowSource, check_targets
 from asset_svm.data.tables import Columns, as_matrix, need_pyarrow
 from asset_svm.data.text_targets import TextTargets
@@ -36,7 +37,7 @@ class ParquetRows(RowSource):
         self,
         path: str | Path,
         *,
-        target: str | None = None,
+        target: str | Sequence[str] | None = None,
         features: tuple[str, ...] | None = None,
         targets: bool = True,
         dtype: npt.DTypeLike = np.float32,
@@ -87,7 +88,8 @@ class ParquetRows(RowSource):
     def _read(self, order: Array | None) -> Iterator[Block]:
         step = max(1, min(BLOCK_BYTES // (8 * len(self.columns.features)), 65_536))
         numbers = range(len(self.groups)) if order is None else order.tolist()
-        texts = TextTargets() if self.raw is None else TextTargets(self.raw.gaps)
+        gaps = frozenset() if self.raw is None else self.raw.gaps
+        texts = {name: TextTargets(gaps) for name in self.columns.targets}
         for file, group, row in (self.groups[number] for number in numbers):
             with _opened(file) as parquet:
                 batches = parquet.iter_batches(step, row_groups=[group], columns=self.columns.all)
@@ -96,7 +98,8 @@ class ParquetRows(RowSource):
                     if not batch.num_rows:
                         continue
                     place = partial(_place, file, read)
-                    yield Block(self._features(batch, place), self._targets(batch, place, texts))
+                    y = [self._target(batch, place, name, each) for name, each in texts.items()]
+                    yield Block(self._features(batch, place), beside(y) if y else None)
                     read += batch.num_rows
 
     def _features(self, batch: Any, place: Callable[[int], str]) -> Matrix:
@@ -110,12 +113,10 @@ class ParquetRows(RowSource):
                 raise DataError(f"{place(fault.row)}, column {name!r}: {fault.said}.") from None
         return Table(self.columns.features, tuple(columns))
 
-    def _targets(self, batch: Any, place: Callable[[int], str], texts: TextTargets) -> Array | None:
+    def _target(
+        self, batch: Any, place: Callable[[int], str], column: str, texts: TextTargets
+    ) -> Array:
         import pyarrow as pa
-
-        column = self.columns.target
-        if column is None:
-            return None
 
         def where(i: int) -> str:
             return f"{place(i)}, column {column!r}"

@@ -21,6 +21,7 @@ from asset_svm.data.raw import (
     target_cells,
     text_column,
 )
+from asset_svm.data.several_targets import beside
 from asset_svm.data.source import Block
 from asset_svm.data.tables import Columns
 from asset_svm.data.text_targets import TextTargets
@@ -34,18 +35,21 @@ _COLUMN = re.compile(r"In CSV column #([0-9]+):")
 
 @dataclass(frozen=True)
 class RawPiece:
-    """The features of a piece, and its targets as an arrow array of text, None where there are none."""
+    """The features of a piece, and its targets by their columns, as arrow arrays of text."""
 
     table: Table
-    targets: Any
+    targets: dict[str, Any]
     options: RawOptions
 
-    def block(self, targets: TextTargets, place: Callable[[int], str]) -> Block:
-        """The rows; ``targets`` are those of all pieces, and ``place(i)`` names the target of row i."""
-        if self.targets is None:
-            return Block(self.table, None)
-        cells = target_cells(self.targets, self.options, place)
-        return Block(self.table, targets.of_arrow(cells, place))
+    def block(
+        self, targets: dict[str, TextTargets], place: Callable[[str], Callable[[int], str]]
+    ) -> Block:
+        """The rows; ``targets`` are those of all pieces, ``place(name)(i)`` names one of row i."""
+        y = []
+        for name, array in self.targets.items():
+            cells = target_cells(array, self.options, place(name))
+            y.append(targets[name].of_arrow(cells, place(name)))
+        return Block(self.table, beside(y) if y else None)
 
 
 class RawPieces:
@@ -118,8 +122,7 @@ class RawPieces:
         texts = pa.dictionary(pa.int32(), pa.string())
         at_once = {"number": pa.float64(), "time": pa.timestamp("us")}
         types = {name: at_once.get(kinds.get(name, ""), texts) for name in self.columns.features}
-        if self.columns.target is not None:
-            types[self.columns.target] = pa.string()
+        types |= dict.fromkeys(self.columns.targets, pa.string())
         return arrow_table(
             text,
             self.names,
@@ -141,8 +144,7 @@ class RawPieces:
                 faults.append(Fault(fault.row, f", column {name!r}: {fault.said}"))
         if faults:
             return min(faults, key=lambda fault: fault.row)
-        target = self.columns.target
-        targets = None if target is None else table.column(target).chunk(0)
+        targets = {name: table.column(name).chunk(0) for name in self.columns.targets}
         return [RawPiece(Table(self.columns.features, tuple(columns)), targets, self.options)]
 
     def _column(self, name: str, array: Any) -> Column:

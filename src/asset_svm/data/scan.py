@@ -15,6 +15,7 @@ import numpy as np
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.data.fingerprint import Fingerprint, fingerprinted
+from asset_svm.data.several_targets import SeveralTargets
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.encoding.summary import TableSummary
 from asset_svm.encoding.table import Table
@@ -73,6 +74,10 @@ class TargetSummary:
         if self.counts is None or other.counts is None or len(self.counts) > MOST_LABELS:
             self.counts = None
 
+    def changed(self, low: Any, high: Any) -> TargetSummary:
+        """The same numbers after a function that makes these ends of theirs."""
+        return replace(self, low=float(low), high=float(high), whole=False, counts=None)
+
     @property
     def classes(self) -> Array | None:
         """The different targets in order, integers where they are whole; None if too many."""
@@ -102,7 +107,7 @@ class Summary:
     ----------
     n_rows, n_features, n_bytes : int
         ``n_bytes`` is what all rows would take in memory.
-    targets : TargetSummary
+    targets : TargetSummary or SeveralTargets
     sample : Block
         Rows drawn uniformly without replacement, in a random order.
     table : TableSummary or None
@@ -112,7 +117,7 @@ class Summary:
     n_rows: int
     n_features: int
     n_bytes: int
-    targets: TargetSummary
+    targets: TargetSummary | SeveralTargets
     sample: Block
     table: TableSummary | None = None
 
@@ -149,9 +154,7 @@ class Scanned:
             return Block(block.X, None if block.y is None else function(block.y))
 
         ends = function(np.array([self.summary.targets.low, self.summary.targets.high]))
-        targets = replace(
-            self.summary.targets, low=float(ends[0]), high=float(ends[1]), whole=False, counts=None
-        )
+        targets = self.summary.targets.changed(*ends)
         summary = replace(self.summary, targets=targets, sample=changed(self.summary.sample))
         held = None if self.held is None else changed(self.held)
         return Scanned(self.source.with_targets(function), summary, held, self.files)
@@ -213,7 +216,8 @@ def scan(
     fingerprint : bool
         Whether to tell what the files were.
     """
-    targets, sample, table = TargetSummary(), _Sample(sample_rows, seed), TableSummary()
+    sample, table = _Sample(sample_rows, seed), TableSummary()
+    targets: TargetSummary | SeveralTargets | None = None
     n_rows = n_features = n_bytes = 0
     held: list[Block] | None = []
     with ExitStack() as stack:
@@ -221,12 +225,17 @@ def scan(
         for block in stack.enter_context(closing(source.blocks())):  # type: ignore[type-var]
             if block.y is None:
                 raise DataError(f"{source.name} has no targets; say where they are with target=.")
+            if targets is None:
+                targets = TargetSummary()
+                if block.y.ndim == 2:
+                    targets = SeveralTargets([TargetSummary() for _ in range(block.y.shape[1])])
             targets.add(block.y, source.name)
             n_rows, n_bytes = n_rows + len(block), n_bytes + block.n_bytes
             n_features = max(n_features, block.X.shape[1])
             sample.add(block)
             if isinstance(block.X, Table):
-                table.add(block.X, block.y if block.y.dtype.kind in "fiu" else None)
+                plain = block.y.ndim == 1 and block.y.dtype.kind in "fiu"
+                table.add(block.X, block.y if plain else None)
             if observe is not None:
                 observe(block.X)
             if held is not None:
@@ -252,6 +261,7 @@ def scan(
     drawn, whole = sample.take(), None
     drawn = Block(widened(drawn.X, n_features), drawn.y)
     columns = table if table.columns else None
+    assert targets is not None
     summary = Summary(n_rows, n_features, n_bytes, targets, drawn, columns)
     if held is not None:
         whole = Block.joined(held)

@@ -193,6 +193,14 @@ class RowSource(ABC):
         """The same rows with ``function`` applied to the targets of every block."""
         return _WithTargets(self, function)
 
+    def unlabelled(self) -> RowSource:
+        """The same rows with targets of 1, whatever they have, or where they have none."""
+        return _Unlabelled(self)
+
+    def part(self, share: float, seed: int, *, kept: bool) -> RowSource:
+        """The rows that are left where about this share of them is drawn at random, or those drawn."""
+        return _Part(self, share, seed, kept=kept)
+
     def settle(self, kinds: Mapping[str, str]) -> None:
         """Read columns of tables as these kinds from now on, whatever the cells of a part look like."""
         del kinds  # there are none here: matrices have numbers alone
@@ -247,6 +255,27 @@ class _WithTargets(_Wrapped):
             yield Block(block.X, None if block.y is None else self.function(block.y))
 
 
+class _Unlabelled(_Wrapped):
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        for block in self.source.blocks(order):
+            yield Block(block.X, np.ones(len(block)))
+
+
+class _Part(_Wrapped):
+    def __init__(self, source: RowSource, share: float, seed: int, *, kept: bool):
+        super().__init__(source)
+        self.share, self.seed, self.kept = share, seed, kept
+        self.n_rows = self.n_segments = None  # a row is known by its place among all
+
+    def _read(self, order: Array | None) -> Iterator[Block]:
+        rng = np.random.default_rng([self.seed, 7])
+        for block in self.source.blocks():
+            drawn = rng.random(len(block)) < self.share
+            block = block[np.flatnonzero(drawn != self.kept)]
+            if len(block):
+                yield block
+
+
 class _Narrowed(_Wrapped):
     def __init__(self, source: RowSource, n_features: int):
         super().__init__(source)
@@ -259,5 +288,6 @@ class _Narrowed(_Wrapped):
 def check_targets(y: Array, place: Callable[[int], str]) -> None:
     """Raise where a target is not finite; ``place`` says where target i stands."""
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        i = int(np.argmin(np.isfinite(y)))
+        rows = np.isfinite(y) if y.ndim == 1 else np.isfinite(y).all(axis=1)
+        i = int(np.argmin(rows))
         raise DataError(f"{place(i)}: {y[i]} is not a finite number.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,18 +31,18 @@ class Columns:
     Parameters
     ----------
     features : tuple of str
-    target : str or None
+    targets : tuple of str
         None where only features are wanted.
     """
 
     features: tuple[str, ...]
-    target: str | None
+    targets: tuple[str, ...]
 
     @classmethod
     def choose(
         cls,
         names: list[str],
-        target: str | None,
+        target: str | Sequence[str] | None,
         features: tuple[str, ...] | None,
         name: str,
         *,
@@ -50,7 +50,8 @@ class Columns:
     ) -> Columns:
         """The columns, from the names in the file: the target, and all others or those of ``features``.
 
-        Without ``targets`` its column is left out, if there is one.
+        Several targets are named in a sequence, or one after the other with commas. Without ``targets``
+        their columns are left out, if there are any.
         """
         seen: set[str] = set()
         for column in names:
@@ -65,22 +66,41 @@ class Columns:
                     "target= (--target)."
                 )
             target = usual[0] if usual else None
+        chosen = _targets(target, names, name)
         if features is None:
-            features = tuple(column for column in names if column != target)
+            features = tuple(column for column in names if column not in chosen)
         elif target is None:
             usual = [c for c in names if c in USUAL_TARGETS and c not in features]
-            target = usual[0] if len(usual) == 1 else None
-        missing = [c for c in (*features, *([] if target is None else [target])) if c not in seen]
+            chosen = tuple(usual) if len(usual) == 1 else ()
+        missing = [column for column in (*features, *chosen) if column not in seen]
         if missing:
             raise DataError(f"{name} has no column {missing[0]!r}; its columns are {listed(names)}.")
         if not features:
             raise DataError(f"{name} has no column beside the target {target!r}.")
-        return cls(features, target if targets else None)
+        return cls(features, chosen if targets else ())
 
     @property
     def all(self) -> list[str]:
-        """The names of the features, then that of the target."""
-        return [*self.features, *([] if self.target is None else [self.target])]
+        """The names of the features, then those of the targets."""
+        return [*self.features, *self.targets]
+
+    @property
+    def target(self) -> str | None:
+        """The targets as they are given to ``choose``, by which they are found again."""
+        return ",".join(self.targets) or None
+
+
+def _targets(target: str | Sequence[str] | None, names: list[str], name: str) -> tuple[str, ...]:
+    """The columns that are named; one whose name has a comma is that column."""
+    if target is None:
+        return ()
+    if isinstance(target, str):
+        several = "," in target and target not in names
+        target = [part.strip() for part in target.split(",")] if several else [target]
+    twice = next((column for column in target if list(target).count(column) > 1), None)
+    if twice is not None:
+        raise DataError(f"{name}: the target {twice!r} is named twice; name each column once.")
+    return tuple(target)
 
 
 def listed(names: list[str]) -> str:

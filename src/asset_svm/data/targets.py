@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Protocol
 
 import numpy as np
@@ -24,7 +25,7 @@ class Targets(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class OneVsRestTargets:
-    """+1 where the row's class is the model's, -1 elsewhere; two classes make one model.
+    """+1 where the row's class is the model's, -1 elsewhere; two classes make one model, one none.
 
     Parameters
     ----------
@@ -37,8 +38,8 @@ class OneVsRestTargets:
 
     @property
     def n_models(self) -> int:
-        """The number K of models: one for two classes, else one a class."""
-        return 1 if self.n_classes == 2 else self.n_classes
+        """The number K of models: one for two classes, else one a class; none for one class."""
+        return self.n_classes if self.n_classes > 2 else self.n_classes - 1
 
     @cached_property
     def _signs(self) -> Array:
@@ -49,10 +50,59 @@ class OneVsRestTargets:
         """The (K, len(rows)) signs of these rows."""
         if self.n_classes == 2:
             return self._signs[rows][None, :]
+        if self.n_classes == 1:
+            return np.empty((0, len(rows)))
         codes = self.codes[rows]
         signs = np.full((self.n_classes, len(codes)), -1.0)
         signs[codes, np.arange(len(codes))] = 1.0
         return signs
+
+
+@dataclass(frozen=True, eq=False)
+class PairTargets:
+    """For each pair of classes -1 in rows of the first, +1 in those of the second, 0 in all others.
+
+    Parameters
+    ----------
+    codes : array of shape (m,)
+        The class of each row, 0 to n_classes - 1.
+    """
+
+    codes: Array
+    n_classes: int
+
+    @property
+    def n_models(self) -> int:
+        """The number K of models, one a pair of classes."""
+        return self.n_classes * (self.n_classes - 1) // 2
+
+    @cached_property
+    def _signs(self) -> Array:
+        """The (n_classes, K) targets of rows of each class."""
+        signs = np.zeros((self.n_classes, self.n_models))
+        for k, (first, second) in enumerate(combinations(range(self.n_classes), 2)):
+            signs[first, k], signs[second, k] = -1.0, 1.0
+        return signs
+
+    def block(self, rows: Array) -> Array:
+        """The (K, len(rows)) targets of these rows."""
+        return np.ascontiguousarray(self._signs[self.codes[rows]].T)
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedTargets:
+    """The targets of several outputs, one after the other."""
+
+    parts: tuple[Targets, ...]
+
+    @property
+    def n_models(self) -> int:
+        """The number K of models, of all outputs."""
+        return sum(part.n_models for part in self.parts)
+
+    def block(self, rows: Array) -> Array:
+        """The (K, len(rows)) targets of these rows."""
+        return np.concatenate([part.block(rows) for part in self.parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,3 +115,27 @@ class RealTargets:
     def block(self, rows: Array) -> Array:
         """The (1, len(rows)) values of these rows."""
         return np.asarray(self.values[rows], dtype=np.float64)[None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedTargets:
+    """One real number a row, for K models, each of which takes something off.
+
+    Parameters
+    ----------
+    values : array of shape (m,)
+    offset : array of shape (K,)
+        What each model takes off.
+    """
+
+    values: Array
+    offset: Array
+
+    @property
+    def n_models(self) -> int:
+        """The number K of models."""
+        return len(self.offset)
+
+    def block(self, rows: Array) -> Array:
+        """The (K, len(rows)) values of these rows, less the offset of each model."""
+        return np.asarray(self.values[rows], dtype=np.float64)[None, :] - self.offset[:, None]

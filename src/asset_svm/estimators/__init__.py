@@ -1,6 +1,8 @@
 """scikit-learn estimators: parameters and rows in, a family's model kept.
 
 classifier, regressor     the two estimators
+quantiles                 regression of quantiles
+outliers                  the one that learns where rows are, without targets
 learner                   what they share: fit, partial_fit, certify, predict
 files                     fits to files, and predictions of their rows
 transformers              the feature maps by themselves
@@ -14,12 +16,16 @@ Searches are in ``asset_svm.search``.
 """
 
 from asset_svm.estimators.classifier import AssetClassifier
+from asset_svm.estimators.outliers import AssetOutlierDetector
+from asset_svm.estimators.quantiles import AssetQuantileRegressor
 from asset_svm.estimators.regressor import AssetRegressor
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.transformers import FourierMap, NystroemMap
 
 __all__ = [
     "AssetClassifier",
+    "AssetOutlierDetector",
+    "AssetQuantileRegressor",
     "AssetRegressor",
     "FourierMap",
     "NystroemMap",

@@ -23,13 +23,14 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators.classifier import AssetClassifier
-from asset_svm.estimators.inside import fit_watched, fitted_of
+from asset_svm.estimators.inside import decided_by, fit_watched, fitted_of
 from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.validation import check_weight
 from asset_svm.families import Fitted
 from asset_svm.families.observing import Watch
 from asset_svm.settings.kinds import check_targets
-from asset_svm.tasks import winner
+from asset_svm.tasks import Outputs, winner
+from asset_svm.tasks.classification import shares_of
 
 if TYPE_CHECKING:  # imported where they work: predictions need neither, and they take their time
     from sklearn.calibration import CalibratedClassifierCV
@@ -105,6 +106,7 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
         self
         """
         check_is_fitted(self.estimator)
+        check_one_output(self.estimator)
         check_targets(y, numeric=False)
         (X,), y, weight = indexable(X), np.asarray(y), None
         if sample_weight is not None:
@@ -157,18 +159,17 @@ class CalibratedClassifier(ScoresTargets, ClassifierMixin, BaseEstimator):
 
     def _decide(self, X: Any) -> np.ndarray:
         """The (rows, K) decisions of the estimator."""
-        decisions = self.decision_function(X)
-        return decisions[:, None] if decisions.ndim == 1 else decisions
+        check_is_fitted(self)
+        return decided_by(self.estimator, X)
 
     def probabilities(self, decisions: np.ndarray) -> np.ndarray:
         """(rows, classes) from the (rows, K) decisions."""
-        each = expit(decisions.astype(np.float64) * self.slope_ + self.offset_)
-        if each.shape[1] == 1:
-            return np.hstack([1.0 - each, each])
-        total = each.sum(axis=1, keepdims=True)
-        return np.divide(each, total, out=np.full_like(each, 1.0 / each.shape[1]), where=total > 0.0)
+        decisions = self._fitted.task.by_class(decisions.astype(np.float64))  # type: ignore[attr-defined]
+        return shares_of(expit(decisions * self.slope_ + self.offset_))
 
     # What predicting a file a block at a time asks of a model ------------------------------------
+
+    _probabilities = probabilities
 
     @property
     def _fitted(self) -> Fitted:
@@ -186,6 +187,8 @@ def calibrated(
     """A fitted estimator with sigmoids of (rows, K) decisions that are known, of rows held out."""
     from sklearn.model_selection import StratifiedKFold
 
+    check_one_output(estimator)
+    decisions = fitted_of(estimator).task.by_class(decisions)
     labels, counts = np.unique(y, return_counts=True)
     if not np.array_equal(labels, estimator.classes_):
         raise ValueError(
@@ -196,6 +199,16 @@ def calibrated(
     return CalibratedClassifier(estimator).calibrated(
         *sigmoids(decisions, y, None, StratifiedKFold(2))  # no model is trained: any folds will do
     )
+
+
+def check_one_output(estimator: AssetClassifier) -> None:
+    """Raise where a model has several outputs: probabilities are those of the classes of one."""
+    task = fitted_of(estimator).task
+    if isinstance(task, Outputs):
+        raise ValueError(
+            f"Probabilities are those of one column of classes, and this model has {len(task.parts)}; "
+            "fit one model for each column that needs them."
+        )
 
 
 def check_counts(labels: np.ndarray, counts: np.ndarray) -> None:

@@ -1,8 +1,9 @@
-"""The parameters and attributes that both estimators have, written once."""
+"""The parameters and attributes that estimators have in common, written once."""
 
 from __future__ import annotations
 
 import inspect
+import re
 
 from asset_svm.kernels import NAMES, SPECTRAL
 
@@ -209,10 +210,19 @@ n_features_in_ : int
 feature_names_in_ : ndarray of str"""
 
 
+def _entries(text: str) -> dict[str, str]:
+    """The parameters or attributes of a text, by their names."""
+    parts = re.split(r"\n(?=\S)", text)
+    return {part.split(" : ", 1)[0]: part for part in parts}
+
+
 def document(cls: type) -> type:
-    """Fill %(common)s, %(attributes)s and the names of kernels in the docstring of a class."""
+    """Fill %(common)s, %(attributes)s and the names of kernels in the docstring of a class.
+
+    One that has not all of them names each: %(gamma)s, %(n_iter_)s.
+    """
     text = inspect.cleandoc(cls.__doc__ or "")
-    parts = {"common": COMMON, "attributes": ATTRIBUTES}
+    parts = {**_entries(COMMON), **_entries(ATTRIBUTES), "common": COMMON, "attributes": ATTRIBUTES}
     parts |= {"kernels": choices(NAMES), "spectral": choices(SPECTRAL)}
     for name, part in parts.items():
         text = text.replace(f"%({name})s", part)

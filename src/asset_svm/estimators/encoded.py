@@ -18,11 +18,11 @@ from asset_svm.encoding.frames import as_table, is_frame, is_plain
 from asset_svm.encoding.plan import SPARSE_PART, MeansFit
 from asset_svm.encoding.table import Table
 from asset_svm.estimators.tables import TableEncoder, outputs_of
-from asset_svm.estimators.validation import check_weight
+from asset_svm.estimators.validation import check_weight, is_wide
 from asset_svm.families.labels import labelled
 from asset_svm.families.observing import logger
 from asset_svm.settings.kinds import check_targets
-from asset_svm.tasks import Task
+from asset_svm.tasks import Task, for_targets, has_targets
 
 InUnits = Callable[[Task, Array, Array], tuple[Task, Array]]
 
@@ -69,14 +69,16 @@ def check_table(
     in that, and the numbers of another.
     """
     table, y, weight = checked_columns(encoder, task, X, y, sample_weight, first=first)
+    task = for_targets(task, y, first=first)
     some = weight > 0.0
     if not some.any():
         return encoder.rows(table), y, weight
     table = table if some.all() else table[some]
     if first:
         task, inside = in_units(task, y[some], weight[some])
-        settled, targets = task.settled(inside, weight[some]), (inside, weight[some])
-        encoder.learn(table, settled, targets, named=is_frame(X), means=means)
+        learnt = task.settled(inside, weight[some]) if has_targets(task) else None
+        targets = None if learnt is None else (inside, weight[some])
+        encoder.learn(table, learnt, targets, named=is_frame(X), means=means)
     rows = encoder.rows(table, learning=True, whole=True)
     return rows if some.all() else rows[np.maximum(np.cumsum(some) - 1, 0)], y, weight
 
@@ -89,7 +91,7 @@ def checked_columns(
     check_targets(y, numeric=task.numeric)
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
-    y = column_or_1d(y, warn=True)
+    y = y if is_wide(y) else column_or_1d(y, warn=True)
     y = check_array(y, ensure_2d=False, dtype=np.float64 if task.numeric else None, input_name="y")
     check_consistent_length(table, y)
     return table, y, check_weight(sample_weight, y, part=not first)
@@ -131,6 +133,7 @@ def encode_rows(
     kinds = zip(summary.table.names, summary.table.columns, strict=True)
     source.settle({name: each.kind for name, each in kinds if each.kind})
     classes, some = summary.targets.classes, labelled(summary.sample, summary, numeric=task.numeric)
+    task = for_targets(task, np.asarray(some.y))
     task = task if task.numeric or classes is None else task.with_classes(classes)
     task, y = in_units(task, np.asarray(some.y), np.ones(len(some)))
 
@@ -142,8 +145,9 @@ def encode_rows(
             filled.add(encoder.given(known.X), outputs_of(task, y), np.ones(len(y)))
         return filled
 
-    targets = y, np.ones(len(y))
-    encoder.settle(summary.table, encoder.given(some.X), task, targets, fill, named=True, means=means)
+    learnt = task if has_targets(task) else None
+    targets = None if learnt is None else (y, np.ones(len(y)))
+    encoder.settle(summary.table, encoder.given(some.X), learnt, targets, fill, named=True, means=means)
     width = encoder.encoding_.width * (SPARSE_PART if encoder.encoding_.sparse else 1.0)
     n_bytes = width * np.dtype(encoder.dtype).itemsize * summary.n_rows
     if n_bytes > hold_bytes and source.rereadable:

@@ -17,6 +17,7 @@ from sklearn.base import clone, is_regressor
 from asset_svm import clock
 from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Scanned, scan
+from asset_svm.data.several_targets import columns_of
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.estimators.callbacks import FitObserver
 from asset_svm.estimators.encoded import encode_rows
@@ -46,6 +47,7 @@ from asset_svm.memory import available_memory, planned_memory
 from asset_svm.settings import Settings
 from asset_svm.settings.checks import is_integer
 from asset_svm.storage.checkpoint import Checkpoint, SavedRun
+from asset_svm.tasks import for_targets, has_targets
 
 if TYPE_CHECKING:
     from asset_svm.estimators.calibration import CalibratedClassifier
@@ -76,7 +78,7 @@ def fit_rows(
 
     Parameters
     ----------
-    model : AssetClassifier or AssetRegressor
+    model : AssetClassifier, AssetRegressor or AssetOutlierDetector
     source : RowSource or Scanned
     y, sample_weight : None
         A source brings its own targets, and no weights.
@@ -98,6 +100,8 @@ def fit_rows(
         raise ValueError("A row source brings its own targets; leave y and sample_weight out.")
     settings = settings_of(model) if settings is None else settings
     family_of(settings).check(settings)
+    if isinstance(source, RowSource) and not has_targets(task_of(model, settings)):
+        source = source.unlabelled()
     if checkpoint is not None:
         check_kept(settings)
     resumed = None if checkpoint is None else checkpoint.read_run()
@@ -137,12 +141,13 @@ def fit_rows(
             settings=settings,
         )
     check_streamed(settings)
-    task, observer = task_of(model, settings), FitObserver(model, watch=watch)
+    observer = FitObserver(model, watch=watch)
+    task = for_targets(task_of(model, settings), np.asarray(scanned.summary.sample.y))
     if is_regressor(model):
         seen = np.asarray(scanned.summary.sample.y, dtype=np.float64)
         task = in_units(model, task, seen, np.ones(len(seen)))[0]
-        if task.units is not None:
-            scanned = scanned.with_targets(task.units.into)
+        if task.in_units:
+            scanned = scanned.with_targets(lambda y: in_units(model, task, y, np.ones(len(y)))[1])
     with all_or_nothing(model), shown(settings.verbose):
         model.n_features_in_ = scanned.summary.n_features
         run: WindowFit | RelevantWindows = (
@@ -274,7 +279,7 @@ def learn_online(
 
     Parameters
     ----------
-    model : AssetClassifier or AssetRegressor
+    model : AssetClassifier, AssetRegressor or AssetOutlierDetector
     source : RowSource
     classes : array-like, optional
         All classes there will be; by default those of the first batch.
@@ -287,6 +292,7 @@ def learn_online(
     """
     settings = settings_of(model)
     task = task_of(model, settings)
+    source = source if has_targets(task) else source.unlabelled()
     size, width = max(ONLINE_ROWS, settings.map.number or 0), source.n_features
     begun, seen, errors = clock.now(), 0, list[float]()
     deadline = settings.deadline(begun)
@@ -303,7 +309,8 @@ def learn_online(
                 inside = in_units(model, fitted.task, y, np.ones(len(y)))[1]
                 errors.append(progressive_error(fitted.task, fitted.decision, rows, inside))
             if first and not task.numeric:
-                model.partial_fit(X, y, classes=np.unique(y) if classes is None else classes)
+                known = [np.unique(own) for own in columns_of(y)] if y.ndim == 2 else np.unique(y)
+                model.partial_fit(X, y, classes=known if classes is None else classes)
             else:
                 model.partial_fit(X, y)
             seen += len(y)

@@ -18,6 +18,8 @@ from asset_svm.tasks import Task
 
 if TYPE_CHECKING:
     from asset_svm.estimators.calibration import CalibratedClassifier
+    from asset_svm.estimators.classifier import AssetClassifier
+    from asset_svm.estimators.intervals import Intervals
     from asset_svm.estimators.learner import Learner
     from asset_svm.estimators.tables import TableEncoder
 
@@ -82,6 +84,21 @@ def fitted_of(estimator: Learner | CalibratedClassifier) -> Any:
     return estimator._fitted  # where there is none, ``__getattr__`` tells
 
 
+def intervals_of(estimator: Learner) -> Intervals | None:
+    """What the intervals of a regression are made of, where it has any."""
+    return estimator.__dict__.get("_intervals")
+
+
+def take_intervals(estimator: Learner, intervals: Intervals) -> None:
+    """Give a fitted regression its intervals."""
+    estimator.__dict__["_intervals"] = intervals
+
+
+def decided_by(estimator: Learner, X: Any) -> np.ndarray:
+    """The (rows, K) decisions of a fitted estimator."""
+    return estimator._decide(X)
+
+
 def adopt(estimator: Learner, fitted: Fitted) -> None:
     """Take a model as that of a fit of the estimator."""
     estimator._adopt(fitted)
@@ -90,6 +107,13 @@ def adopt(estimator: Learner, fitted: Fitted) -> None:
 def copied_with(estimator: L, fitted: Fitted) -> L:
     """An estimator like this one, with another model."""
     return estimator._copy_with(fitted)
+
+
+def probabilities_of(
+    estimator: AssetClassifier | CalibratedClassifier, decisions: np.ndarray
+) -> np.ndarray:
+    """The (rows, classes) probabilities of rows that have these (rows, K) decisions."""
+    return estimator._probabilities(decisions)
 
 
 def predictions_of(

@@ -52,7 +52,7 @@ from asset_svm.families.rows import Rows
 from asset_svm.features import Metric, NystroemFeatures
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
-from asset_svm.tasks import Task
+from asset_svm.tasks import Task, for_targets
 from asset_svm.threads.blas import few_threads
 from asset_svm.threads.granted import count_threads, grant
 from asset_svm.training.certificate import certify_rows
@@ -71,12 +71,17 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     encoder_: TableEncoder | None
     _methods: tuple[str, ...] = ("predict",)
     """The methods that ``compiled`` knows."""
+    _several_outputs = True
+    """Whether targets may have several columns."""
 
     # scikit-learn's own protocol --------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.target_tags.multi_output = self._several_outputs
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = True
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -87,8 +92,14 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     def _settings(self) -> Settings:
         """The parameters, checked and frozen."""
         settings = Settings.of(self.get_params(deep=False))
-        self._task(settings)
-        return settings
+        loss = self._task(settings).loss
+        if loss.cuda is not None or settings.device == "cpu":
+            return settings
+        if settings.device == "cuda":
+            raise ValueError(
+                f'device="cuda" has no steps for the {loss.kind} loss; set device="cpu", or "auto".'
+            )
+        return settings.changed(device="cpu")
 
     def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """What is learnt; ``before`` is what a model that has begun has learnt."""
@@ -157,6 +168,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             weight = check_weight(on_host(sample_weight), y, part=not first)
             if first:
                 self.encoder_ = None
+        task = for_targets(task, y, first=first)
         rows = Rows(X, y, weight, weight, np.arange(len(y)))
         rows = rows.take(np.flatnonzero(weight))
         if len(rows.y) == 0:
@@ -191,7 +203,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or RowSource
             A source (``asset_svm.open_rows``) brings its targets, and may be larger than memory.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -389,8 +401,9 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
     def gradients(self, X: Any) -> np.ndarray:
         """The gradient of every decision by the columns of X: what moves it, and which way.
 
-        Those of ``decision_function``, or of the values that a regression predicts. In a model of cells
-        they are those inside the cell of a row, and the mean over partitions. Computed on the host.
+        Those of ``decision_function``, of pairs of classes with ``multi_class="ovo"``, or of the values
+        that a regression predicts. In a model of cells they are those inside the cell of a row, and the
+        mean over partitions. Computed on the host.
 
         Parameters
         ----------
@@ -398,20 +411,20 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
 
         Returns
         -------
-        gradients : ndarray of shape (n_samples, n_features), or (n_samples, n_classes, n_features)
-            In float64; the latter where there are more than two classes. NaN for columns of an encoded
-            table that are no numbers, and where a number is missing. Where a term of the sum has a
-            kink, in the exponential kernel at a landmark, or in the laplacian where a column has the
-            value of a landmark's, that term counts 0.
+        gradients : ndarray of shape (n_samples, n_features), or (n_samples, n_models, n_features)
+            In float64; the latter where there are more than two classes, or several outputs. NaN for
+            columns of an encoded table that are no numbers, and where a number is missing. Where a
+            term of the sum has a kink, in the exponential kernel at a landmark, or in the laplacian
+            where a column has the value of a landmark's, that term counts 0.
         """
         decision = self._fitted.decision
         n_jobs = self.n_jobs if check.is_jobs(self.n_jobs) else None
         with grant(count_threads(n_jobs)):
             rows = on_host(self._checked(X))
             found: np.ndarray = decision.gradients(rows)
-            units = getattr(self._fitted.task, "units", None)
-            if units is not None:
-                found = found * units.slope(decision(rows))[:, :, None]
+            slopes = self._fitted.task.slopes(decision(rows))
+            if slopes is not None:
+                found = found * slopes[:, :, None]
         if (encoder := self.__dict__.get("encoder_")) is not None:
             found = gradients_by_columns(encoder.encoding_, encoder.table(X), found)
         return found[:, 0] if found.shape[1] == 1 else found
@@ -551,6 +564,16 @@ def _without_weights(fitted: Fitted, kernel: Any) -> str:
     named = getattr(getattr(fitted.decision, "source", None), "kernel", None)
     shown = kernel if named is None else named.name
     return f"{what}, and this model has kernel={shown!r}; the coefficients of features are map_coef_."
+
+
+def check_cells(settings: Settings, task: Task) -> None:
+    """Raise where cells are asked for, and the loss of a task has no exact solver."""
+    if settings.n_cells is not None and not task.loss.suits_cells:
+        raise ValueError(
+            f'n_cells={settings.n_cells!r} solves cells exactly, and loss="{task.loss.kind}" has no '
+            "such solver, since every row is a support vector; set n_cells=None, or "
+            'loss="squared_hinge".'
+        )
 
 
 def _check_stream(settings: Settings) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 from sklearn.base import is_regressor
 
+from asset_svm.estimators.validation import is_wide
 from asset_svm.settings.kinds import check_kind, check_targets
 
 
@@ -15,10 +18,12 @@ class ScoresTargets:
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy of a classifier, R^2 of a regressor.
 
+        Of several outputs the part of the rows whose classes are all right, or the mean R^2.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -26,7 +31,15 @@ class ScoresTargets:
         score : float
         """
         check_scored(y, sample_weight, numeric=is_regressor(self))
+        if not is_regressor(self) and is_wide(y):
+            return every_right(y, self.predict(X), sample_weight)  # type: ignore[attr-defined]
         return super().score(X, y, sample_weight)  # type: ignore[misc]
+
+
+def every_right(y: Any, predicted: np.ndarray, sample_weight: Any) -> float:
+    """The part of the rows, by weight, of which every output is predicted."""
+    y = np.asarray(y.toarray() if sp.issparse(y) else y)
+    return float(np.average((y == predicted).all(axis=1), weights=sample_weight))
 
 
 def check_scored(y: Any, sample_weight: Any, *, numeric: bool) -> None:

@@ -32,7 +32,7 @@ from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
 from asset_svm.settings.checks import is_integer, keep_parameters
 from asset_svm.settings.kinds import check_targets
-from asset_svm.tasks import Classification, Regression, Task
+from asset_svm.tasks import Classification, Outputs, Regression, Task
 
 LOOKED_AT, HELD, FEWEST_LOOKED_AT = 10_000, 0.2, 200
 """Rows that tell how numbers are encoded, the part of them that is held out, and so many at least."""
@@ -185,7 +185,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError("X has n_samples=1, and one row tells nothing of columns; give more.")
         with all_or_nothing(self):
             table = self.given(table)
-            y = targets[0] if task is not None and task.numeric and targets is not None else None
+            y = targets[0] if _makes_steps(task) and targets is not None else None
             summary = TableSummary.of(table, y)
 
             def fill(filled: MeansFit) -> MeansFit:
@@ -262,8 +262,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"dtype={self.dtype!r} is not a type of rows; use float32 or float64.")
         options = Options(numbers, self.n_pieces, self.max_levels)
         dropped = self._names(summary.names, self.drop, "drop")
-        steps = task is not None and task.numeric
-        return Plan(summary, options, task is not None, steps, dropped)
+        return Plan(summary, options, task is not None, _makes_steps(task), dropped)
 
     def unread(self, names: Sequence[str]) -> set[str]:
         """The columns to leave out, whatever they hold."""
@@ -397,15 +396,33 @@ def better_of(functions: dict[str, Encoding], table: Table, task: Task, y: Array
 
 def means_fit(plan: Plan, task: Task) -> MeansFit:
     """Who takes the means of the targets of a task."""
-    if task.classes is None:
-        return MeansFit(plan, ("",))
-    shown = task.classes[1:] if len(task.classes) == 2 else task.classes
-    return MeansFit(plan, tuple(str(label) for label in shown))
+    parts = task.parts if isinstance(task, Outputs) else (task,)
+    names = [f"{number} " if len(parts) > 1 else "" for number in range(len(parts))]
+    labels = (
+        f"{name}{label}".strip()
+        for name, part in zip(names, parts, strict=True)
+        for label in _shown(part)
+    )
+    return MeansFit(plan, tuple(labels))
 
 
 def outputs_of(task: Task, y: Array) -> Array:
     """(rows, outputs) numbers whose means are taken: values, or which class a row has."""
+    if isinstance(task, Outputs):
+        parts = zip(task.parts, np.asarray(y).T, strict=True)
+        return np.hstack([outputs_of(part, own) for part, own in parts])
     if task.classes is None:
         return np.asarray(y, dtype=np.float64)[:, None]
-    shown = task.classes[1:] if len(task.classes) == 2 else task.classes
-    return (np.asarray(y)[:, None] == shown).astype(np.float64)
+    return (np.asarray(y)[:, None] == _shown(task)).astype(np.float64)
+
+
+def _shown(task: Task) -> Any:
+    """The classes whose means are taken: the second of two, else all; "" stands for numbers."""
+    if task.classes is None:
+        return ("",)
+    return task.classes[1:] if len(task.classes) == 2 else task.classes
+
+
+def _makes_steps(task: Task | None) -> bool:
+    """Whether targets are numbers of one output, which columns may be cut by."""
+    return task is not None and task.numeric and not isinstance(task, Outputs)

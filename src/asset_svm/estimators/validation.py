@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite
@@ -23,11 +24,12 @@ from asset_svm.encoding.frames import as_table, is_frame
 from asset_svm.encoding.table import gaps
 from asset_svm.families.base import Fitted
 from asset_svm.settings.kinds import check_kind, check_targets
+from asset_svm.tasks import Outputs, Task
 from asset_svm.threads.granted import granted
 from asset_svm.threads.team import side_by_side
 
 FLOATS = [np.float64, np.float32]
-PRIVATE_RESULTS = ("_fitted", "_board", "_as_given", "_learnt_rows")
+PRIVATE_RESULTS = ("_fitted", "_board", "_as_given", "_intervals", "_learnt_rows")
 LARGE = 1 << 22
 """Bytes from which threads look for numbers that are not finite."""
 FROM_VALIDATION = ("n_features_in_", "feature_names_in_", "classes_", "encoder_")
@@ -68,6 +70,8 @@ def validate_rows(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **
     What numpy would make numbers of in silence is refused (``kinds``).
     """
     options = dict(accept_sparse="csr", dtype=FLOATS) | options
+    if is_wide(y):
+        y, options["multi_output"] = (y.toarray() if sp.issparse(y) else y), True
     check_kind(X, "X")
     check_targets(y, numeric=bool(options.get("y_numeric")))
     try:
@@ -99,6 +103,14 @@ def _told_of_gaps(estimator: BaseEstimator, X: Any, *, trained: bool) -> str:
         f"{begun}takes rows of numbers as they are; give encoder=TableEncoder(), which makes the "
         "median and a column of its own of gaps, or impute or drop such rows."
     )
+
+
+def is_wide(y: Any) -> bool:
+    """Whether targets have several columns; those in one column are taken as a list of targets."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if isinstance(y, list | tuple) and len(y) and isinstance(y[0], list | tuple | np.ndarray):
+        shape = (len(y), len(y[0]))
+    return len(shape) == 2 and shape[1] > 1
 
 
 def _validated(estimator: BaseEstimator, X: Any, y: Any, options: dict[str, Any]) -> Any:
@@ -148,8 +160,16 @@ def check_weight(sample_weight: Any, X: Any, *, part: bool = False) -> np.ndarra
 
 def face_of(fitted: Fitted) -> dict[str, Any]:
     """The attributes of an estimator that has this model."""
-    classes = {} if fitted.task.classes is None else {"classes_": fitted.task.classes}
+    shown = classes_of(fitted.task)
+    classes = {} if shown is None else {"classes_": shown}
     return {**fitted.attributes(), **classes, "_fitted": fitted}
+
+
+def classes_of(task: Task) -> Any:
+    """``classes_`` of a task: of label indicators the numbers of the labels, as in scikit-learn."""
+    if isinstance(task, Outputs) and task.is_indicator:
+        return np.arange(len(task.parts))
+    return task.classes
 
 
 def check_card_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
@@ -169,7 +189,7 @@ def check_card_targets(X: Any, y: Any, *, numeric: bool) -> np.ndarray:
     """Targets of rows on the card, on the host."""
     y = on_host(y)
     check_targets(y, numeric=numeric)
-    y = column_or_1d(y, warn=True)
+    y = y if is_wide(y) else column_or_1d(y, warn=True)
     if numeric:
         y = check_array(y, ensure_2d=False, dtype=np.float64)
     if len(y) != len(X):

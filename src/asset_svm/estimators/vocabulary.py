@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
@@ -25,8 +25,8 @@ PARAMETERS = {
     ),
     "decision_function_shape": (
         "SVC",
-        "classes are separated one from the rest",
-        "leave it out, or wrap the classifier in sklearn.multiclass.OneVsOneClassifier",
+        "there is one decision a class, as of SVC by default",
+        'leave it out; how classes are separated is multi_class="ovr" or "ovo"',
     ),
     "break_ties": (
         "SVC",
@@ -43,11 +43,7 @@ PARAMETERS = {
     "penalty": ("LinearSVC", "it is the squared norm of the weights", "leave it out, and set C"),
     "loss": ("LinearSVC", "it is that of SVC and SVR, not squared", "leave it out"),
     "dual": ("LinearSVC", "there is one solver for any shape of X", "leave it out"),
-    "multi_class": (
-        "LinearSVC",
-        "classes are separated one from the rest",
-        "leave it out, or wrap the classifier in sklearn.multiclass.OneVsOneClassifier",
-    ),
+    "multi_class": ("LinearSVC", "there are no classes", "leave it out"),
     "intercept_scaling": (
         "LinearSVC",
         "an intercept has no part in the penalty",
@@ -70,15 +66,16 @@ ATTRIBUTES = {
     "class_weight_": "class_weight has the weights as they were given",
     "probA_": CALIBRATE,
     "probB_": CALIBRATE,
-    "predict_proba": CALIBRATE,
+    "predict_proba": f'{CALIBRATE}; or set loss="logistic", and leave multi_class at "ovr"',
     "predict_log_proba": CALIBRATE,
 }
 """What to use instead of an attribute."""
 
 
-def _answer(estimator: str, name: str, value: Any) -> str:
-    whose, why, advice = PARAMETERS[name]
-    return f"{name}={value!r} is a parameter of {whose}, and none of {estimator}: {why}; {advice}."
+def _answer(estimator: SpeaksOfSVC, name: str, value: Any) -> str:
+    whose, why, advice = (PARAMETERS | estimator._answers)[name]
+    cls = type(estimator).__name__
+    return f"{name}={value!r} is a parameter of {whose}, and none of {cls}: {why}; {advice}."
 
 
 def _answering(construct: Callable[..., None]) -> Callable[..., None]:
@@ -86,8 +83,8 @@ def _answering(construct: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(construct)
     def answering(self: Any, *args: Any, **params: Any) -> None:
-        for name in params.keys() & PARAMETERS.keys() - known:
-            raise TypeError(_answer(type(self).__name__, name, params[name]))
+        for name in params.keys() & (PARAMETERS | self._answers).keys() - known:
+            raise TypeError(_answer(self, name, params[name]))
         construct(self, *args, **params)
 
     return answering
@@ -96,6 +93,9 @@ def _answering(construct: Callable[..., None]) -> Callable[..., None]:
 class SpeaksOfSVC(BaseEstimator):
     """An estimator that knows what SVC's words are here."""
 
+    _answers: ClassVar[dict[str, tuple[str, str, str]]] = {}
+    """More parameters that an estimator has not, as in ``PARAMETERS``."""
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__init__" in cls.__dict__:
@@ -103,8 +103,9 @@ class SpeaksOfSVC(BaseEstimator):
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters, as ``BaseEstimator.set_params``."""
-        for name in params.keys() & PARAMETERS.keys() - set(self._get_param_names()):
-            raise ValueError(_answer(type(self).__name__, name, params[name]))
+        answered = (PARAMETERS | self._answers).keys()
+        for name in params.keys() & answered - set(self._get_param_names()):
+            raise ValueError(_answer(self, name, params[name]))
         return super().set_params(**params)
 
     def __getattr__(self, name: str) -> Any:

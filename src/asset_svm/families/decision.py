@@ -105,7 +105,7 @@ class Decision:
         return finite_gradients(self._prepared[key](X))
 
 
-def decision_of(coef: Array, intercept: Array, phi: FeatureMap, offset: float) -> Decision:
+def decision_of(coef: Array, intercept: Array, phi: FeatureMap, offset: float | Array) -> Decision:
     """The decision function of phi(x).coef + intercept, from the plain values of the map's basis.
 
     ``offset`` is what was subtracted from the targets.

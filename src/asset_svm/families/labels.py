@@ -5,14 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from asset_svm.data.scan import Summary, TargetSummary
+from asset_svm.data.several_targets import SeveralTargets, beside, by_column, columns_of
 from asset_svm.data.source import Block
 from asset_svm.exceptions import DataError
 
 
 def labelled(block: Block, summary: Summary, *, numeric: bool) -> Block:
     """The block with targets as the estimator takes them."""
-    kind = target_type(summary.targets, numeric=numeric)
-    return Block(block.X, np.asarray(block.y).astype(kind, copy=False))
+    y, targets = np.asarray(block.y), summary.targets
+    if isinstance(targets, SeveralTargets):
+        columns = zip(targets.parts, columns_of(y), strict=True)
+        typed = [own.astype(target_type(part, numeric=numeric), copy=False) for part, own in columns]
+        return Block(block.X, beside(typed))
+    return Block(block.X, y.astype(target_type(targets, numeric=numeric), copy=False))
+
+
+def check_targets(targets: TargetSummary | SeveralTargets, *, numeric: bool) -> None:
+    """Raise where some targets are none that the estimator takes."""
+    for part in targets.parts if isinstance(targets, SeveralTargets) else [targets]:
+        target_type(part, numeric=numeric)
 
 
 def target_type(targets: TargetSummary, *, numeric: bool) -> np.dtype:
@@ -32,6 +43,9 @@ def target_type(targets: TargetSummary, *, numeric: bool) -> np.dtype:
 
 def whole_labels(y: np.ndarray, *, numeric: bool) -> np.ndarray:
     """A classifier's numbers as integers, where they are."""
-    if not numeric and y.dtype.kind == "f" and (y == np.rint(y)).all():
-        return y.astype(np.int64)
-    return y
+
+    def whole(column: np.ndarray) -> np.ndarray:
+        is_whole = column.dtype.kind == "f" and (column == np.rint(column)).all()
+        return column.astype(np.int64) if is_whole else column
+
+    return y if numeric else by_column(y, whole)

@@ -14,8 +14,8 @@ PROBE_ROWS = 512
 
 
 def progressive_error(task: Task, decide: Callable[[Any], np.ndarray], X: Any, y: Any) -> float:
-    """The part of the first rows misclassified, or their mean |error|."""
+    """The part of the first rows misclassified, or outside, or the mean error of numbers."""
     decisions, y = decide(X[:PROBE_ROWS]), np.asarray(y[:PROBE_ROWS])
     if task.numeric:
-        return float(np.abs(decisions.ravel() - y).mean())
+        return float(task.row_losses(decisions, y).mean())
     return 1.0 - float(task.score(decisions, y, None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,26 +17,25 @@ class WholeTask:
 
     Parameters
     ----------
-    y_max : float, optional
-        The largest |target|, less the offset; None where every target has the same.
+    y_max : float or array, optional
+        The largest |target|, less the offset, of each output; None where every target has the same.
     factors : array of shape (n_classes,), optional
-        What the class of a row multiplies its weight by; None where all classes count alike.
+        What the class of a row multiplies its weight by; None where all classes count alike. A list of
+        them where there are several outputs.
     """
 
     task: Task
-    y_max: float | None
-    factors: Array | None
+    y_max: float | Array | None
+    factors: Any
 
     @classmethod
     def of_numbers(cls, task: Task, y: Array, weight: Array, ends: Array) -> WholeTask:
         """The task settled by a sample of targets that lie between ``ends``."""
         task = task.settled(y, weight)
-        return cls(task, float(np.abs(ends - task.offset).max()), None)
+        return cls(task, task.encode(ends).y_max, None)
 
     @classmethod
-    def of_classes(
-        cls, task: Task, y: Array, weight: Array, classes: Array, totals: Array
-    ) -> WholeTask:
+    def of_classes(cls, task: Task, y: Array, weight: Array, classes: Any, totals: Any) -> WholeTask:
         """The task settled by a sample of all classes; ``totals`` are the weights of their rows."""
         task = task.with_classes(classes).settled(y, weight)
         return cls(task, None, task.factors(totals))
@@ -49,4 +49,4 @@ class WholeTask:
         """The weights of some of the rows in (PL), from their sample weights."""
         if self.factors is None:
             return weight
-        return np.asarray(weight * self.factors[np.searchsorted(np.asarray(self.task.classes), y)])
+        return np.asarray(weight * self.task.factors_of(self.factors, y))

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from asset_svm.arrays import Array
+from asset_svm.losses.base import OneForAll
 from asset_svm.numerics.compiling import njit
 
 
@@ -26,7 +27,7 @@ def tube_excess(epsilon: float, y: float, f: float) -> float:
 
 
 @dataclass(frozen=True)
-class EpsilonInsensitive:
+class EpsilonInsensitive(OneForAll):
     """max(|y - f| - epsilon, 0); slope -1 where y > f + epsilon, 1 where y < f - epsilon, else 0."""
 
     epsilon: float

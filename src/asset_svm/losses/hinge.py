@@ -1,4 +1,8 @@
-"""max(1 - y f, 0) for y in {-1, 1}: the loss of classification."""
+"""max(|y| - y f, 0) for y in {-1, 0, 1}: the loss of classification.
+
+For y in {-1, 1} it is max(1 - y f, 0). A model does not see a row with y = 0: it costs nothing, and has
+no slope. Pairs of classes have such targets for the rows of all others.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +12,25 @@ from typing import ClassVar
 import numpy as np
 
 from asset_svm.arrays import Array
+from asset_svm.losses.base import OneForAll
 from asset_svm.numerics.compiling import njit
 
 
 @njit(cache=True, nogil=True, inline="always")
 def hinge_slope(y: float, f: float) -> float:
-    """-y where y f < 1, else 0."""
-    return -y if y * f < 1.0 else 0.0
+    """-y where y f < |y|, else 0."""
+    return -y if y * f < abs(y) else 0.0
 
 
 @njit(cache=True, nogil=True, inline="always")
 def hinge_excess(y: float, f: float) -> float:
-    """1 - y f."""
-    return 1.0 - y * f
+    """|y| - y f."""
+    return abs(y) - y * f
 
 
 @dataclass(frozen=True)
-class Hinge:
-    """max(1 - y f, 0) for y in {-1, 1}; slope -y where y f < 1, else 0."""
+class Hinge(OneForAll):
+    """max(|y| - y f, 0) for y in {-1, 0, 1}; slope -y where y f < |y|, else 0."""
 
     kind: ClassVar[str] = "hinge"
     code: ClassVar[int] = 0
@@ -36,7 +41,9 @@ class Hinge:
     curvature: ClassVar[float] = 0.0
     cuda: ClassVar[str] = """\
 struct Loss {
-  template <typename T> static __device__ __forceinline__ T excess(T y, T f, T) { return T(1) - y * f; }
+  template <typename T> static __device__ __forceinline__ T excess(T y, T f, T) {
+    return (y < 0 ? -y : y) - y * f;
+  }
   template <typename T> static __device__ __forceinline__ T steepness(T, T, T) { return T(1); }
   template <typename T> static __device__ __forceinline__ T unit(T y) { return y; }
   template <typename T> static __device__ __forceinline__ T turned(T, T, T along) { return along; }
@@ -46,20 +53,20 @@ struct Loss {
 """
 
     def value(self, y: Array, f: Array) -> Array:
-        """max(1 - y f, 0)."""
-        return np.maximum(1.0 - y * f, 0.0)
+        """max(|y| - y f, 0)."""
+        return np.maximum(np.abs(y) - y * f, 0.0)
 
     def slope(self, y: Array, f: Array) -> Array:
-        """-y where y f < 1, else 0."""
-        return np.where(y * f < 1.0, -y, 0.0)
+        """-y where y f < |y|, else 0."""
+        return np.where(y * f < np.abs(y), -y, 0.0)
 
     def conjugate(self, y: Array, slope: Array) -> Array:
         """slope y, for slope y in [-1, 0]."""
         return slope * y
 
     def kink(self, y: Array, f: Array) -> tuple[Array, Array]:
-        """(y, 1 - y f)."""
-        return y, 1.0 - y * f
+        """(y, |y| - y f)."""
+        return y, np.abs(y) - y * f
 
     def corners(self, y: Array, g: Array) -> tuple[Array, Array]:
         """b = y - g; before it the slope is -1 for y = 1, else 0."""
@@ -70,8 +77,8 @@ struct Loss {
         return np.minimum(cost * y, 0.0), np.maximum(cost * y, 0.0)
 
     def is_trivial(self, y: Array) -> Array:
-        """Whether all rows are of one class: a constant of 1 or -1 has no loss."""
-        return np.asarray((y == y[:, :1]).all(axis=1))
+        """Whether all rows that a model sees are of one class: a constant of 1 or -1 has no loss."""
+        return np.asarray(~((y > 0.0).any(axis=1) & (y < 0.0).any(axis=1)))
 
     def radius(self, lam: float, y_max: float) -> float:
         """1 / sqrt(lam), by strong duality."""

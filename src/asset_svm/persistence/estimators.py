@@ -1,8 +1,10 @@
 """Estimators of ours: parameters, columns, and the fitted model.
 
-"classifier", "regressor"     parameters, n_columns, column_names, encoder, task, relevance, model,
+"classifier", "regressor", "quantile regressor",
+"outlier detector"            parameters, n_columns, column_names, encoder, task, relevance, model,
                               resume; or, of a mean of several, members, each with relevance and
-                              model, and weights, in place of the two
+                              model, and weights, in place of the two; intervals of a regression
+intervals                     null, or spread, an estimator, unit, and scores (any) in order
 "calibrated"                  estimator, slope (K,), offset (K,)
 parameters                    by their names; "approximation" may be a map of the user's own:
                               its kind, parameters, features, frozen; "encoder" the parameters of one
@@ -11,21 +13,33 @@ parameters                    by their names; "approximation" may be a map of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.estimators import (
     AssetClassifier,
+    AssetOutlierDetector,
+    AssetQuantileRegressor,
     AssetRegressor,
     FourierMap,
     NystroemMap,
     TableEncoder,
 )
 from asset_svm.estimators.calibration import CalibratedClassifier
-from asset_svm.estimators.inside import adopt, encoder_of, fitted_of, settings_of
+from asset_svm.estimators.inside import (
+    adopt,
+    encoder_of,
+    fitted_of,
+    intervals_of,
+    settings_of,
+    take_intervals,
+)
+from asset_svm.estimators.intervals import Intervals
 from asset_svm.families.blend import FittedBlend
 from asset_svm.families.cells import FittedCells
 from asset_svm.families.one_map import FittedMap
@@ -44,14 +58,23 @@ from asset_svm.persistence.resume import relevant, resume
 from asset_svm.storage.fields import Fields, Writing
 from asset_svm.storage.maps import feature_map
 from asset_svm.storage.writing import Writer
-from asset_svm.tasks import Classification
+from asset_svm.tasks import Classification, OneClass, Outputs, Quantiles, Regression
 
-Estimator = AssetClassifier | AssetRegressor
+Estimator = AssetClassifier | AssetRegressor | AssetQuantileRegressor | AssetOutlierDetector
 GivenMap = NystroemMap | FourierMap
 ESTIMATORS: dict[str, type[Estimator]] = {
     "classifier": AssetClassifier,
     "regressor": AssetRegressor,
+    "outlier detector": AssetOutlierDetector,
+    "quantile regressor": AssetQuantileRegressor,
 }
+LEARNT: dict[str, type[Any]] = {
+    "classifier": Classification,
+    "regressor": Regression,
+    "quantile regressor": Quantiles,
+    "outlier detector": OneClass,
+}
+"""The task of each kind of estimator."""
 MAPS: dict[str, type[GivenMap]] = {"nystroem map": NystroemMap, "fourier map": FourierMap}
 
 
@@ -95,7 +118,31 @@ def write_estimator(write: Writer, estimator: Estimator, name: str) -> dict[str,
         "encoder": None if encoder is None else write_encoder(write, encoder, f"{name}.encoder"),
         "task": Writing.of(write, task, name, fitted.task),
         **body,
+        **_write_intervals(write, estimator, f"{name}.intervals"),
     }
+
+
+def _write_intervals(write: Writer, estimator: Estimator, name: str) -> dict[str, Any]:
+    """The record of the intervals of a regression, which go on learning with no model."""
+    found = intervals_of(estimator)
+    if found is None:
+        return {}
+    own = Writer(resumable=False)
+    own.tensors = write.tensors
+    spread = write_estimator(own, found.spread, f"{name}.spread")
+    scores = write.array(found.scores, f"{name}.scores")
+    return {"intervals": {"spread": spread, "unit": found.unit, "scores": scores}}
+
+
+def _read_intervals(f: Fields, n: int) -> Intervals:
+    """The intervals of a regression of n columns."""
+    spread = f.record("spread", read_estimator)
+    if not isinstance(spread, AssetQuantileRegressor) or spread.n_features_in_ != n:
+        f.refuse(f"is no model of quantiles of {n} columns", "spread")
+    f.check(np.ndim(spread.quantiles) == 0, "has several quantiles", "spread")
+    unit, scores = f.number("unit", 0.0), f.array("scores", (None,), low=0)
+    f.check(bool((np.diff(scores) >= 0.0).all()), "are not in order", "scores")
+    return Intervals(spread, unit, scores)
 
 
 def _behind(fitted: Any) -> Any:
@@ -131,10 +178,13 @@ def read_estimator(f: Fields) -> Estimator:
     if encoder is not None:
         f.check(encoder.n_features_in_ == n, f"takes other columns than {n}", "encoder")
         n = encoder.encoding_.width
-    f.check(learnt.numeric == (kind == "regressor"), f"is not that of a {kind}", "task")
+    one = learnt.parts[0] if isinstance(learnt, Outputs) else learnt
+    f.check(isinstance(one, LEARNT[kind]), f"is not that of a {kind}", "task")
     if isinstance(learnt, Classification):
         f.check(len(learnt.known) >= 2, "has fewer than two classes", "task")
-        learnt = Classification(getattr(estimator, "class_weight", None), learnt.classes)
+        learnt = replace(learnt, class_weight=getattr(estimator, "class_weight", None))
+    elif isinstance(learnt, Outputs) and not learnt.numeric:
+        f.check(learnt.n_models, "has fewer than two classes", "task")
     if f.has("members"):
         members = tuple(_read_member(each, learnt, n) for each in f.objects("members"))
         weights = f.array("weights", (len(members),))
@@ -144,12 +194,15 @@ def read_estimator(f: Fields) -> Estimator:
         )
         adopt(estimator, FittedBlend(members, weights))
         return estimator
+    width = n
     front, fitted, n = _read_fitted(f, learnt, n)
     if f.get("resume") is not None:
         if front is not None:
             settings = inner_settings(settings, front[0])
         fitted = f.record("resume", resume, fitted, settings.map_key, n)
     adopt(estimator, fitted if front is None else FittedRelevance(front[0], fitted, front[1]))
+    if kind == "regressor" and f.has("intervals"):
+        take_intervals(estimator, f.record("intervals", _read_intervals, width))
     return estimator
 
 
@@ -244,6 +297,7 @@ def read_calibrated(f: Fields) -> CalibratedClassifier:
     estimator = f.record("estimator", read_estimator)
     if type(estimator) is not AssetClassifier:
         f.refuse("is no classifier", "estimator")
-    shape = (fitted_of(estimator).task.n_models,)
+    count = len(estimator.classes_)
+    shape = (1 if count == 2 else count,)
     model = CalibratedClassifier(estimator)
     return model.calibrated(f.array("slope", shape), f.array("offset", shape))

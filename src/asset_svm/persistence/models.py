@@ -1,7 +1,7 @@
 """Records of fitted models: what predicts, and what is known of it.
 
-K is the number of decisions (1 for numbers and for two classes, else that of the classes), n that of
-columns of the rows.
+K is the number of decisions (1 for numbers and for two classes, else that of the classes, of pairs of
+them, or of the quantiles; of several outputs that of all together), n that of columns of the rows.
 """
 
 from __future__ import annotations
@@ -19,31 +19,61 @@ from asset_svm.features.cells import Node, Partition
 from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.storage.fields import FLOATS, INTEGERS, Fields, shown
 from asset_svm.storage.maps import kernel, source
-from asset_svm.tasks import Classification, Regression, Task
+from asset_svm.storage.session import quantiles
+from asset_svm.tasks import Classification, OneClass, Outputs, Quantiles, Regression, Task
+from asset_svm.tasks.classification import LOSSES as OF_CLASSES
+from asset_svm.tasks.classification import MULTI_CLASS
+from asset_svm.tasks.regression import LOSSES as OF_NUMBERS
 from asset_svm.tasks.units import KINDS as UNITS
 from asset_svm.tasks.units import Units
 
 FOR_PREDICTION = (
     "its file was saved for prediction; save the model with resumable=True (asset train --resumable)"
 )
+TASKS: dict[str, type[Any]] = {
+    "classification": Classification,
+    "regression": Regression,
+    "quantiles": Quantiles,
+    "one class": OneClass,
+    "outputs": Outputs,
+}
 MORE_FACTS = ("n_components", "approximation_error", "compact_error", "n_shards", "n_rounds")
 """What some models have besides, as attributes that end in an underscore."""
 
 
 def task(f: Fields) -> Task:
     """What a model has learnt."""
-    if f.kind({"classification": Classification, "regression": Regression}) == "regression":
+    kind = f.kind(TASKS)
+    if kind == "one class":
+        nu, offset = f.number("nu", 0.0), f.number("offset")
+        f.check(0.0 < nu < 1.0, "is not between 0 and 1", "nu")
+        return OneClass(nu, offset)
+    if kind == "quantiles":
+        levels, alone, centred = quantiles(f), f.flag("alone"), f.flag("centred")
+        f.check(not alone or len(levels) == 1, "is not that of one quantile", "alone")
+        offset = f.array("offset", (len(levels),))
+        return Quantiles(levels, alone, centred, offset, f.maybe(f.record, "units", _units))
+    if kind == "outputs":
+        parts = tuple(f.each("parts", "record", task))
+        alike = len({(type(part), part.loss) for part in parts}) == 1
+        ours = alike and isinstance(parts[0], Classification | Regression)
+        f.check(ours, "are not outputs of one kind", "parts")
+        return Outputs(parts)
+    if kind == "regression":
         epsilon, offset = f.number("epsilon", 0.0), f.number("offset")
         centred = f.flag("centred")
         units = f.maybe(f.record, "units", _units) if f.has("units") else None
-        return Regression(epsilon, centred, offset, units)
+        loss = f.text("loss", tuple(OF_NUMBERS), of="loss_name") if f.has("loss") else None
+        return Regression(epsilon, centred, offset, units, loss or "epsilon_insensitive")
     classes = f.labels("classes")
     listed = classes.tolist()
     known = listed and not any(isinstance(each, dict | list | tuple) for each in listed)
     f.check(known, f"is {shown(listed)}", "classes")
     in_order = all(one < other for one, other in pairwise(listed))
     f.check(in_order, "is not in order, or has a class twice", "classes")
-    return Classification(None, classes)
+    loss = f.text("loss", tuple(OF_CLASSES), of="loss_name") if f.has("loss") else "hinge"
+    multi_class = f.text("multi_class", MULTI_CLASS) if f.has("multi_class") else "ovr"
+    return Classification(None, classes, loss, multi_class)
 
 
 def _units(f: Fields) -> Units:
@@ -131,7 +161,7 @@ def cells(f: Fields, task: Task, n: int) -> FittedCells:
         count = len(support)
         why = f"has {count} rows, which are not those of one exact cell"
         f.check(_is_exact(parts, count), why, "support_rows")
-    counts = 1 if task.classes is None else len(task.classes)
+    counts = 1 if isinstance(task, Outputs) or task.classes is None else len(task.classes)
     n_support = f.maybe(f.array, "n_support", (counts,), INTEGERS, low=0)
     known = f.record("facts", _facts)
     del known["step_scale"]
@@ -235,4 +265,4 @@ def _cell(f: Fields, K: int, n: int) -> Any:
         known = 1 if own.classes is None else len(own.classes)
         fits = len(columns) == known == len(set(columns.tolist()))
     f.check(fits, f"does not fit a model of {K} decisions", "columns")
-    return Nested(model, columns, K, f.number("offset"))
+    return Nested(model, columns, K, f.numbers("offset", K))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +19,9 @@ from asset_svm.estimators.scored import check_scored
 from asset_svm.estimators.validation import (
     FROM_VALIDATION,
     all_or_nothing,
+    classes_of,
     forget,
+    is_wide,
     validate_rows,
 )
 from asset_svm.estimators.vocabulary import SpeaksOfSVC
@@ -62,6 +65,9 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = True
         return tags
 
     def __sklearn_is_fitted__(self):
@@ -145,7 +151,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
             Of the rows that are learnt from; scores do not weigh rows, and leave out those of weight 0.
         groups : array-like of shape (n_samples,), optional
@@ -208,7 +214,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
                 if hasattr(learner, name):
                     setattr(self, name, getattr(learner, name))
             if task.classes is not None:
-                self.classes_ = task.classes
+                self.classes_ = classes_of(task)
             seed = settings.draw_seed()
             splits = self._splits(X, y, groups, rows, seed)
             grid = Grid(
@@ -267,7 +273,8 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
 
     def _splits(self, X, y, groups, rows, seed, cv=None):
         """The splits of what was passed to fit, without the rows that have no weight."""
-        whole = np.asarray(on_host(y)).ravel()
+        whole = np.asarray(on_host(y.toarray() if sp.issparse(y) else y))
+        whole = whole if is_wide(whole) else whole.ravel()
         m, classifier = len(whole), hasattr(self, "classes_")
         cv = self.cv if cv is None else cv
         splits = draw_splits(cv, X, whole, groups, seed, classifier=classifier)
@@ -360,7 +367,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
 
         Returns
         -------
-        y : ndarray of shape (n_samples,)
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         return self._best("predict").predict(self._seen(X))
 
@@ -376,7 +383,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
             Where ``scoring`` takes weights.
 

@@ -32,12 +32,14 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
     class_weight : dict, "balanced" or None, default=None
         "balanced" counts the rows that a fold learns from. A race with a ``scoring`` of its own tries
         it by itself.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        How more than two classes are separated, as of AssetClassifier.
     %(others)s
 
     Attributes
     ----------
     %(attributes)s
-    classes_ : ndarray of shape (n_classes,)
+    classes_ : ndarray of shape (n_classes,), or list of them, one an output
 
     Examples
     --------
@@ -90,6 +92,7 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
         tol=None,
         memory_limit=None,
         class_weight=None,
+        multi_class="ovr",
         random_state=None,
         n_jobs=None,
         device="cpu",

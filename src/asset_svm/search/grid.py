@@ -66,8 +66,11 @@ def target_unit(y: Array) -> float:
     """The power of 10 nearest to the spread of the targets of a regression, the unit of C.
 
     The spread is 1.4826 times the median distance to the median: the standard deviation of normal
-    targets, and little moved by outliers. Where half of the targets are alike, the mean distance.
+    targets, and little moved by outliers. Where half of the targets are alike, the mean distance. Of
+    several outputs the unit is the geometric mean of theirs.
     """
+    if y.ndim == 2:
+        return 10.0 ** round(float(np.mean([np.log10(target_unit(own)) for own in y.T])))
     away = np.abs(np.asarray(y, dtype=np.float64) - np.median(y))
     spread = 1.4826 * float(np.median(away)) or float(away.mean())
     return 10.0 ** round(np.log10(spread)) if 0.0 < spread < np.inf else 1.0

@@ -59,4 +59,4 @@ class LineSearch:
     def score(self, task: Task, test: Array, decisions: Array) -> Array:
         """The score of each C, from (Cs, rows, outputs) decisions on held-out rows."""
         X = None if self.scorer is None else self.rows.X[test]
-        return scores(self.scorer, task.classes, X, self.rows.y[test], decisions)
+        return scores(self.scorer, task, X, self.rows.y[test], decisions)

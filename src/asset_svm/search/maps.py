@@ -106,7 +106,7 @@ class MapSearch(LineSearch):
             path = None
             if self.keep_path:
                 plain = plain_coef(coef.reshape(-1, coef.shape[-1]), metric)
-                whole = intercept + encoding.offset[None, :, None]
+                whole = intercept + encoding.offset[None]
                 whole = whole - phi.drift(plain).reshape(whole.shape)
                 parts = np.concatenate([plain.reshape(coef.shape), whole[..., None]], axis=-1)
                 path = Path(np.moveaxis(parts, 0, 1), phi)
@@ -135,5 +135,5 @@ class MapSearch(LineSearch):
 
         side_by_side(decide, range(len(pieces)), fetching_threads(features))
         for f, decisions in enumerate(found):
-            decisions += (intercept[:, f].ravel() + encoding.offset[f])[:, None]
+            decisions += (intercept[:, f] + encoding.offset[f]).ravel()[:, None]
         return [np.moveaxis(each.reshape(n_Cs, outputs, -1), 1, 2) for each in found]

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from asset_svm import clock
 from asset_svm.estimators.calibration import calibrated
-from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, forget
+from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, classes_of, forget
 from asset_svm.families.observing import shown
 from asset_svm.families.rows import Rows
 from asset_svm.search.auto.final import Members, choose_members, train
@@ -29,7 +29,8 @@ OPEN = "auto"
 RACING = (
     "kernel", "relevance", "encoder", "cv", "scoring", "refit", "time_limit", "ensemble",
     "probability", "n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "tol",
-    "memory_limit", "class_weight", "random_state", "n_jobs", "device", "precision", "verbose",
+    "memory_limit", "class_weight", "multi_class", "random_state", "n_jobs", "device", "precision",
+    "verbose",
 )  # fmt: skip
 """Parameters that may be given to a race; any other asks for a grid."""
 FIXED = ("n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "tol")
@@ -87,6 +88,11 @@ class RacingSearch(MetaEstimatorMixin):
             if found is None:
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
             given, index, learner = found
+            if getattr(self, "probability", False) and given.y.ndim == 2:
+                raise ValueError(
+                    f"probability=True is for one column of classes, and y has {given.y.shape[1]}; set "
+                    "probability=False."
+                )
             if len(given.y) < 2:
                 raise ValueError(
                     "X has n_samples=1, and a search learns from some and judges by others."
@@ -96,11 +102,12 @@ class RacingSearch(MetaEstimatorMixin):
                 if hasattr(learner, name):
                     setattr(self, name, getattr(learner, name))
             if given.task.classes is not None:
-                self.classes_ = given.task.classes
+                self.classes_ = classes_of(given.task)
             parts = None
             if self.cv is not None or groups is not None:
                 rows = Rows(given.X, given.y, given.weight, given.weight, index)
-                usual = GroupKFold(5) if is_regressor(self) else StratifiedGroupKFold(5)
+                plain = is_regressor(self) or given.y.ndim == 2
+                usual = GroupKFold(5) if plain else StratifiedGroupKFold(5)
                 cv = usual if self.cv is None else self.cv
                 splits = self._splits(X, y, groups, rows, settings.draw_seed(), cv)
                 rng = np.random.default_rng(seed)

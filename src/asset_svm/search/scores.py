@@ -16,7 +16,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring, get_scorer_names
 
 from asset_svm.arrays import Array, Matrix
-from asset_svm.tasks import winner
+from asset_svm.estimators.validation import classes_of
+from asset_svm.tasks import Task
 
 Scorer = Callable[..., Any]
 """As scikit-learn's: called with an estimator, rows and targets, it returns a score."""
@@ -43,23 +44,23 @@ class _Decided(BaseEstimator):
 class _DecidedClassifier(ClassifierMixin, _Decided):
     """A classifier whose decisions on some rows are known."""
 
-    def __init__(self, X: Matrix, decisions: Array, classes: Array):
+    def __init__(self, X: Matrix, decisions: Array, task: Task):
         super().__init__(X, decisions)
-        self.classes = self.classes_ = classes
+        self.task, self.classes_ = task, classes_of(task)
 
-    def decision_function(self, X: Matrix) -> Array:
-        known = self._known(X)
-        return known.ravel() if len(self.classes_) == 2 else known
+    def decision_function(self, X: Matrix) -> Any:
+        return self.task.decisions(self._known(X))
 
     def predict(self, X: Matrix) -> Array:
-        return self.classes_[winner(self._known(X))]
+        return self.task.predict(self._known(X))
 
 
 class _DecidedRegressor(RegressorMixin, _Decided):
     """A regressor whose predictions of some rows are known."""
 
     def predict(self, X: Matrix) -> Array:
-        return self._known(X).ravel()
+        known = self._known(X)
+        return known.ravel() if known.shape[1] == 1 else known
 
 
 def check_one_scoring(estimator: BaseEstimator, scoring: Any) -> Scorer:
@@ -84,9 +85,7 @@ def check_one_scoring(estimator: BaseEstimator, scoring: Any) -> Scorer:
     return scorer
 
 
-def scores(
-    scorer: Scorer | None, classes: Array | None, X: Matrix, y: Array, decisions: Array
-) -> Array:
+def scores(scorer: Scorer | None, task: Task, X: Matrix, y: Array, decisions: Array) -> Array:
     """The score of each of many models, from (models, rows, outputs) decisions.
 
     By default it is the accuracy or R^2; NaN where there are too few rows for it.
@@ -94,12 +93,11 @@ def scores(
     if len(y) == 0:
         return np.full(len(decisions), np.nan)
     if scorer is not None:
-        return np.array([_number(scorer(_shown(X, part, classes), X, y)) for part in decisions])
-    if classes is not None:
-        codes = np.searchsorted(classes, y)
-        return np.array([float(np.mean(winner(part) == codes)) for part in decisions])
-    if len(y) == 1:
+        return np.array([_number(scorer(_shown(X, part, task), X, y)) for part in decisions])
+    if task.numeric and len(y) == 1:
         return np.full(len(decisions), np.nan)
+    if not task.numeric or y.ndim == 2:
+        return np.array([task.score(part, y, None) for part in decisions])
     spread = float(((y - y.mean()) ** 2).sum())
     residual = ((decisions[:, :, 0] - y) ** 2).sum(axis=1)
     if spread == 0.0:
@@ -117,8 +115,8 @@ def _number(score: Any) -> float:
     )
 
 
-def _shown(X: Matrix, decisions: Array, classes: Array | None) -> _Decided:
+def _shown(X: Matrix, decisions: Array, task: Task) -> _Decided:
     """A model with these decisions, as a scorer sees it."""
-    if classes is None:
+    if task.numeric:
         return _DecidedRegressor(X, decisions)
-    return _DecidedClassifier(X, decisions, classes)
+    return _DecidedClassifier(X, decisions, task)

@@ -72,6 +72,7 @@ def draw_splits(cv: Any, X: Any, y: Array, groups: Any, seed: int, *, classifier
 
 def _one_split(fraction: float, y: Array, seed: int, *, classifier: bool) -> Any:
     """A splitter that holds out a fraction of the rows, of every class where each has two or more."""
+    classifier = classifier and y.ndim == 1
     counts = np.unique(y, return_counts=True)[1] if classifier else np.zeros(1)
     stratified = bool(counts.min() >= 2)
     held, needed = ceil(fraction * len(y)), len(counts) if stratified else 1
@@ -86,9 +87,13 @@ def _one_split(fraction: float, y: Array, seed: int, *, classifier: bool) -> Any
 
 
 def check_classes(splits: list[Split], y: Array) -> None:
-    """Raise where a split learns from one class: no model can."""
+    """Raise where a split learns from one class: no model can.
+
+    Of several outputs some may have one class only.
+    """
     for number, split in enumerate(splits):
-        labels = np.unique(y[split.train])
+        each = [np.unique(column) for column in _columns(y[split.train])]
+        labels = max(each, key=len)
         if len(labels) == 1:
             raise ValueError(
                 f"cv makes a split, number {number}, that learns from rows of one class, "
@@ -142,9 +147,17 @@ def may_race(splits: list[Split], kept: Array, y: Array, *, classifier: bool) ->
         train = split.train[looked[split.train]]
         if min(len(train), int(looked[split.test].sum())) < FEWEST_LEFT:
             return False
-        if classifier and len(np.unique(y[train])) < len(np.unique(y[split.train])):
+        if classifier and any(
+            len(np.unique(some)) < len(np.unique(own))
+            for some, own in zip(_columns(y[train]), _columns(y[split.train]), strict=True)
+        ):
             return False
     return True
+
+
+def _columns(y: Array) -> Array:
+    """The columns of targets, of which there may be one."""
+    return np.atleast_2d(y.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +168,7 @@ class Encoding:
     targets: Targets
     loss: Loss
     offset: Array
+    """Of shape (splits, outputs), or (splits, 1)."""
 
 
 def encode(task: Task, rows: Rows, splits: list[Split]) -> Encoding:
@@ -170,8 +184,8 @@ def encode(task: Task, rows: Rows, splits: list[Split]) -> Encoding:
         y_max.append(encoded.y_max)
         offset.append(encoded.offset)
         if task.numeric:
-            target.append(np.asarray(rows.y, dtype=np.float64) - encoded.offset)
+            target += list(_columns(np.asarray(rows.y, dtype=np.float64) - encoded.offset))
     if not task.numeric:
         target = list(task.encode(rows.y).targets.block(np.arange(m)))
     found = Splits(weight, np.array(target), task.numeric, np.array(y_max))
-    return Encoding(found, encoded.targets, encoded.loss, np.array(offset))
+    return Encoding(found, encoded.targets, encoded.loss, np.array(offset).reshape(len(splits), -1))

@@ -52,7 +52,10 @@ def check_targets(y: Any, name: str = "y", *, numeric: bool) -> None:
     if y is None or isinstance(y, str):
         return
     for where, array in _arrays(y, name):
-        if array.dtype.kind in "UO":
+        if array.dtype.kind in "UO" and array.ndim == 2 and array.shape[1] > 1:
+            for number, column in enumerate(array.T):
+                _check_labels(column, f"{where}, column {number},")
+        elif array.dtype.kind in "UO":
             _check_labels(array, where)
 
 

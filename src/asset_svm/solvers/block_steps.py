@@ -181,7 +181,7 @@ def step_through(
             sight.weight[:, begin:end],
             sight.split[first:stop],
             axis.code,
-            axis.parameter,
+            axis.parameter[first:stop],
             axis.lam[first:stop],
             axis.radius[first:stop],
             axis.bound[first:stop],
@@ -226,8 +226,8 @@ def step_through(
             for k in range(K):
                 y, w = sight.target[sight.sort[first + k]], sight.weight[sight.split[first + k]]
                 note(
-                    axis.code, axis.parameter, sight.rows[begin:end], y[begin:end], w[begin:end],
-                    margins[k], slopes[k], notes, first + k,
+                    axis.code, axis.parameter[first + k], sight.rows[begin:end], y[begin:end],
+                    w[begin:end], margins[k], slopes[k], notes, first + k,
                 )  # fmt: skip
     state.intercept[first:stop], state.steps[first:stop] = intercept, steps
     state.weight[first:stop], state.shrink_due[first:stop] = weight, due

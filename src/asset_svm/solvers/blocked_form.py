@@ -88,7 +88,7 @@ def run_block(
     weight: Array,
     split: Array,
     code: int,
-    parameter: float,
+    parameter: Array,
     lam: Array,
     radius: Array,
     bound: Array,
@@ -118,7 +118,7 @@ def run_block(
         (B, B), (B, K), (K,): V_B V_B^T, V_B coef^T and |coef|^2; norm changes in place.
     target, sort, weight, split
         (T, B), (K,), (F, B), (K,): see above.
-    lam, radius, bound, eta_1, horizon, average_from
+    parameter, lam, radius, bound, eta_1, horizon, average_from
         (K,) each.
     b, j, eta_sum, b_sum, travelled
         (K,) each, of the state; they change in place.
@@ -158,7 +158,7 @@ def run_block(
             y = target[sort[k], i]
             margin = float(u[k])
             f = c[k] * margin + b[k]
-            g = scalar_slope(code, parameter, y, f)
+            g = scalar_slope(code, parameter[k], y, f)
             j[k] += 1
             eta = step_length(eta_1[k], power, horizon[k], j[k])
             travelled[k] += eta
@@ -182,7 +182,7 @@ def run_block(
             if g != 0.0:
                 if reach < np.inf:
                     size = g * g * (square + (1.0 if bound[k] > 0.0 else 0.0))
-                    short = truncated(length, reach, scalar_excess(code, parameter, y, f), size)
+                    short = truncated(length, reach, scalar_excess(code, parameter[k], y, f), size)
                     if short < length:
                         used = g * short / length
                         length = short

@@ -17,10 +17,10 @@ import numpy as np
 
 from asset_svm.arrays import Array
 from asset_svm.kernels.loops import fill_matrix, loop_code
-from asset_svm.losses import dual_ridge, loop_arguments, scalar_excess
+from asset_svm.losses import axis_arguments, dual_ridge, scalar_excess
 from asset_svm.numerics.compiling import lent, njit
 from asset_svm.numerics.padding import padded_width
-from asset_svm.solvers.cell_models import CellSolution, Swept, same_targets
+from asset_svm.solvers.cell_models import CellSolution, Swept, constants
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.solvers.exact_form import LOOK, sweep
 from asset_svm.solvers.gather import gathered
@@ -82,10 +82,12 @@ class _Sweeps:
         self.y, self.cost = problem.targets.block(self.rows), problem.cost[self.rows]
         K, count = len(self.y), len(cells)
         self.trivial, self.like = np.zeros((count, K), dtype=bool), np.tile(np.arange(K), (count, 1))
+        self.constant = np.zeros((count, K))
         if K > 1:
             for c in range(count):
                 y = self.y[:, self.first[c] : self.first[c + 1]]
-                self.trivial[c], self.like[c] = problem.is_trivial(y), same_targets(y)
+                self.trivial[c], self.like[c] = problem.is_trivial(y), problem.alike(y)
+                self.constant[c] = constants(y)
 
     def by(self, threads: int) -> list[Found]:
         """``sweep_cells`` of these, by so many threads."""
@@ -117,7 +119,7 @@ class _Sweeps:
             lambda counter: _solve(
                 counter, order, groups, self.X, self.rows, self.first, self.y, self.cost, low, high,
                 ridge, todo, self.seeds, loop_code(formula), -formula.factor,
-                *loop_arguments(problem.loss), problem.loss.tube, problem.tol,
+                *axis_arguments(problem.loss, K), problem.loss.tube, problem.tol,
                 problem.most_sweeps(late=late), problem.budget(late=late), late,
                 padded_width(int(sizes.max())), beta, found,
             ),
@@ -135,8 +137,7 @@ class _Sweeps:
         if not whole.all():
             rows, beta = rows[kept], beta[:, kept]
         first = np.concatenate([[0], np.cumsum(sizes)])
-        starts = self.first[:-1][whole]
-        b = np.where(self.trivial[whole], self.y[:, starts].T, 0.0)
+        b = np.where(self.trivial[whole], self.constant[whole], 0.0)
         numbers = found[whole]
         return self.problem.solutions(
             rows,
@@ -177,7 +178,7 @@ def _solve(
     kernel: int,
     rate: float,
     code: int,
-    parameter: float,
+    parameter: Array,
     tube: float,
     tol: float,
     most: int,
@@ -214,7 +215,7 @@ def _solve(
             if todo[c, k]:
                 found[c, k] = _ended(
                     counter, K, y[k, a:b], cost[a:b], low[k, a:b], high[k, a:b], ridge[a:b],
-                    seeds[c] + k, code, parameter, tube, tol, most, budget * m * m, settle,
+                    seeds[c] + k, code, parameter[k], tube, tol, most, budget * m * m, settle,
                     beta[k, a:b],
                 )  # fmt: skip
 

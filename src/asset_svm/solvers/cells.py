@@ -7,7 +7,7 @@ is lam_c = lam W / W_c in the words of the cell's own (PL).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -115,17 +115,27 @@ class CellProblem:
         """
         K = self.kernel_matrix(rows)
         y, cost, late = self.targets.block(rows), self.cost[rows], self.is_late
-        trivial, like, paired = self.is_trivial(y), same_targets(y), self.is_paired(K)
+        trivial, like, paired = self.is_trivial(y), self.alike(y), self.is_paired(K)
 
         def model(k: int) -> CellModel:
             if trivial[k]:
                 return constant(y[k])
             swept = None if ended is None else ended[k]
-            return self.model(K, y[k], cost, seed + k, paired=paired, late=late, swept=swept)
+            one = self.of_model(k)
+            return one.model(K, y[k], cost, seed + k, paired=paired, late=late, swept=swept)
 
         different = np.unique(like)
         found = dict(zip(different, side_by_side(model, different.tolist()), strict=True))
         return self.solution(rows, [found[k] for k in like])
+
+    def of_model(self, k: int) -> CellProblem:
+        """The problem with the loss of model k."""
+        loss = self.loss.of_model(k)
+        return self if loss is self.loss else replace(self, loss=loss)
+
+    def alike(self, y: Array) -> Array:
+        """The first model with the same problem as each, by its targets, one a row of y."""
+        return same_targets(y) if self.loss.of_model(0) is self.loss else np.arange(len(y))
 
     @property
     def is_late(self) -> bool:
@@ -152,7 +162,7 @@ class CellProblem:
         return self.intercept and (self.kernel.positive_definite or is_semidefinite(K, centred=True))
 
     def is_trivial(self, y: Array) -> Array:
-        """Whether a constant stands for each model of a cell, one a row of y: y[:, 0] is it.
+        """Whether a constant stands for each model of a cell, one a row of y: its target that is not 0.
 
         With an intercept it solves a class that is absent from the cell, or alone there. Without one
         it does so only where a class is alone, for all classes at once: others, all of them far below

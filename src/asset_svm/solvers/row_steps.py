@@ -110,7 +110,7 @@ def _take_turn(
         steps.target[k, begin:end],
         steps.weight[begin:end],
         axis.code,
-        axis.parameter,
+        axis.parameter[k],
         axis.lam[k],
         axis.radius[k],
         axis.bound[k],
@@ -137,7 +137,7 @@ def _take_turn(
     state.weight[k], state.intercept_total[k] = eta_sum, b_sum
     state.shrink_due[k] += way
     note(
-        axis.code, axis.parameter, steps.rows[begin:end], steps.target[k, begin:end],
+        axis.code, axis.parameter[k], steps.rows[begin:end], steps.target[k, begin:end],
         steps.weight[begin:end], margins[:n], slopes[:n], notes, k,
     )  # fmt: skip
 

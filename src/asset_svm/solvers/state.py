@@ -16,7 +16,7 @@ import numpy.typing as npt
 from asset_svm.arrays import Array
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
-from asset_svm.losses import Loss, loop_arguments
+from asset_svm.losses import Loss, axis_arguments
 from asset_svm.numerics.shrinking import LoopMetric, no_metric
 from asset_svm.steps import StepRule
 
@@ -36,7 +36,7 @@ class LoopAxis(NamedTuple):
     """
 
     code: int
-    parameter: float
+    parameter: Array
     lam: Array
     rate: Array
     radius: Array
@@ -126,7 +126,7 @@ class ModelAxis:
     def for_loops(self, dtype: np.dtype[Any]) -> tuple[LoopAxis, LoopMetric]:
         """What compiled loops are told, for coefficients of this type."""
         axis = LoopAxis(
-            *loop_arguments(self.loss),
+            *axis_arguments(self.loss, len(self.lam)),
             self.loop_lam,
             self.lam,
             self.radius,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from asset_svm.arrays import Array
-from asset_svm.losses import scalar_excess
+from asset_svm.losses import is_seen, scalar_excess
 from asset_svm.numerics.compiling import njit
 
 
@@ -130,7 +130,7 @@ def note(
         y, f = target[i], margins[i]
         finite = finite and np.isfinite(f)
         loss += max(scalar_excess(code, parameter, y, f), 0.0)
-        errors += 1.0 if y * f <= 0.0 else 0.0
+        errors += 1.0 if y * f <= 0.0 and is_seen(code, y) else 0.0
         active += 1.0 if slopes[i] != 0.0 else 0.0
     notes.loss[k], notes.errors[k], notes.active[k] = loss, errors, active
     if not finite:

@@ -18,6 +18,7 @@ from typing import Any
 from asset_svm import clock
 from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Summary, TargetSummary
+from asset_svm.data.several_targets import SeveralTargets
 from asset_svm.data.source import Block
 from asset_svm.exceptions import ModelFileError
 from asset_svm.features import FeatureMap, Metric
@@ -110,7 +111,9 @@ def _summary(f: Fields) -> Summary:
     return Summary(n_rows, n_features, n_bytes, targets, sample)
 
 
-def _targets(f: Fields) -> TargetSummary:
+def _targets(f: Fields) -> TargetSummary | SeveralTargets:
+    if f.has("parts"):
+        return SeveralTargets(f.each("parts", "record", _targets))
     kind, counts = f.text("kind", ("", "numbers", "names")), f.value("counts")
     low, high = (f.number(each, finite=False) for each in ("low", "high"))
     return TargetSummary(kind, counts, low, high, f.flag("whole"))
@@ -118,7 +121,7 @@ def _targets(f: Fields) -> TargetSummary:
 
 def _block(f: Fields, n: int) -> Block:
     X = f.rows("X", n)
-    return Block(X, f.maybe(f.labels, "y", X.shape[0]))
+    return Block(X, f.maybe(f.targets, "y", X.shape[0]))
 
 
 def _fingerprint(f: Fields) -> Fingerprint:

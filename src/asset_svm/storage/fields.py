@@ -195,6 +195,16 @@ class Fields:
             self.refuse(f"is {shown(found)}, out of its range", name)
         return found
 
+    def numbers(
+        self, name: str, count: int, low: float = -math.inf, *, finite: bool = True, of: Of = None
+    ) -> Any:
+        """A number, or an array of one each of ``count`` things."""
+        if not isinstance(self.get(name), dict):
+            return self.number(name, low, finite=finite)
+        found = self.array(name, (count,), finite=finite)
+        self.check((found >= low).all() or not finite, "has a number that is out of its range", name)
+        return found
+
     # Arrays -------------------------------------------------------------------------------------
 
     def array(
@@ -249,6 +259,16 @@ class Fields:
             return self.array(name, (count,), LABELS, finite=finite)
         labels = self.object(name)._texts()
         self._hold(labels.shape, (count,), name)
+        return labels
+
+    def targets(self, name: str, count: int) -> Array:
+        """Labels of so many rows, in one column or several."""
+        found = self.get(name)
+        texts = isinstance(found, dict) and "texts" in found
+        labels = self.object(name)._texts() if texts else self._tensor(name)
+        if labels.ndim != 2:
+            return self.labels(name, count)
+        self._hold(labels.shape, (count, None), name)
         return labels
 
     def _texts(self) -> Array:
@@ -418,7 +438,13 @@ class Writing(Fields):
         return list(self.source)
 
     text = flag = integer = number = _writes("number")
-    array = labels = _writes("array")
+    array = labels = targets = _writes("array")
+
+    def numbers(self, name: str, *limits: Any, of: Of = None, **more: Any) -> Any:
+        """Write a number, or an array of them."""
+        write = self.array if np.ndim(self.get(name, of)) else self.number
+        return write(name, of=of)
+
     rows = _writes("rows")
     mapping = _writes("mapping")
     value = _writes("value")

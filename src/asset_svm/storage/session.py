@@ -6,11 +6,12 @@ There are K models of d coefficients; None is any number.
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any, get_args
 
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FeatureMap
-from asset_svm.losses import LOSSES, Loss, loss_of
+from asset_svm.losses import LOSSES, Loss, Pinball, loss_of
 from asset_svm.solvers import (
     Average,
     CountWindow,
@@ -28,9 +29,19 @@ from asset_svm.training.recipe import Recipe, StepKind
 from asset_svm.training.stream import OnlineSession, Recent
 
 
+def quantiles(f: Fields) -> tuple[float, ...]:
+    """Quantiles in order."""
+    found = tuple(f.each("quantiles", "number", 0.0))
+    rising = all(one < other for one, other in pairwise((0.0, *found, 1.0)))
+    f.check(found and rising, "are not numbers between 0 and 1 in order", "quantiles")
+    return found
+
+
 def _loss(f: Fields) -> Loss:
     """A loss; early files have no epsilon where there is none."""
     kind = f.text("kind", tuple(loss.kind for loss in LOSSES))
+    if kind == Pinball.kind:
+        return Pinball(quantiles(f))
     read = partial(f.number, "epsilon", 0.0, of="parameter")
     found = read() if f.has("epsilon", "parameter") else None
     return loss_of(kind, lambda: read() if found is None else found)
@@ -126,9 +137,9 @@ def session(f: Fields, phi: FeatureMap, K: int | None = None) -> OnlineSession:
         scale=f.maybe(f.number, "scale"),
         mean_weight=f.number("mean_weight", 0.0),
         horizon=f.integer("horizon"),
-        y_max=f.number("y_max", 0.0),
+        y_max=f.numbers("y_max", K, 0.0),
         kappa=f.number("kappa", 0.0),
-        bulk=f.number("bulk", finite=False),
+        bulk=f.numbers("bulk", K, finite=False),
         scale_size=f.number("scale_size", finite=False),
         batches=f.integer("batches"),
         rows_seen=f.integer("rows_seen"),
@@ -145,7 +156,7 @@ def _set(f: Fields) -> FeasibleSet:
 
 def _sizes(f: Fields, K: int) -> StepSizes:
     sets, bounds = f.each("sets", "record", _set), f.array("bounds", (K,))
-    kappa, bulk = f.number("kappa", 0.0), f.number("bulk", finite=False)
+    kappa, bulk = f.number("kappa", 0.0), f.numbers("bulk", K, finite=False)
     return StepSizes(sets, bounds, kappa, bulk, f.number("scale"))
 
 

@@ -25,18 +25,18 @@ class Encoded:
     ----------
     targets : Targets
     loss : Loss
-    y_max : float
-        The largest |target|.
-    offset : float
-        What was subtracted from the targets.
+    y_max : float or array of shape (K,)
+        The largest |target|, of all models or of each.
+    offset : float or array of shape (K,)
+        What was subtracted from the targets, of all models or of each.
     labels : tuple, optional
         The classes, where there are any.
     """
 
     targets: Targets
     loss: Loss
-    y_max: float
-    offset: float = 0.0
+    y_max: float | Array
+    offset: float | Array = 0.0
     labels: tuple[Any, ...] | None = None
 
 
@@ -61,12 +61,18 @@ class Task(Protocol):
         """The loss of a margin and a target."""
 
     @property
-    def classes(self) -> Array | None:
-        """The classes, sorted; None where there are none, or where they are not known yet."""
+    def classes(self) -> Any:
+        """The classes, sorted, a list of them for several outputs; None where there are none, or where
+        they are not known yet.
+        """
 
     @property
-    def offset(self) -> float:
-        """The number that is subtracted from targets."""
+    def offset(self) -> float | Array:
+        """The number that is subtracted from targets, or one a model."""
+
+    @property
+    def offset_of_cell(self) -> float | Array:
+        """The number that ``targets_of_cell`` subtracts, or one a model."""
 
     @property
     def n_models(self) -> int:
@@ -81,7 +87,7 @@ class Task(Protocol):
     def targets_of_cell(self, y: Array) -> Array:
         """The targets as a model of one cell takes them: less the offset of all cells."""
 
-    def with_classes(self, classes: Array) -> Self:
+    def with_classes(self, classes: Any) -> Self:
         """The task where these classes are known; the same task where there are none."""
 
     def with_epsilon(self, epsilon: float) -> Self:
@@ -102,8 +108,11 @@ class Task(Protocol):
     def class_weights(self, y: Array, weight: Array) -> Array | None:
         """The factor of each row's weight that its class brings; None where there is none."""
 
-    def factors(self, totals: Array) -> Array | None:
+    def factors(self, totals: Any) -> Any:
         """The factor of each class, from the weights of their rows; None where all are 1."""
+
+    def factors_of(self, factors: Any, y: Array) -> Array:
+        """What the class of each row multiplies its weight by."""
 
     def check_stream(self) -> None:
         """Raise where the task cannot be learnt from one batch after the other."""
@@ -111,8 +120,11 @@ class Task(Protocol):
     def predict(self, decisions: Array) -> Array:
         """Return predictions from (rows, K) decisions."""
 
-    def decisions(self, decisions: Array) -> Array:
+    def decisions(self, decisions: Array) -> Any:
         """What a user calls decisions, from those of shape (rows, K)."""
+
+    def slopes(self, decisions: Array) -> Array | None:
+        """The derivatives of what a user sees by decisions of shape (rows, K); None where all are 1."""
 
     def score(self, decisions: Array, y: Array, weight: Array | None) -> float:
         """What scikit-learn calls the score of such decisions."""

@@ -1,19 +1,29 @@
-"""Classes, separated one from the rest by the hinge loss."""
+"""Classes, separated one from the rest, or in pairs, by the hinge loss, or another."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import expit
 from sklearn.utils.multiclass import check_classification_targets
 
 from asset_svm.arrays import Array
-from asset_svm.data import OneVsRestTargets
-from asset_svm.losses import Hinge
+from asset_svm.data import OneVsRestTargets, PairTargets, Targets
+from asset_svm.losses import Hinge, Logistic, Loss, SquaredHinge
 from asset_svm.settings import checks as check
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 
+LOSSES: dict[str, type[Any]] = {
+    "hinge": Hinge,
+    "squared_hinge": SquaredHinge,
+    "logistic": Logistic,
+}
+"""The losses, by the parameter ``loss``."""
+MULTI_CLASS = ("ovr", "ovo")
+"""How more than two classes are separated."""
 MANY_ROWS, FEW_ROWS = 1 << 14, 1 << 10
 """Of more rows than the first, the second tell which classes there are, unless another comes up."""
 
@@ -34,29 +44,48 @@ class Classification:
     Parameters
     ----------
     class_weight : dict, "balanced" or None
+        A list of them, one an output, before it is known that there are several.
     classes : array, optional
         Sorted; None where they are those of the first rows.
+    loss_name : {"hinge", "squared_hinge", "logistic"}
+    multi_class : {"ovr", "ovo"}
+        Whether more than two classes are separated one from the rest, or every two of them.
     """
 
     class_weight: Any = None
     classes: Array | None = None
+    loss_name: str = "hinge"
+    multi_class: str = "ovr"
     numeric: ClassVar[bool] = False
     offset: ClassVar[float] = 0.0
+    offset_of_cell: ClassVar[float] = 0.0
 
     @classmethod
-    def of(cls, class_weight: Any, classes: Array | None = None) -> Classification:
-        """The task of the parameter, which is checked."""
-        if isinstance(class_weight, dict):
+    def of(
+        cls,
+        class_weight: Any,
+        classes: Array | None = None,
+        loss: str = "hinge",
+        multi_class: str = "ovr",
+    ) -> Classification:
+        """The task of the parameters, which are checked."""
+        check.check_choice("loss", loss, LOSSES)
+        check.check_choice("multi_class", multi_class, MULTI_CLASS)
+        if isinstance(class_weight, list):  # one an output
+            for each in class_weight:
+                cls.of(each)
+        elif isinstance(class_weight, dict):
             for label, value in class_weight.items():
                 check.check_not_negative(f"class_weight[{label!r}]", value)
         elif class_weight is not None:
             check.check_choice("class_weight", class_weight, (None, "balanced"))
-        return cls(class_weight, classes)
+        return cls(class_weight, classes, loss, multi_class)
 
     @property
-    def loss(self) -> Hinge:
-        """The hinge loss."""
-        return Hinge()
+    def loss(self) -> Loss:
+        """The hinge loss, or the one that was asked for."""
+        found: Loss = LOSSES[self.loss_name]()
+        return found
 
     @property
     def known(self) -> Array:
@@ -66,11 +95,27 @@ class Classification:
 
     @property
     def n_models(self) -> int:
-        """One model for two classes, else one a class."""
-        return 1 if len(self.known) == 2 else len(self.known)
+        """One model for two classes, else one a class or pair of them; none for one class."""
+        count = len(self.known)
+        if self.paired:
+            return count * (count - 1) // 2
+        return count if count > 2 else count - 1
+
+    @property
+    def paired(self) -> bool:
+        """Whether models are those of pairs of classes."""
+        return self.multi_class == "ovo" and len(self.known) > 2
+
+    def by_class(self, decisions: Array) -> Array:
+        """(rows, K) decisions as one a class, or one for two classes, from which the largest wins."""
+        return pair_votes(decisions, len(self.known)) if self.paired else decisions
 
     def of_cell(self, *, known: bool, free_intercept: bool) -> Classification:
-        """The same task, of rows that have the weights of their classes."""
+        """The same task, of rows that have the weights of their classes.
+
+        Of pairs all classes are known: a pair that is not there has decisions of 0.
+        """
+        known = known or self.paired
         return replace(self, class_weight=None, classes=self.classes if known else None)
 
     def targets_of_cell(self, y: Array) -> Array:
@@ -91,7 +136,7 @@ class Classification:
 
     def settled(self, y: Array, weight: Array) -> Classification:
         """The task with the classes of these rows, where they are not known yet."""
-        classes = _checked_classes(y)
+        classes = checked_classes(y)
         if self.classes is not None:
             classes = np.asarray(self.classes)
         if len(classes) < 2:
@@ -102,7 +147,7 @@ class Classification:
         return replace(self, classes=classes)
 
     def encode(self, y: Array) -> Encoded:
-        """One target a class, 1 for its rows and -1 for others; two classes have one target."""
+        """One target a class, 1 for its rows and -1 for others, or a pair; two classes have one."""
         classes = self.known
         codes, unseen = _codes(y, classes)
         if unseen.any():
@@ -111,7 +156,8 @@ class Classification:
                 f"y has the class {np.unique(y[unseen]).tolist()[0]!r}, which is not among the "
                 f"announced {classes.tolist()}; pass all classes to the first call of partial_fit."
             )
-        targets = OneVsRestTargets(codes, len(classes))
+        kind = PairTargets if self.paired else OneVsRestTargets
+        targets: Targets = kind(codes, len(classes))
         return Encoded(targets, self.loss, 1.0, labels=tuple(classes.tolist()))
 
     def class_weights(self, y: Array, weight: Array) -> Array | None:
@@ -140,6 +186,10 @@ class Classification:
         present = np.where(totals > 0, totals, np.inf)
         return np.asarray(totals.sum() / (np.count_nonzero(totals) * present))
 
+    def factors_of(self, factors: Array, y: Array) -> Array:
+        """What the class of each row multiplies its weight by."""
+        return np.asarray(factors[np.searchsorted(self.known, y)])
+
     def check_stream(self) -> None:
         """Raise where the weights of classes hang on rows that have not come yet."""
         if self.class_weight == "balanced":
@@ -150,11 +200,21 @@ class Classification:
 
     def predict(self, decisions: Array) -> Array:
         """Return the classes with the largest decisions."""
-        return np.asarray(self.known[winner(decisions)])
+        return np.asarray(self.known[winner(self.by_class(decisions))])
 
     def decisions(self, decisions: Array) -> Array:
         """Return one decision a row for two classes, else one a class."""
-        return decisions.ravel() if len(self.known) == 2 else decisions
+        return decisions.ravel() if len(self.known) == 2 else self.by_class(decisions)
+
+    def probabilities(self, decisions: Array) -> Array:
+        """(rows, classes) from decisions that are logarithms of odds; of one class 1."""
+        if len(self.known) == 1:
+            return np.ones((len(decisions), 1))
+        return shares_of(expit(decisions.astype(np.float64)))
+
+    def slopes(self, decisions: Array) -> Array | None:
+        """Return None: decisions are what a user sees."""
+        return None
 
     def score(self, decisions: Array, y: Array, weight: Array | None) -> float:
         """Return the accuracy."""
@@ -170,7 +230,7 @@ class Classification:
         The margin of a row is its decision, times -1 for the first of two classes; of more, half of
         what its own decision is above the largest of the others.
         """
-        codes = np.searchsorted(self.known, y)
+        codes, decisions = np.searchsorted(self.known, y), self.by_class(decisions)
         if decisions.shape[1] == 1:
             margins = np.where(codes == 1, decisions[:, 0], -decisions[:, 0])
         else:
@@ -182,6 +242,7 @@ class Classification:
 
     def importance(self, decisions: Array, y: Array) -> Array:
         """Return numbers that are high for rows near the boundary."""
+        decisions = self.by_class(decisions)
         if decisions.shape[1] == 1:
             distance = np.abs(decisions[:, 0])
         else:  # between the two classes that the row could be of
@@ -191,7 +252,7 @@ class Classification:
 
     def constancy(self, decisions: Array, y: Array, weight: Array, C: float | None) -> Constancy | None:
         """What is to be said where nearly all rows are given one class, and many are of others."""
-        found = winner(decisions)
+        found = winner(self.by_class(decisions))
         usual = np.bincount(found).argmax()
         label, share = self.known[usual], weight / weight.sum()
         odd, others = float(share[found != usual].sum()), float(share[y != label].sum())
@@ -214,7 +275,7 @@ class Classification:
         return np.bincount(np.searchsorted(self.known, y), minlength=len(self.known))
 
 
-def _checked_classes(y: Array) -> Array:
+def checked_classes(y: Array) -> Array:
     """The classes of these rows; raises where y are none.
 
     Many rows are not sorted: a few tell what classes there are, unless another comes up.
@@ -239,8 +300,34 @@ def _codes(y: Array, classes: Array) -> tuple[Array, Array]:
     return codes, np.asarray(classes[codes] != y)
 
 
+def shares_of(each: Array) -> Array:
+    """(rows, classes) probabilities from those of each class against the rest, (rows, K)."""
+    if each.shape[1] == 1:
+        return np.hstack([1.0 - each, each])
+    total = each.sum(axis=1, keepdims=True)
+    return np.divide(each, total, out=np.full_like(each, 1.0 / each.shape[1]), where=total > 0.0)
+
+
+def pair_votes(decisions: Array, n_classes: int) -> Array:
+    """The (rows, n_classes) votes of pairs of classes, with what breaks ties among them.
+
+    A pair votes for one of its classes. The sum of the decisions for a class, by which those of as many
+    votes are told apart, adds less than a third of a vote.
+    """
+    votes, sums = np.zeros((2, len(decisions), n_classes))
+    for k, (first, second) in enumerate(combinations(range(n_classes), 2)):
+        wins = decisions[:, k] > 0
+        votes[:, second] += wins
+        votes[:, first] += ~wins
+        sums[:, second] += decisions[:, k]
+        sums[:, first] -= decisions[:, k]
+    return np.asarray(votes + sums / (3.0 * (np.abs(sums) + 1.0)))
+
+
 def winner(decisions: Array) -> Array:
     """The number of the class with the largest decision, from (rows, outputs)."""
     if decisions.shape[1] == 1:
         return (decisions[:, 0] > 0).astype(np.intp)
+    if decisions.shape[1] == 0:  # of one class
+        return np.zeros(len(decisions), dtype=np.intp)
     return np.asarray(decisions.argmax(axis=1))

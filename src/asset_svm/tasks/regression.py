@@ -9,11 +9,17 @@ import numpy as np
 
 from asset_svm.arrays import Array
 from asset_svm.data import RealTargets
-from asset_svm.losses import EpsilonInsensitive
+from asset_svm.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
 from asset_svm.settings import checks as check
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 from asset_svm.tasks.units import Units
 
+LOSSES: dict[str, type[Any]] = {
+    "epsilon_insensitive": EpsilonInsensitive,
+    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
+    "huber": Huber,
+}
+"""The losses, by the parameter ``loss``."""
 NARROW = 0.03
 """Times the range of the targets: predictions that range over less tell no rows apart."""
 STANDARD_EPSILON = 0.05
@@ -36,25 +42,39 @@ class Regression:
         What is subtracted.
     units : Units or None
         Those of targets and decisions, where they are not the user's.
+    loss_name : {"epsilon_insensitive", "squared_epsilon_insensitive", "huber"}
     """
 
     epsilon: float = 0.1
     centred: bool = True
     offset: float = 0.0
     units: Units | None = None
+    loss_name: str = "epsilon_insensitive"
     numeric: ClassVar[bool] = True
     classes: ClassVar[Array | None] = None
 
     @classmethod
-    def of(cls, epsilon: Any, *, centred: bool) -> Regression:
-        """The task of the parameter, which is checked."""
+    def of(cls, epsilon: Any, *, centred: bool, loss: str = "epsilon_insensitive") -> Regression:
+        """The task of the parameters, which are checked."""
+        check.check_choice("loss", loss, LOSSES)
         check.check_not_negative("epsilon", epsilon)
-        return cls(float(epsilon), centred)
+        if loss == "huber" and epsilon == 0:
+            raise ValueError(
+                'epsilon=0 leaves nothing of loss="huber" that is round; set epsilon above 0, or '
+                'loss="epsilon_insensitive".'
+            )
+        return cls(float(epsilon), centred, loss_name=loss)
 
     @property
-    def loss(self) -> EpsilonInsensitive:
-        """The epsilon-insensitive loss."""
-        return EpsilonInsensitive(self.epsilon)
+    def loss(self) -> Loss:
+        """The epsilon-insensitive loss, or the one that was asked for."""
+        found: Loss = LOSSES[self.loss_name](self.epsilon)
+        return found
+
+    @property
+    def in_units(self) -> bool:
+        """Whether targets have units that are not the user's."""
+        return self.units is not None
 
     @property
     def n_models(self) -> int:
@@ -64,6 +84,11 @@ class Regression:
     def of_cell(self, *, known: bool, free_intercept: bool) -> Regression:
         """The same task, of targets that are less the offset already."""
         return replace(self, centred=free_intercept, offset=0.0)
+
+    @property
+    def offset_of_cell(self) -> float:
+        """The offset."""
+        return self.offset
 
     def targets_of_cell(self, y: Array) -> Array:
         """Return the targets less the offset."""
@@ -103,6 +128,10 @@ class Regression:
         """Return None: there are no classes."""
         return None
 
+    def factors_of(self, factors: Array, y: Array) -> Array:
+        """Return 1 for every row: there are no classes."""
+        return np.ones(len(y))
+
     def check_stream(self) -> None:
         """Numbers can always be learnt from one batch after the other."""
 
@@ -113,6 +142,10 @@ class Regression:
     def decisions(self, decisions: Array) -> Array:
         """Return one decision a row."""
         return decisions.ravel()
+
+    def slopes(self, decisions: Array) -> Array | None:
+        """Return the derivatives of predictions by decisions; None where they are the same."""
+        return None if self.units is None else self.units.slope(decisions)
 
     def score(self, decisions: Array, y: Array, weight: Array | None) -> float:
         """Return R^2."""

@@ -68,16 +68,26 @@ def settle_intercept(
     if recipe.step != "metric" or not recipe.free_intercept or recipe.intercept_bound is not None:
         return model
     coef = model[0].astype(np.float64)
-    some = rows.draw(max(SETTLING // len(coef), 1), recipe.seed)
-    parts = _by_blocks(rows, some, lambda index: rows.mapped.open(index).margins(coef))
-    margins = np.concatenate(list(parts), axis=1)
-    some = np.arange(rows.order.n_rows) if some is None else some
+    some, margins = settling_margins(rows, coef, recipe.seed)
     targets, weight = rows.targets.block(some), rows.weight[some]
 
     def best(k: int) -> float:
-        return best_intercept(recipe.loss, targets[k], margins[k], weight)
+        return best_intercept(recipe.loss.of_model(k), targets[k], margins[k], weight)
 
     return model[0], np.array(side_by_side(best, range(len(coef))))
+
+
+def settling_margins(
+    rows: TrainingRows, coef: Array, seed: int, most: int | None = None
+) -> tuple[Array, Array]:
+    """The numbers of all rows, or of a sample where they are many, and their margins, (K, rows).
+
+    They are many where they are more than ``most``.
+    """
+    some = rows.draw(max(SETTLING // len(coef), 1) if most is None else most, seed)
+    parts = _by_blocks(rows, some, lambda index: rows.mapped.open(index).margins(coef))
+    margins = np.concatenate(list(parts), axis=1)
+    return np.arange(rows.order.n_rows) if some is None else some, margins
 
 
 def look_at(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], epoch: int) -> Look:
@@ -89,7 +99,8 @@ def look_at(rows: TrainingRows, recipe: Recipe, model: tuple[Array, Array], epoc
     def losses(index: Array) -> Array:
         y, weight = rows.targets.block(index), rows.weight[index]
         f = rows.mapped.open(index).margins(coef) + intercept[:, None]
-        return np.array([(part @ weight).sum() for part in (recipe.loss.value(y, f), y * f <= 0.0)])
+        wrong = (y * f <= 0.0) & (recipe.loss.kink(y, f)[0] != 0.0)
+        return np.array([(part @ weight).sum() for part in (recipe.loss.value(y, f), wrong)])
 
     loss, errors = sum(_by_blocks(rows, some, losses), np.zeros(2))
     weight = float(rows.weight.sum() if some is None else rows.weight[some].sum())
@@ -211,7 +222,7 @@ def _tight_gap(
             yield rows.take(index), rows.targets.block(index)[k], rows.weight[index]
 
     objective, bound, solution = tight_bound(
-        recipe.loss,
+        recipe.loss.of_model(k),
         recipe.lam[k],
         model[0][k],
         float(model[1][k]),

@@ -76,8 +76,9 @@ class Splits:
         The weights of (PL); 0 where a split hides the row.
     target : array of shape (T, m)
     own_target : bool
-        Whether target f belongs to split f (regression, T = F), instead of target t to class t.
-    y_max : array of shape (F,)
+        Whether targets belong to splits (regression), T / F of them to each, those of the first split
+        first, instead of target t to class t.
+    y_max : array of shape (F,), or (F, outputs)
         The largest |target| that a split sees.
     """
 
@@ -94,7 +95,7 @@ class Splits:
     @property
     def n_outputs(self) -> int:
         """The number of models of one C and split."""
-        return 1 if self.own_target else len(self.target)
+        return len(self.target) // self.count if self.own_target else len(self.target)
 
     @cached_property
     def seen(self) -> Array:
@@ -114,7 +115,11 @@ class Splits:
 
     def targets_of(self, split: int) -> Array:
         """The (outputs, m) targets of a split."""
-        return self.target[split : split + 1] if self.own_target else self.target
+        return self.target[self.places_of(split)]
+
+    def places_of(self, split: int) -> Array:
+        """The numbers of the targets of a split."""
+        return np.arange(self.n_outputs) + (split * self.n_outputs if self.own_target else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,19 +248,28 @@ class ManyModels:
             for f, bound in zip(splits, bounds, strict=True):
                 steps = self.epochs * int(self.splits.seen[f])
                 parts.append(self._part(float(C), f, sample, bound, float(scale), steps))
-                sort += [int(f)] if self.splits.own_target else list(range(len(bound)))
+                sort += self.splits.places_of(int(f)).tolist()
                 split += [int(f)] * len(bound)
         return ModelAxis.joined(parts), np.array(sort), np.array(split)
 
     def _part(
-        self, C: float, split: int, sample: GradientSample, bounds: Array, scale: float, steps: int
+        self,
+        C: float,
+        split: int,
+        sample: GradientSample,
+        bounds: Array,
+        scale: float,
+        steps: int,
+        some: Array | None = None,
     ) -> ModelAxis:
-        """The models of one C and split, for a run of so many steps."""
-        y = self.splits.targets_of(split)[:, sample.rows]
-        bulk = bulk_of(y, self.splits.slope_weight[split, sample.rows])
+        """The models of one C and split, or ``some`` of them, for a run of so many steps."""
+        y, y_max = self.splits.targets_of(split)[:, sample.rows], self.splits.y_max[split]
+        each = y_max.ndim > 0
+        bulk = bulk_of(y, self.splits.slope_weight[split, sample.rows], each=each)
+        if each and some is not None:
+            y_max, bulk = y_max[some], np.asarray(bulk)[some]
         lam = 1.0 / (C * float(self.splits.total[split]))
         recipe = replace(self.recipe, lam=(lam,) * len(bounds))
-        y_max = float(self.splits.y_max[split])
         sets = recipe.feasible_sets(y_max, sample.kappa, bulk, self.metric)
         sizes = StepSizes(sets, bounds, sample.kappa, bulk, scale)
         return sizes.axis(recipe, self.metric, steps)
@@ -282,7 +296,7 @@ class ManyModels:
 
         def pilot(power: int, grid: tuple[float, ...]) -> float:
             def axis(scale: float, steps: int) -> ModelAxis:
-                return self._part(10.0**power, 0, sample, bounds, scale, steps)
+                return self._part(10.0**power, 0, sample, bounds, scale, steps, some)
 
             return choose_step_scale(
                 backend,

@@ -54,15 +54,17 @@ class GradientSample:
         V, y = self.V[seen], y[:, seen]
         weight = None if weight is None else weight[seen]
         norms = np.einsum("ij,ij->i", V, V) + (1.0 if recipe.free_intercept else 0.0)
-        return np.array([gradient_bound(recipe.loss, norms, own, weight) for own in y])
+        return np.array(
+            [gradient_bound(recipe.loss.of_model(k), norms, own, weight) for k, own in enumerate(y)]
+        )
 
 
 BULK = 0.55
 """The part of the targets that counts as most: a half, and three standard errors of 1000 rows."""
 
 
-def bulk_of(y: Array, weight: Array | None) -> float:
-    """A size that ``BULK`` of the targets, by weight, do not exceed; the largest over models.
+def bulk_of(y: Array, weight: Array | None, *, each: bool = False) -> float | Array:
+    """A size that ``BULK`` of the targets, by weight, do not exceed; the largest over models, or each.
 
     Half of them would do (see ``Recipe.feasible_sets``); of a sample it had better be more.
     """
@@ -71,4 +73,5 @@ def bulk_of(y: Array, weight: Array | None) -> float:
     order = np.argsort(sizes, axis=1)
     running = np.cumsum(weight[order], axis=1)
     first = (running < BULK * running[:, -1:]).sum(axis=1)
-    return float(np.take_along_axis(sizes, order, axis=1)[np.arange(len(y)), first].max())
+    found = np.take_along_axis(sizes, order, axis=1)[np.arange(len(y)), first]
+    return found if each else float(found.max())

@@ -58,7 +58,7 @@ def train_by_pairs(backend: CpuBackend, recipe: Recipe, rows: TrainingRows) -> S
 
     def solve(k: int) -> None:
         cost, r = rows.weight / (recipe.lam[k] * total), y[k].copy()
-        steps[k] = solve_pairs(G, y[k], cost, recipe.loss, TOLERANCE, PAIRS * m, beta[k], r)
+        steps[k] = solve_pairs(G, y[k], cost, recipe.loss.of_model(k), TOLERANCE, PAIRS * m, beta[k], r)
 
     side_by_side(solve, range(K))
     coef = beta @ V

@@ -36,8 +36,8 @@ class StepSizes:
         D_G of each model.
     kappa : float
         The largest |v| of the sample.
-    bulk : float
-        The size of most targets.
+    bulk : float or array of shape (K,)
+        The size of most targets, of all models or of each.
     scale : float
         The multiplier of D_X.
     """
@@ -45,7 +45,7 @@ class StepSizes:
     sets: list[FeasibleSet]
     bounds: Array
     kappa: float
-    bulk: float
+    bulk: float | Array
     scale: float = 1.0
 
     @property
@@ -70,7 +70,7 @@ def measure(recipe: Recipe, rows: TrainingRows) -> StepSizes:
     sample = GradientSample.draw(recipe, rows.mapped, rows.order.n_rows, rows.metric, p)
     weight = None if rows.slope_weight is None else rows.slope_weight[sample.rows]
     y = rows.targets.block(sample.rows)
-    bulk = bulk_of(y, weight)
+    bulk = bulk_of(y, weight, each=np.ndim(rows.y_max) > 0)
     sets = recipe.feasible_sets(rows.y_max, sample.kappa, bulk, rows.metric)
     return StepSizes(sets, sample.bounds(recipe, y, weight), sample.kappa, bulk)
 

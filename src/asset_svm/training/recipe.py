@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from asset_svm.arrays import Array
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
@@ -53,20 +55,27 @@ class Recipe:
     tight_within: float = UNASKED
 
     def feasible_sets(
-        self, y_max: float, kappa: float, bulk: float, metric: Metric | None
+        self, y_max: float | Array, kappa: float, bulk: float | Array, metric: Metric | None
     ) -> list[FeasibleSet]:
         """The feasible set of each model; ``kappa`` is the largest |v|, ``bulk`` that of most |y|.
+
+        ``y_max`` and ``bulk`` are those of all models, or of each.
 
         The paper's, for its steps. Steps in the metric have smaller ones where a few targets are far
         larger than all others, which would make them too long: |coef| <= steepest slope * kappa / lam;
         and where |y| <= bulk for half of the rows, their slopes alone keep an optimal intercept below
-        the bound for these.
+        the bound for these. Slopes without a bound have no such intercept.
         """
         sets = []
-        for lam in self.lam:
-            radius, largest = self.loss.radius(lam, y_max), y_max
+        each = zip(
+            *(np.broadcast_to(size, len(self.lam)).tolist() for size in (y_max, bulk)), strict=True
+        )
+        for lam, (own, usual) in zip(self.lam, each, strict=True):
+            radius, largest = self.loss.radius(lam, own), own
             if self.step == "metric" and kappa > 0.0:
-                radius, largest = min(radius, self.loss.steepest * kappa / lam), min(bulk, y_max)
+                radius = min(radius, self.loss.steepest * kappa / lam)
+                if self.loss.steepest < np.inf:
+                    largest = min(usual, own)
             bound = self.intercept_bound
             if bound is None:
                 bound = self.loss.intercept_bound(largest, kappa * radius)

@@ -28,7 +28,7 @@ class TrainingRows:
     order: Order
     weight: Array
     slope_weight: Array | None
-    y_max: float
+    y_max: float | Array
     metric: Metric | None = None
 
     def blocks(self, among: Array | None = None) -> Iterator[Array]:

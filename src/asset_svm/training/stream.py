@@ -115,10 +115,10 @@ class OnlineSession:
     horizon: int = 0
     average: Average = field(init=False)
     recent: Recent = field(init=False)
-    y_max: float = 0.0
+    y_max: float | Array = 0.0
     gradient_bounds: Array | None = None
     kappa: float = 0.0
-    bulk: float = np.inf
+    bulk: float | Array = np.inf
     scale: float | None = None
     scale_size: float = np.inf
     """The D_X that ``scale`` was found for: 0 where it was not found, infinity where it was given."""
@@ -175,7 +175,7 @@ class OnlineSession:
         rows = self._rows(backend, recent.X, recent, recent.weight, GivenOrder(m))
         first, found = self.gradient_bounds is None, measure(self.recipe, rows)
         self.gradient_bounds, self.kappa = found.bounds, max(self.kappa, found.kappa)
-        self.bulk = found.bulk if first else max(self.bulk, found.bulk)
+        self.bulk = found.bulk if first else larger(self.bulk, found.bulk)
         self.next_estimate = 2 * max(self.rows_seen, m)
 
     @classmethod
@@ -186,7 +186,7 @@ class OnlineSession:
         phi: FeatureMap,
         metric: Metric | None,
         mean_weight: float,
-        y_max: float,
+        y_max: float | Array,
         steps: int,
     ) -> OnlineSession:
         """A session that goes on from the model of a run, at its step count."""
@@ -207,7 +207,13 @@ class OnlineSession:
         return copy.deepcopy(self, {id(self.phi): self.phi})
 
     def prepare(
-        self, backend: Backend, X: Matrix, targets: Targets, weight: Array, y_max: float, steps: int
+        self,
+        backend: Backend,
+        X: Matrix,
+        targets: Targets,
+        weight: Array,
+        y_max: float | Array,
+        steps: int,
     ) -> None:
         """Settle everything from a uniform sample of all rows, for a run of about ``steps`` steps."""
         self.y_max = y_max
@@ -254,14 +260,14 @@ class OnlineSession:
         X: Matrix,
         targets: Targets,
         weight: Array,
-        y_max: float,
+        y_max: float | Array,
         *,
         shuffle: bool = False,
     ) -> Certificate:
         """Learn from one batch; returns the certificate of (PL) on its rows."""
         n = X.shape[0]
         order: Order = ShuffledOrder(n, self.recipe.seed + self.batches) if shuffle else GivenOrder(n)
-        self.y_max = max(self.y_max, y_max)
+        self.y_max = larger(self.y_max, y_max)
         self.recent = self.recent.joined(X, targets.block(np.arange(n)), weight)
         first = self.gradient_bounds is None
         due = first or (self.rows_seen + n >= self.next_estimate and self.recent.enough)
@@ -356,3 +362,9 @@ def state_at(
     state.intercept[:] = intercept
     state.steps[:] = steps
     return state
+
+
+def larger(one: float | Array, other: float | Array) -> float | Array:
+    """The larger of two sizes, or of those of each model."""
+    found = np.maximum(one, other)
+    return found if found.ndim else float(found)

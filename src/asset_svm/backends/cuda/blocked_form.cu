@@ -403,7 +403,7 @@ __device__ void take_group(
       sums.travelled += eta;
       sums.b_sum += eta * fmin(fmax(fixed.b_base + double(c.my_shift), -fixed.limit), fixed.limit);
       sums.losses += most(loss, REAL(0));
-      sums.errors += row.y * c.my_f <= 0 ? 1.0 : 0.0;
+      sums.errors += row.y * c.my_f <= 0 && Loss::unit(row.y) != 0 ? 1.0 : 0.0;
       sums.active += slope * part != 0 ? 1.0 : 0.0;
       sums.bad += c.my_f - c.my_f == 0 ? 0.0 : 1.0;
     }

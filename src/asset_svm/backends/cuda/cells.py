@@ -32,7 +32,7 @@ from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
 from asset_svm.losses import dual_ridge
 from asset_svm.memory import in_gigabytes
-from asset_svm.solvers.cell_models import CellSolution, same_targets
+from asset_svm.solvers.cell_models import CellSolution, constants, same_targets
 from asset_svm.solvers.cells import INSIDE, CellProblem
 from asset_svm.solvers.gather import gathered
 from asset_svm.threads.granted import granted
@@ -204,7 +204,7 @@ class CardCells:
                 ends = self._inside(problem, K, chosen, sizes[c], y[k[:, None], columns], cost[columns])
                 inside |= zip(zip(c.tolist(), k.tolist(), strict=True), ends, strict=True)
 
-        b = np.where(trivial, y[:, first].T, 0.0)
+        b = np.where(trivial, [constants(y[:, part]) for part in parts], 0.0)
         for c, k in np.argwhere(~solved):
             part, place = parts[c], c - np.searchsorted(of_batch, of_batch[c])
             times = _Product(matrices[of_batch[c]][place, : sizes[c], : sizes[c]])

@@ -11,7 +11,7 @@ from asset_svm.arrays import Array
 from asset_svm.families.one_map.fitted import FittedMap
 from asset_svm.kernels import Kernel
 from asset_svm.settings import Settings
-from asset_svm.tasks import Task
+from asset_svm.tasks import Outputs, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,14 +25,14 @@ class Nested:
         The classes that the model knows, where they are not all: the others score -1, or less where
         all that it knows do.
     n_models : int
-    offset : float
+    offset : float or array of shape (K,)
         What was subtracted from the targets.
     """
 
     model: FittedMap
     columns: Array | None
     n_models: int
-    offset: float
+    offset: float | Array
 
     def __call__(self, X: Any) -> Array:
         """Return the (rows, K) decisions."""
@@ -86,6 +86,7 @@ def in_columns(task: Task, model: FittedMap) -> Nested:
     """The decision of a nested model, in the columns of all classes."""
     columns = None
     own = model.task.classes
-    if task.classes is not None and own is not None and len(own) < len(task.classes):
+    known = not isinstance(task, Outputs) and task.classes is not None and own is not None
+    if known and len(own) < len(task.classes):
         columns = np.searchsorted(task.classes, own)
-    return Nested(model, columns, task.n_models, task.offset)
+    return Nested(model, columns, task.n_models, task.offset_of_cell)

@@ -72,7 +72,7 @@ def _after(settings: Settings, fitted: FittedCells, rows: Rows) -> FittedCells:
             if len(index) == 0:
                 continue
             model = _learnt(settings, fitted, part, cell, rows, index)
-            decisions[cell] = Nested(model, None, task.n_models, task.offset)
+            decisions[cell] = Nested(model, None, task.n_models, task.offset_of_cell)
             share = float(rows.weight[index].sum()) / total / len(fitted.decision.parts)
             objective += share * model.objective
             gap += share * model.dual_gap

@@ -17,6 +17,7 @@ from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.one_map.fitted import FittedMap, warm_start
 from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.one_map.monitor import Monitor
+from asset_svm.families.one_map.one_class import lam_for, with_threshold
 from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
@@ -68,7 +69,7 @@ def fit_batch(
         drawn = DrawnMap.measured(backend, phi, rows, settings.step, seed)
     if keeper is not None and keeper.resumed is None:
         keeper.begin(drawn, seed, records)
-    lam = settings.lam_of(rows.weight.sum())
+    lam = lam_for(settings, task, backend, drawn, rows, seed)
     recipe = settings.recipe(encoded.loss, lam, encoded.targets.n_models, seed)
     if getattr(drawn.phi, "eigenvalues", None) is not None:
         worth = BESIDE_EIGENVALUES * drawn.phi.basis_dimension**3
@@ -100,7 +101,7 @@ def fit_batch(
         solution = train(backend, recipe, training, stopping, start=state, snapshot=snapshot)
     fitted = FittedMap.solved(
         settings,
-        task,
+        with_threshold(task, training, solution, seed, in_time=settings.time_limit is not None),
         drawn,
         recipe,
         solution,

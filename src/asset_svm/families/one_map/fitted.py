@@ -129,7 +129,7 @@ class FittedMap:
         rows: Rows | None,
         *,
         mean_weight: float,
-        y_max: float,
+        y_max: float | Array,
         steps_before: int = 0,
         component_search: list[dict[str, Any]] | None = None,
         extra: dict[str, Any] | None = None,
@@ -310,9 +310,13 @@ def warm_start(settings: Settings, before: Fitted | None, task: Task, X: Matrix)
     session, phi = before.session, before.session.phi
     if before.map_key != settings.map_key or not same_classes(before.task, task):
         return None
+    if len(before.coef) != task.n_models:  # other quantiles
+        return None
     if phi.n_features_in != X.shape[1] or session.state.direction.dtype != row_type(X):
         return None
     intercept = before.decision.intercept - task.offset + phi.drift(before.coef)
+    if not session.recipe.free_intercept:
+        intercept = np.zeros(len(before.coef))  # what is there is a threshold, and no iterate
     # Steps that decay over this run count from its beginning; the paper's go on counting.
     steps = session.state.steps if session.metric is None else 0
     state = state_at(before.coef, intercept, session.metric, row_type(X), steps)
@@ -320,10 +324,14 @@ def warm_start(settings: Settings, before: Fitted | None, task: Task, X: Matrix)
 
 
 def same_classes(one: Task, other: Task) -> bool:
-    """Whether two tasks have the same classes, or both none."""
+    """Whether two tasks have as many models, and the same classes, or both none."""
+    if one.n_models != other.n_models:
+        return False
     if one.classes is None or other.classes is None:
         return one.classes is other.classes
-    return one.classes.tolist() == other.classes.tolist()
+    known: list[Any] = [task.classes for task in (one, other)]
+    listed = [[np.asarray(each).tolist() for each in own] for own in known]
+    return listed[0] == listed[1]
 
 
 def _is_given(settings: Settings) -> bool:

@@ -11,21 +11,27 @@ from typing import Any
 from asset_svm.backends.device import as_type, row_type
 from asset_svm.families.observing import logger
 from asset_svm.families.one_map.components import choose_map
+from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.one_map.fitted import HISTORY, FittedMap
+from asset_svm.families.one_map.one_class import lam_for, threshold_is_due, with_recent_threshold
 from asset_svm.families.rows import Rows
 from asset_svm.settings import Settings
 from asset_svm.solvers import SolverState
-from asset_svm.tasks import Encoded, Task
+from asset_svm.tasks import Encoded, Task, has_targets
 from asset_svm.training.stream import OnlineSession
 
 
 def begin_stream(settings: Settings, task: Task, rows: Rows) -> FittedMap:
     """The model of a first batch, which settles the map, lam and the steps."""
     encoded, seed = task.encode(rows.y), settings.draw_seed()
-    lam = settings.lam_of(rows.weight.sum())
+    backend = settings.backend(rows.X)
+    phi, records = choose_map(settings, backend, rows, task, seed)
+    lam = lam_for(settings, task, backend, DrawnMap(phi, None), rows, seed)
     if settings.lam is None:
-        logger.info("lam=%g = 1 / (C * weight of the first rows) from now on", lam)
-    phi, records = choose_map(settings, settings.backend(rows.X), rows, task, seed)
+        how = (
+            "1 / (C * weight of the first rows)" if has_targets(task) else "nu * rho of the first rows"
+        )
+        logger.info("lam=%g = %s from now on", lam, how)
     K = encoded.targets.n_models
     session = OnlineSession(
         settings.recipe(encoded.loss, lam, K, seed),
@@ -63,14 +69,17 @@ def _after(
     drawn_from: Rows | None = None,
 ) -> FittedMap:
     """The model after a batch, which the session learns from."""
+    backend, seen = settings.backend(rows.X), session.rows_seen
     certificate = session.update(
-        settings.backend(rows.X),
+        backend,
         as_type(rows.X, session.state.direction.dtype),
         encoded.targets,
         rows.weight,
         encoded.y_max,
         shuffle=settings.sampling == "shuffle",
     )
+    if threshold_is_due(task, seen, session.rows_seen):
+        task = with_recent_threshold(task, session, backend, rows)
     steps = int(session.state.steps.max())
     record = {
         "batch": session.batches,

@@ -35,12 +35,13 @@ from asset_svm.families.one_map.fitted import FittedMap
 from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.one_map.maps import draw_map
 from asset_svm.families.one_map.mixing import SORTED, Mixing
+from asset_svm.families.one_map.one_class import lam_for, with_threshold
 from asset_svm.families.probe import progressive_error
 from asset_svm.families.rows import Rows
 from asset_svm.families.whole import WholeTask
 from asset_svm.settings import Settings
 from asset_svm.solvers import SolverState
-from asset_svm.tasks import Encoded, Task
+from asset_svm.tasks import Encoded, Outputs, Task, has_targets
 from asset_svm.training.stream import OnlineSession
 
 WINDOW_ROWS = 65_536
@@ -89,9 +90,7 @@ class WindowFit:
         self.backend = self.settings.host()
         self._prepare()
         self._learn_all()
-        y, weight = np.asarray(self.sample.y), self.weight
-        rows = Rows(self.sample.X, y, np.ones(len(y)), weight, np.arange(len(y)))
-        return Trained(self._finish(), rows, sampled=True)
+        return Trained(self._finish(), self._sampled_rows(), sampled=True)
 
     def warn(self) -> None:
         """Warn of rows that are sorted by their targets."""
@@ -137,8 +136,7 @@ class WindowFit:
         ones = np.ones(len(y))
         if self.task.numeric:
             return WholeTask.of_numbers(self.task, y, ones, np.array([targets.low, targets.high]))
-        classes, counts = np.asarray(targets.classes), np.asarray(targets.class_counts)
-        return WholeTask.of_classes(self.task, y, ones, classes, counts)
+        return WholeTask.of_classes(self.task, y, ones, targets.classes, targets.class_counts)
 
     def _encode(self, block: Block) -> tuple[Encoded, Array]:
         """Targets and weights of a block."""
@@ -147,13 +145,30 @@ class WindowFit:
 
     def _total_weight(self) -> float:
         if self.whole.factors is not None:
+            if isinstance(self.whole.task, Outputs):
+                raise ValueError(
+                    "class_weight multiplies the weights of all classes of a row, and how often those "
+                    "of several outputs meet is known of rows in memory only; leave it out, or raise "
+                    "memory_limit (--memory)."
+                )
             return float(self.whole.factors @ self.scanned.summary.targets.class_counts)
         return float(self.scanned.summary.n_rows)
+
+    def _lam(self) -> float:
+        """The regularisation: by the weight of all rows, or of one class by the sample."""
+        if has_targets(self.whole.task):
+            return self.settings.lam_of(self._total_weight())
+        drawn, rows = DrawnMap(self.phi, None), self._sampled_rows()
+        return lam_for(self.settings, self.whole.task, self.backend, drawn, rows, self.seed)
+
+    def _sampled_rows(self) -> Rows:
+        y = np.asarray(self.sample.y)
+        return Rows(self.sample.X, y, np.ones(len(y)), self.weight, np.arange(len(y)))
 
     def _new_session(self) -> OnlineSession:
         settings, W, K = self.settings, self._total_weight(), self.whole.task.n_models
         session = OnlineSession(
-            settings.recipe(self.encoded.loss, settings.lam_of(W), K, self.seed),
+            settings.recipe(self.encoded.loss, self._lam(), K, self.seed),
             self.phi,
             W / self.scanned.summary.n_rows,
             SolverState.zeros(K, self.phi.dimension, self.sample.X.dtype),
@@ -242,15 +257,21 @@ class WindowFit:
     # The end ------------------------------------------------------------------------------------
 
     def _finish(self) -> FittedMap:
-        """The fitted model, its intercept settled by the sample."""
+        """The fitted model, its intercept, or the threshold of one class, settled by the sample."""
         session, state, encoded = self.state.session, self.state, self.encoded
         solution = session.finish(
             self.backend, self.sample.X, encoded.targets, self.weight, state.epoch, state.history
         )
+        task, drawn = self.whole.task, DrawnMap(self.phi, session.metric)
+        if not has_targets(task):
+            rows = self._sampled_rows()
+            order = rows.order("given", session.recipe.step, self.seed)
+            training = drawn.training(self.backend, rows, encoded, *order)
+            task = with_threshold(task, training, solution, self.seed)
         fitted = FittedMap.solved(
             self.settings,
-            self.whole.task,
-            DrawnMap(self.phi, session.metric),
+            task,
+            drawn,
             session.recipe,
             solution,
             None,

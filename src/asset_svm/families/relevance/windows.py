@@ -57,7 +57,7 @@ class RelevantWindows:
         y, ones = np.asarray(sample.y), np.ones(len(sample))
         targets, task = self.scanned.summary.targets, self.task
         if not task.numeric:
-            task = task.with_classes(np.asarray(targets.classes))
+            task = task.with_classes(targets.classes)
         task = task.settled(y, ones)
         factor = task.class_weights(y, ones)
         weight = ones if factor is None else factor

@@ -51,8 +51,8 @@ class SquaredLosses:
     y: Array
 
     def __call__(self, decisions: Array) -> Array:
-        """The squared difference from the target."""
-        return np.asarray((decisions[:, 0] - self.y) ** 2)
+        """The squared difference from the target, the mean over outputs."""
+        return np.asarray(((decisions - self.y.reshape(len(decisions), -1)) ** 2).mean(axis=1))
 
     errors = __call__
 

@@ -78,7 +78,7 @@ def choose_members(outcome: Outcome, n_rows: int, seconds: float, seed: int) -> 
     ]
     takes = np.array([looks.training_seconds(each, n_rows) for each in found])
     solved = np.flatnonzero(np.all([np.isfinite(each.losses) for each in found], axis=0))
-    if looks.scorer is not None or len(solved) == 0:
+    if looks.scorer is not None or len(solved) == 0 or not looks.has_means:
         return Members.alone(best)
     margins = np.array([looks.margin(each.decisions[solved]) for each in found])
     weights = worthwhile_weights(

@@ -22,7 +22,7 @@ from asset_svm.search.maps import SEARCH_EPOCHS, MapSearch
 from asset_svm.search.scores import Scorer, scores
 from asset_svm.settings import Settings
 from asset_svm.settings.solving import CELL_ROWS
-from asset_svm.tasks import Task
+from asset_svm.tasks import Classification, Outputs, Task
 
 MOST_SOLVED = 150_000
 """Of more rows only so many are solved in a look, cell by cell: the others judge nothing then."""
@@ -354,7 +354,7 @@ class Looks:
         losses = judged.losses[solved]
         if not self.task.numeric:
             losses = self.task.row_losses(judged.decisions[solved], y[solved])
-        spread = float(np.var(y[solved])) if self.task.numeric else 1.0
+        spread = float(np.var(y[solved], axis=0).mean()) if self.task.numeric else 1.0
         return float(losses.std() / np.sqrt(max(len(losses), 1)) / (spread or 1.0))
 
     def _part_scores(self, judged: Judged) -> Array:
@@ -382,22 +382,32 @@ class Looks:
             return losses, loss, score
         y = self.columns.given.y[index]
         units = getattr(task, "units", None) if self.scorer is not None else None
+        wide = task if isinstance(task, Outputs) else None
         X = np.zeros((len(y), 1))  # a scorer asks for its length at most: decisions are known
-        if units is None:
-            score = float(scores(self.scorer, task.classes, X, y, decisions[None])[0])
+        if wide is not None and wide.numeric and self.scorer is not None:
+            found = wide.predict(decisions)[None]
+            score = float(scores(self.scorer, task, X, wide.predict(y), found)[0])
+        elif units is None:
+            score = float(scores(self.scorer, task, X, y, decisions[None])[0])
         else:  # a user's score is of targets as they were
             found = units.back(decisions[None])
-            score = float(scores(self.scorer, None, X, units.back(y), found)[0])
+            score = float(scores(self.scorer, task, X, units.back(y), found)[0])
         if task.numeric:
-            losses = (decisions[:, 0] - y) ** 2
+            losses = ((decisions - y.reshape(len(y), -1)) ** 2).mean(axis=1)
         else:
-            soft = task.soft_losses(decisions / _margin(decisions), y)
+            size = _margin(decisions) if wide is None else float(np.abs(decisions).mean()) or 1.0
+            soft = task.soft_losses(decisions / size, y)
             part = SOFT * min(1.0, SOFT_ROWS / len(y))
             losses = (1.0 - part) * task.row_losses(decisions, y) + part * soft
         if self.scorer is not None:
             return losses, -score if np.isfinite(score) else np.inf, score
         factor = task.class_weights(y, np.ones(len(y)))  # errors count as they do for the models
         return losses, float(np.average(losses, weights=factor)), score
+
+    @property
+    def has_means(self) -> bool:
+        """Whether means of candidates can be judged: of pairs and outputs of classes they are not."""
+        return self.task.numeric or (isinstance(self.task, Classification) and not self.task.paired)
 
     def losses(self, index: Array) -> Losses:
         """What means of candidates are judged by on these rows."""

@@ -46,7 +46,7 @@ def draw_parts(task: Task, y: Array, seed: int) -> tuple[list[Part], list[Part]]
         folds = min(FOLDS, m) if task.numeric else min(FOLDS, max(int(counts.min()), 2), m)
         if m > FEW_ROWS:
             folds = FOLDS
-        kind = KFold if task.numeric or counts.min() < 2 else StratifiedKFold
+        kind = KFold if y.ndim == 2 or task.numeric or counts.min() < 2 else StratifiedKFold
         splitter = kind(n_splits=folds, shuffle=True, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a class may have fewer rows than folds

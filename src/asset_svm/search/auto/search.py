@@ -27,6 +27,7 @@ from asset_svm.search.auto.race import Axes, Race, Watch
 from asset_svm.search.auto.shapes import GIVEN
 from asset_svm.search.scores import Scorer
 from asset_svm.settings import Settings
+from asset_svm.tasks import for_targets
 
 KERNELS = ("rbf", "laplacian", "exponential", "linear")
 RELEVANCES = (None, "columns", "directions")
@@ -81,7 +82,7 @@ def gather(learner: Learner, X: Any, y: Any, sample_weight: Any) -> tuple[Given,
             return None
         table = encoder.given(table[index] if len(index) < len(y) else table)
         y, weight = y[index], weight[index]
-        task, y = in_units(learner, task, y, weight)
+        task, y = in_units(learner, for_targets(task, y), y, weight)
         task = task.settled(y, weight)
         learner.n_features_in_ = table.shape[1]
         if is_frame(X):
@@ -168,7 +169,8 @@ def balanced_outcome(outcome: Outcome, learner: Callable[..., Learner]) -> Outco
     if before.scorer is None or columns.given.task.numeric:
         return None
     model = learner(class_weight="balanced")
-    task = task_of(model, settings_of(model)).settled(columns.given.y, columns.given.weight)
+    task = for_targets(task_of(model, settings_of(model)), columns.given.y)
+    task = task.settled(columns.given.y, columns.given.weight)
     given = replace(columns.given, task=task)
     looks = Looks(
         Columns(given, columns.parts, columns.settings), before.budget, before.scorer, before.seed
