@@ -96,7 +96,7 @@ def test_regression_does_not_hang_on_the_units_of_the_targets():
 def test_the_results_are_in_the_words_of_scikit_learn(moons):
     results, board = moons.cv_results_, moons.leaderboard_
     count = len(results["params"])
-    assert list(board.columns)[:5] == ["candidate", "score", "error", "rows", "seconds"]
+    assert list(board.columns) == ["candidate", "score", "error", "rows", "folds", "seconds", "at"]
     assert len(board) == count == len(results["mean_test_score"]) > 20
     assert results["rank_test_score"][moons.best_index_] == 1
     assert sorted(results["rank_test_score"]) == list(range(1, count + 1))
@@ -159,6 +159,7 @@ def test_rows_that_judge_are_not_learnt_from_and_all_are_used():
 def test_the_best_of_many_rows_are_judged_by_all_folds(kind, monkeypatch):
     monkeypatch.setattr(parts, "FEW_ROWS", 300)
     monkeypatch.setattr(searches, "MOST_WORK", 2.0)
+    monkeypatch.setattr(searches, "LEAST_CONFIRMING", 2.0)
     frame, y = shop(900)
     y = y if kind is AssetClassifierCV else frame.age.to_numpy() + 20.0 * (y == y[0])
     search = kind(random_state=0).fit(frame, y)
@@ -166,6 +167,7 @@ def test_the_best_of_many_rows_are_judged_by_all_folds(kind, monkeypatch):
     each = np.array([found[f"split{k}_test_score"] for k in range(5)])
     confirmed = np.isfinite(each).all(axis=0)
     assert search.n_splits_ == 5 and 2 <= confirmed.sum() <= 12
+    assert set(search.leaderboard_.folds) == {1, 5} and search.leaderboard_.folds[0] == 5
     assert np.isfinite(each[0]).all() and np.isnan(each[1:, ~confirmed]).all()
     assert confirmed[search.best_index_] and confirmed[np.argmin(found["rank_test_score"])]
     if kind is AssetClassifierCV:  # folds are of one size, or two

@@ -94,6 +94,7 @@ class Outcome:
             "score": [one.score for one in each],
             "error": [one.score_error for one in each],
             "rows": [one.rows for one in each],
+            "folds": [int(np.size(one.part_scores)) for one in each],
             "seconds": [one.seconds for one in each],
             "at": [one.at for one in each],
         }

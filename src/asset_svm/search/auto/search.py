@@ -35,6 +35,8 @@ MOST_DIRECTIONS, MOST_PIECES = 1000, 100
 """Columns up to which directions are learnt, and numbers are cut into pieces."""
 MODELS_OF_MEANS = 2.5
 """The models like the best that time is kept for, where a mean may follow."""
+LEAST_CONFIRMING = 20.0
+"""Seconds from which on the best are judged by other folds too: in less, more candidates tell more."""
 BALANCED = 3
 """Finalists that are tried with balanced classes, where there is a score of the user's."""
 EXACT_ROWS = 1500
@@ -149,6 +151,8 @@ def run_race(
         return settings_of(learner(random_state=seed, **(params | asked.fixed)))
 
     looks = Looks(Columns(given, parts, settings), budget, scorer, seed)
+    if budget.total < LEAST_CONFIRMING:
+        others = []
     models, kept = MODELS_OF_MEANS if ensemble else 1.0, CONFIRMED if others else 0.0
     race = Race(looks, axes_of(given, asked), m, watch, models, kept)
     race.run()
