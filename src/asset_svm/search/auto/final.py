@@ -126,8 +126,10 @@ def train(
             params["tol"] = ROUGH_TOLERANCE  # as it was when it was judged
         made = learner(**(params | fixed))
         if np.isfinite(end):
-            part = takes[number] / (sum(takes[number:]) or 1.0)
-            made.set_params(time_limit=max(part * (end - clock.now()), LEAST_SECONDS))
+            left = end - clock.now()
+            part = takes[number] / (sum(takes[number:]) or 1.0) * left
+            spare = left - sum(takes[number + 1 :])  # guesses are rough: what is to spare is for all
+            made.set_params(time_limit=max(part, spare, LEAST_SECONDS))
         return made
 
     first = model(0)
