@@ -168,6 +168,7 @@ def test_the_best_of_many_rows_are_judged_by_all_folds(kind, monkeypatch):
     confirmed = np.isfinite(each).all(axis=0)
     assert search.n_splits_ == 5 and 2 <= confirmed.sum() <= 12
     assert set(search.leaderboard_.folds) == {1, 5} and search.leaderboard_.folds[0] == 5
+    assert not search.leaderboard_.duplicated(["candidate", "rows"]).any()
     assert np.isfinite(each[0]).all() and np.isnan(each[1:, ~confirmed]).all()
     assert confirmed[search.best_index_] and confirmed[np.argmin(found["rank_test_score"])]
     if kind is AssetClassifierCV:  # folds are of one size, or two
@@ -265,6 +266,10 @@ def test_a_score_that_asks_for_it_has_balanced_classes(monkeypatch):
     balanced = AssetClassifierCV("rbf", random_state=0, scoring="balanced_accuracy").fit(X, y)
     assert plain.best_estimator_.class_weight is None
     assert balanced.best_params_["class_weight"] == "balanced" and balanced.best_score_ > 0.6
+    results, best = balanced.cv_results_, balanced.best_index_
+    assert results["rank_test_score"][best] == 1 and results["mean_test_score"][best] == balanced.best_score_
+    assert results["params"][best]["class_weight"] == "balanced"
+    assert balanced.leaderboard_.candidate[0].endswith("balanced classes")
 
 
 # Means ----------------------------------------------------------------------------------------------

@@ -129,14 +129,7 @@ class RacingSearch(MetaEstimatorMixin):
                     told,
                     ensemble=self.ensemble,
                 )
-            self._board, self.scorer_ = outcome.leaderboard(), scorer
-            self._as_given = given.X is not None
-            self.cv_results_ = outcome.cv_results()
-            self.best_index_ = outcome.finalists[0]
-            self.n_splits_, self.search_time_ = len(outcome.looks.columns.parts), clock.now() - begun
-            self.best_at_edge_: dict[str, str] = {}
             m, fixed = len(given.y), dict(self._asked().fixed)
-            balanced = None
             if getattr(self, "class_weight", 1) is None:
                 with grant(settings.n_threads):
                     balanced = balanced_outcome(outcome, self._learner)
@@ -144,13 +137,18 @@ class RacingSearch(MetaEstimatorMixin):
                     outcome, fixed["class_weight"] = balanced, "balanced"
             left = budget.left if self.time_limit is not None else float("inf")
             outcome = outcome.in_time(m, left)
-            self.best_index_ = outcome.finalists[0] if balanced is None else self.best_index_
+            self._board, self.scorer_ = outcome.leaderboard(), scorer
+            self._as_given = given.X is not None
+            self.cv_results_ = outcome.cv_results()
+            self.best_index_ = outcome.finalists[0]
+            self.n_splits_, self.search_time_ = len(outcome.looks.columns.parts), clock.now() - begun
+            self.best_at_edge_: dict[str, str] = {}
             self.best_params_ = outcome.params(outcome.best, m) | fixed
             members = Members.alone(outcome.best)
             if self.ensemble:
                 members = choose_members(outcome, m, left, seed)
             self.ensemble_ = [
-                (str(each.candidate), float(weight))
+                (each.name, round(float(weight), 6))
                 for each, weight in zip(members.judged, members.shares, strict=True)
             ]
             decisions = members.decisions()

@@ -20,8 +20,8 @@ from asset_svm.arrays import Array
 PICKS = 10
 """Candidates that are added; a weight is a multiple of one over it."""
 MOST_MEMBERS = 4
-LEAST_WEIGHT = 0.1
-"""Members of less are left out."""
+LEAST_WEIGHT = 0.15
+"""Members of less, which were added once, are left out: they cost as much as others to predict by."""
 WORTH = 1.0
 """Standard errors that the gain of a mean must be above, and that its errors may be above."""
 FEWEST_ROWS = 100

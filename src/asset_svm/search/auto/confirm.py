@@ -65,7 +65,7 @@ def confirm(outcome: Outcome, others: list[Part], end: float, watch: Watch | Non
             budget.stopped = True
     if len(found) < FEWEST:
         return outcome
-    return outcome.confirmed(whole, found)
+    return outcome.joined(whole, found)
 
 
 def _looks(first: Looks, parts: list[Part]) -> Looks:

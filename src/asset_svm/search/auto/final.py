@@ -171,7 +171,7 @@ def rows_in_time(outcome: Outcome, members: Members, index: Array, seconds: floa
         return None
     logger.warning(
         "time_limit leaves %.1f s for the model, which would take some %.1f s on all rows: it learns "
-        "from %d of %d.", seconds, takes, count, n_rows,
+        "from %d of %d.", max(seconds, 0.0), takes, count, n_rows,
     )  # fmt: skip
     given, seed = looks.columns.given, looks.seed
     if given.task.numeric:

@@ -85,6 +85,13 @@ class Judged:
     """The score in every part."""
     at: float = 0.0
     """Seconds from the beginning of the race to the end of the look."""
+    balanced: bool = False
+    """Whether its classes have the same weight, which others have not."""
+
+    @property
+    def name(self) -> str:
+        """What a table calls it."""
+        return f"{self.candidate}, balanced classes" if self.balanced else str(self.candidate)
 
 
 @dataclass(eq=False)

@@ -50,10 +50,17 @@ class Outcome:
         ]
         return cls(looks, history, _ranked(history, last))
 
-    def confirmed(self, looks: Looks, found: list[Judged]) -> Outcome:
-        """The outcome where these candidates were judged again, by all parts of other looks."""
-        history = [*self.history, *found]
-        return Outcome(looks, history, _ranked(history, list(range(len(self.history), len(history)))))
+    def joined(self, looks: Looks, found: list[Judged]) -> Outcome:
+        """The outcome where other looks have judged these candidates, of which the best is one.
+
+        What they say takes the place of what was said of the same candidates before.
+        """
+        again = {(each.candidate, each.rows, each.balanced) for each in found}
+        kept = [
+            each for each in self.history if (each.candidate, each.rows, each.balanced) not in again
+        ]
+        history = [*kept, *found]
+        return Outcome(looks, history, _ranked(history, list(range(len(kept), len(history)))))
 
     def in_time(self, n_rows: int, seconds: float) -> Outcome:
         """The same with the best first that can be trained on so many rows in time.
@@ -90,7 +97,7 @@ class Outcome:
         order = self._order()
         each = [self.history[number] for number in order]
         return {
-            "candidate": [str(one.candidate) for one in each],
+            "candidate": [one.name for one in each],
             "score": [one.score for one in each],
             "error": [one.score_error for one in each],
             "rows": [one.rows for one in each],
@@ -145,6 +152,7 @@ def settings_of(judged: Judged, *, numeric: bool) -> dict[str, Any]:
         "C": one.C,
     }
     found |= {"factor": one.factor} if one.shape.has_gamma else {}
+    found |= {"class_weight": "balanced"} if judged.balanced else {}
     return found | ({"epsilon": one.epsilon} if numeric else {})
 
 

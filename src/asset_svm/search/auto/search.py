@@ -173,7 +173,11 @@ def balanced_outcome(outcome: Outcome, learner: Callable[..., Learner]) -> Outco
     task = task.settled(columns.given.y, columns.given.weight)
     given = replace(columns.given, task=task)
     looks = Looks(
-        Columns(given, columns.parts, columns.settings), before.budget, before.scorer, before.seed
+        Columns(given, columns.parts, columns.settings),
+        before.budget,
+        before.scorer,
+        before.seed,
+        begun=before.begun,
     )
     found: list[Judged] = []
     for number in outcome.finalists[:BALANCED]:
@@ -183,4 +187,4 @@ def balanced_outcome(outcome: Outcome, learner: Callable[..., Learner]) -> Outco
         found += looks.look(each.candidate, (each.candidate.C,), each.rows, each.judging)
     if not found or max(each.score for each in found) <= outcome.best.score:
         return None
-    return Outcome.of(looks, found)
+    return outcome.joined(looks, [replace(each, balanced=True) for each in found])
