@@ -267,7 +267,10 @@ def test_a_score_that_asks_for_it_has_balanced_classes(monkeypatch):
     assert plain.best_estimator_.class_weight is None
     assert balanced.best_params_["class_weight"] == "balanced" and balanced.best_score_ > 0.6
     results, best = balanced.cv_results_, balanced.best_index_
-    assert results["rank_test_score"][best] == 1 and results["mean_test_score"][best] == balanced.best_score_
+    assert (
+        results["rank_test_score"][best] == 1
+        and results["mean_test_score"][best] == balanced.best_score_
+    )
     assert results["params"][best]["class_weight"] == "balanced"
     assert balanced.leaderboard_.candidate[0].endswith("balanced classes")
 

@@ -37,6 +37,8 @@ FIXED = ("n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "to
 """Those that every candidate of a race has, where they are given."""
 KEPT_TIME = 0.95
 """The part of a time limit that a race counts on."""
+LEAST_LEFT = 0.1
+"""The part of the time that the final model has in any case."""
 
 
 class RacingSearch(MetaEstimatorMixin):
@@ -135,7 +137,9 @@ class RacingSearch(MetaEstimatorMixin):
                     balanced = balanced_outcome(outcome, self._learner)
                 if balanced is not None:
                     outcome, fixed["class_weight"] = balanced, "balanced"
-            left = budget.left if self.time_limit is not None else float("inf")
+            left = float("inf")
+            if self.time_limit is not None:  # looks may have taken longer than they should
+                left = max(budget.left, LEAST_LEFT * self.time_limit)
             outcome = outcome.in_time(m, left)
             self._board, self.scorer_ = outcome.leaderboard(), scorer
             self._as_given = given.X is not None

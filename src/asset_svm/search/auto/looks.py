@@ -37,12 +37,14 @@ COLUMN_SECONDS = 0.0005
 """What encoding a column takes at least."""
 SOFT, SOFT_ROWS = 0.25, 1000
 """How much a smoothed error counts, which says more of few rows, up to so many; of more, less."""
-TIGHTER = 1.5
-"""How much longer than in a look cells take to be solved to the gap of a model."""
+TIGHTER = 1.9
+"""How much longer than in a look cells take where all rows learn: they are larger by a quarter."""
 QUICK_SECONDS = 0.0125
 """What a quick fit of few rows takes."""
 LOOK_SECONDS = 0.01
 """What a look takes at least."""
+FEWEST_JUDGING = 1000
+"""Rows that judge, where there are so many, however few learn."""
 ROUNDS = 8
 """Quick fits of a relevance, about."""
 QUICK_ROWS = 20_000
@@ -223,8 +225,16 @@ class Looks:
         budget, learning = self.budget, self.relevance_work(candidate, count)
         kind, work = self.work(candidate, n_Cs, count, judging)
         encoding = self._new_encoding_work(candidate, count, judging)
-        parts = {kind: work, "relevance": learning, "columns": encoding}
-        return sum(budget.seconds(each, amount) for each, amount in parts.items())
+        others = {"relevance": learning, "columns": encoding}
+        seconds = budget.seconds(kind, work)
+        usual = self.found.get(
+            (candidate.changed(size=0), count, min(judging, max(count, FEWEST_JUDGING)))
+        )
+        if budget.begun is not None and candidate.size and usual is not None:
+            # How long cells take hangs on C and the bandwidth more than on all that is counted.
+            of_usual = self.work(usual.candidate, 1, count, judging)[1]
+            seconds = max(seconds, n_Cs * usual.seconds * work / (n_Cs * of_usual))
+        return seconds + sum(budget.seconds(each, amount) for each, amount in others.items())
 
     # Looks --------------------------------------------------------------------------------------
 

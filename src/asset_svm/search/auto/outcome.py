@@ -14,6 +14,8 @@ SLOW = 1.2
 """How much longer than there is time a model may be guessed to take."""
 NEARLY = 0.1
 """The part of its loss that a candidate which takes too long may be ahead by, and is passed over."""
+FEW = 3.0
+"""Times what there is time for, that the best may take and stay the best."""
 ALIKE = 0.2
 """Standard errors of the difference within which the simpler of two candidates is taken."""
 
@@ -65,7 +67,8 @@ class Outcome:
     def in_time(self, n_rows: int, seconds: float) -> Outcome:
         """The same with the best first that can be trained on so many rows in time.
 
-        Where none can, the best stays: it will have to learn from fewer.
+        One that is nearly as good is taken for the best. Where there is none, the best stays, and will
+        have to learn from fewer rows; but where that would be few, it is the best of those in time.
         """
         takes = {
             number: self.looks.training_seconds(self.history[number], n_rows)
@@ -77,7 +80,12 @@ class Outcome:
             if near and takes[number] <= SLOW * seconds:
                 rest = [other for other in self.finalists if other != number]
                 return replace(self, finalists=[number, *rest])
-        return self
+        if takes[self.finalists[0]] <= FEW * max(seconds, 0.0):
+            return self
+        number = next((each for each in self.finalists if takes[each] <= SLOW * seconds), -1)
+        if number < 0:
+            number = min(self.finalists, key=lambda each: takes[each])
+        return replace(self, finalists=[number, *(each for each in self.finalists if each != number)])
 
     @property
     def best(self) -> Judged:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from asset_svm.search.auto.looks import MOST_SOLVED, Judged, Looks
+from asset_svm.search.auto.looks import FEWEST_JUDGING, MOST_SOLVED, Judged, Looks
 from asset_svm.search.auto.shapes import GIVEN, WHOLE_ROWS, Candidate, Shape, is_absolute
 from asset_svm.settings.solving import CELL_ROWS
 
@@ -44,6 +44,8 @@ ONE_LOOK = 0.5
 LEAST_RESERVED, MOST_RESERVED = 0.06, 0.5
 """The parts of the budget that are kept for the final model (the first for each of a mean, the second
 for all of them); it may have to learn from fewer rows."""
+SPARE = 1.25
+"""Times what the best model is guessed to take, that is kept for it."""
 QUICK = 0.015
 """The part of the budget that a look at a larger model may take for finer steps of such models."""
 GAIN = 0.003
@@ -266,7 +268,7 @@ class Race:
             allowed = end * (budget.total - reserve) - budget.used
             if end < np.inf and (seconds > allowed or budget.left <= 0.0):
                 return []
-        judging = min(self.judging, max(count, 1000))
+        judging = min(self.judging, max(count, FEWEST_JUDGING))
         new = [C for C in Cs if (candidate.changed(C=C), count, judging) not in self.looks.found]
         found = self.looks.look(candidate, Cs, count, judging)
         fresh = [each for each in found if each.candidate.C in new]
@@ -318,8 +320,15 @@ class Race:
         """The seconds that are left after the race: for the final model, or for all of a mean."""
         total = self.looks.budget.total
         seconds = self.looks.final_seconds(candidate, self.n_rows)
-        models = min(self.models * max(seconds, LEAST_RESERVED * total), MOST_RESERVED * total)
-        return models + self.kept * total
+        models = self.models * max(seconds, LEAST_RESERVED * total)
+        return min(max(models, self._best_takes()), MOST_RESERVED * total) + self.kept * total
+
+    def _best_takes(self) -> float:
+        """The seconds of the best until now, by what looks at it took, with some to spare."""
+        rows = max((each.rows for each in self.history), default=0)
+        if rows < min(MORE, self.most):
+            return 0.0
+        return SPARE * self.looks.training_seconds(self._ranked(self._on(rows))[0], self.n_rows)
 
     # What was found -----------------------------------------------------------------------------
 
