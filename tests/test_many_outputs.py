@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.special import expit
 from sklearn.datasets import make_multilabel_classification
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.svm import SVC, SVR
+from sklearn.utils import get_tags
 
 from asset_svm import (
     AssetClassifier,
@@ -141,6 +143,22 @@ def test_a_column_of_one_class_needs_no_model():
     assert model.map_coef_.shape[0] == 1
     with pytest.raises(ValueError, match="one class in each of its 2 columns"):
         model.fit(X, y[:, 1:])
+
+
+def test_a_label_that_never_or_always_occurs_is_certain():
+    y = np.column_stack([X[:, 0] > 0, np.zeros(300), np.ones(300)]).astype(int)
+    ours = AssetClassifier(loss="logistic", n_components=30, random_state=0).fit(X, y)
+    found = ours.predict_proba(X)
+    np.testing.assert_array_equal(found[:, 1:], np.tile([0.0, 1.0], (300, 1)))
+    np.testing.assert_allclose(found[:, 0], expit(ours.decision_function(X)[:, 0]), rtol=1e-5)
+    np.testing.assert_array_equal(ours.predict(X), found > 0.5)
+
+
+@pytest.mark.parametrize("kind", [AssetClassifier, AssetClassifierCV])
+def test_classifiers_say_that_they_take_labels(kind):
+    tags = get_tags(kind())
+    assert tags.classifier_tags.multi_label and tags.target_tags.multi_output
+    assert get_tags(AssetRegressor()).classifier_tags is None
 
 
 def test_weights_of_classes_multiply():

@@ -22,9 +22,13 @@ from asset_svm.tasks import Classification, Outputs, Task, several
 
 
 def _has_probabilities(estimator: AssetClassifier) -> bool:
-    """Whether decisions are logarithms of odds, of classes and not of pairs of them."""
+    """Whether decisions are logarithms of odds, of classes and not of pairs of them.
+
+    Before a fit nobody knows whether classes are more than two, of which pairs would have none.
+    """
     fitted = estimator.__dict__.get("_fitted")
-    return bool(estimator.loss == "logistic" and (fitted is None or not fitted.task.paired))
+    paired = estimator.multi_class == "ovo" if fitted is None else fitted.task.paired
+    return bool(estimator.loss == "logistic" and not paired)
 
 
 @document
@@ -112,6 +116,11 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
     ) -> None:
         check.keep_parameters(self, locals())
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True  # which ClassifierMixin has made, after its bases
+        return tags
+
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one batch, in constant memory.
 
@@ -196,17 +205,35 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
             Of several outputs, where each has two classes at most, an array of shape (n_samples,
             n_outputs), of the second class of each; else a list with an array for each output.
         """
+        return _exp(self.predict_log_proba(X))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the probabilities of the classes, where ``loss`` is "logistic".
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            Of several outputs as of ``predict_proba``.
+        """
         learnt = self._fitted.task.loss.kind  # where there is no model, ``__getattr__`` tells
         if learnt != self.loss:
             raise ValueError(
                 f'loss="{self.loss}" was set after a fit with the {learnt} loss, whose decisions are '
                 "no logarithms of odds; call fit."
             )
-        return self._probabilities(self._decide(X))
+        return self._log_probabilities(self._decide(X))
 
     def _probabilities(self, decisions: np.ndarray) -> Any:
         """(rows, classes) from the (rows, K) decisions; a list of them for several outputs."""
-        return self._fitted.task.probabilities(decisions)  # type: ignore[attr-defined]
+        return _exp(self._log_probabilities(decisions))
+
+    def _log_probabilities(self, decisions: np.ndarray) -> Any:
+        return self._fitted.task.log_probabilities(decisions)  # type: ignore[attr-defined]
 
     def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """Learning classes: those of ``before``, where a model has begun."""
@@ -220,6 +247,11 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
             task = replace(task, loss_name=begun.loss_name, multi_class=begun.multi_class)
         check_cells(settings, task)
         return several(task, len(known)).with_classes(known) if listed else task
+
+
+def _exp(logarithms: Any) -> Any:
+    """Exp of an array, or of every array of a list."""
+    return [np.exp(each) for each in logarithms] if isinstance(logarithms, list) else np.exp(logarithms)
 
 
 def _checked_classes(classes: Any) -> Any:

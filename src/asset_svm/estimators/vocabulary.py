@@ -17,6 +17,7 @@ CALIBRATE = (
     "wrap the classifier in sklearn.calibration.CalibratedClassifierCV(..., ensemble=False), or run: "
     "asset train --probability"
 )
+CALIBRATE_OR_LOGISTIC = f'{CALIBRATE}; or set loss="logistic", and leave multi_class at "ovr"'
 PARAMETERS = {
     "probability": (
         "SVC",
@@ -66,8 +67,8 @@ ATTRIBUTES = {
     "class_weight_": "class_weight has the weights as they were given",
     "probA_": CALIBRATE,
     "probB_": CALIBRATE,
-    "predict_proba": f'{CALIBRATE}; or set loss="logistic", and leave multi_class at "ovr"',
-    "predict_log_proba": CALIBRATE,
+    "predict_proba": CALIBRATE_OR_LOGISTIC,
+    "predict_log_proba": CALIBRATE_OR_LOGISTIC,
 }
 """What to use instead of an attribute."""
 

@@ -103,6 +103,11 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
 
     score = SearchEstimator.score  # by ``scoring``, before the mixin's
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True  # which ClassifierMixin has made, after its bases
+        return tags
+
     @available_if(_has_probability)
     def predict_proba(self, X):
         """Probabilities of the classes, with probability=True: sigmoids of the race's own decisions.
