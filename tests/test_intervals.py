@@ -188,6 +188,28 @@ def test_rows_of_weight_zero_are_none():
     assert len(intervals_of(ours).scores) < 60
 
 
+def test_one_weight_for_all_rows_is_none():
+    np.testing.assert_array_equal(
+        model().fit(X, Y, 2.0).predict_interval(X),
+        model().fit(X, Y, np.full(600, 2.0)).predict_interval(X),
+    )
+
+
+def test_weights_of_rows_kept_out_only_are_told_of():
+    told = set()
+    for row in range(40):
+        weight = np.zeros(40)
+        weight[row] = 1.0
+        try:
+            model(validation_fraction=0.5, n_components=1, max_iter=1).fit(X[:40], Y[:40], weight)
+        except ValueError as error:
+            told.add(str(error))
+    assert told == {
+        "intervals=True keeps 20 of n_samples=40 rows out, among them all of positive weight; give "
+        "more rows a weight, or set intervals=False."
+    }
+
+
 # Ways that rows take --------------------------------------------------------------------------------
 
 

@@ -164,6 +164,15 @@ def test_large_cells_of_pairs_know_all_classes(monkeypatch):
     assert model.score(X, Y) > 0.9
 
 
+def test_batches_go_on_in_pairs_or_not_at_all():
+    ours = AssetClassifier(multi_class="ovo", n_components=30, random_state=0).fit(X, Y)
+    before = ours.decision_function(X)
+    with pytest.raises(ValueError, match=r"multi_class='ovr' was set after a fit .*'ovo'.*; call fit"):
+        ours.set_params(multi_class="ovr").partial_fit(X[:50], Y[:50])
+    np.testing.assert_array_equal(ours.decision_function(X), before)
+    assert ours.set_params(multi_class="ovo").partial_fit(X[:50], Y[:50]).classes_.size == 5
+
+
 def test_probabilities_of_pairs(tmp_path):
     model = AssetClassifier(gamma=0.1, C=10, n_components=60, **OVO).fit(X, Y)
     calibrated = CalibratedClassifier(model).fit(X, Y)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner
-from asset_svm.estimators.scored import check_scored
+from asset_svm.estimators.scored import check_scored, checked_numbers
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
@@ -169,10 +169,15 @@ class AssetQuantileRegressor(RegressorMixin, Learner):
         -------
         coverage : ndarray of shape (n_quantiles,)
         """
-        check_scored(y, sample_weight, numeric=True)
         task = self._learnt
         found = self.predict(X).reshape(-1, task.n_models)
-        return task.coverage(found, np.asarray(y), sample_weight)
+        return task.coverage(found, *checked_numbers(y, sample_weight, len(found)))
+
+    def _shown_gradients(self, gradients: np.ndarray, decisions: np.ndarray) -> np.ndarray:
+        """Those of the predictions, which are the decisions of each row in order."""
+        found = super()._shown_gradients(gradients, decisions)
+        order = np.argsort(decisions, axis=1, kind="stable")
+        return np.take_along_axis(found, order[:, :, None], axis=1)
 
     @property
     def _learnt(self) -> Quantiles:
