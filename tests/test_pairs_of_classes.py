@@ -58,6 +58,16 @@ def test_rows_that_are_not_seen_change_no_intercept_and_no_bound():
     assert (objective, bound) == (pytest.approx(0.05 * coef @ coef), 0.0)
 
 
+def test_errors_of_a_history_are_those_of_rows_that_a_pair_sees():
+    """Classes that hang on nothing: a pair is wrong in half of the rows that it sees, as they come."""
+    rng = np.random.default_rng(5)
+    rows, y = rng.normal(size=(3000, 4)), rng.integers(0, 6, (3000, 2))
+    ours = AssetClassifier(multi_class="ovo", gamma=1.0, n_components=100, max_iter=1, random_state=0)
+    for targets in (y[:, 0], y, np.column_stack([y[:, 0], y[:, 1] > 2])):
+        history = ours.fit(rows, targets).history_
+        assert history[0]["sign_errors"] == pytest.approx(0.5, abs=0.03)
+
+
 def test_certificates_bound_the_objective_of_pairs():
     class Rows:
         def __init__(self, V):

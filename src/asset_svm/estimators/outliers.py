@@ -43,6 +43,7 @@ ANSWERS = {
     "relevance": (OTHERS, UNJUDGED, "leave it out, and scale the columns by what they matter"),
     "early_stopping": (OTHERS, UNJUDGED, "leave it out, and set max_iter or tol"),
     "fit_intercept": (OTHERS, "the threshold is what it would be", "leave it out"),
+    "loss": (OTHERS, "it is the hinge loss of one class", "leave it out"),
     "class_weight": ("AssetClassifier", "there are no classes", "leave it out, or set sample_weight"),
 }
 """Whose parameter each is that is none here, why, and what to do."""

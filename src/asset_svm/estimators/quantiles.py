@@ -20,6 +20,23 @@ from asset_svm.tasks import Quantiles, Task
 from asset_svm.tasks.quantiles import d2_of
 from asset_svm.tasks.units import KINDS, Units
 
+ANSWERS = {
+    "loss": ("AssetRegressor", "it is the pinball loss of each quantile", "leave it out"),
+    "epsilon": ("AssetRegressor", "the pinball loss has no tube", "leave it out"),
+    "intervals": (
+        "AssetRegressor",
+        "two quantiles are the ends of an interval themselves",
+        "set quantiles, for example to (0.05, 0.95)",
+    ),
+    "quantile": ("QuantileRegressor", "there may be several", "set quantiles, to one number or more"),
+    "alpha": (
+        "QuantileRegressor",
+        "the penalty is weighed by C, and a quantile is no penalty",
+        "set C or lam, or quantiles",
+    ),
+}
+"""Whose parameter each is that is none here, why, and what to do."""
+
 
 @document
 class AssetQuantileRegressor(RegressorMixin, Learner):
@@ -63,6 +80,7 @@ class AssetQuantileRegressor(RegressorMixin, Learner):
     True
     """
 
+    _answers = ANSWERS
     _several_outputs = False
 
     def __init__(

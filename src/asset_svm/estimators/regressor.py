@@ -16,6 +16,7 @@ from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.validation import all_or_nothing
+from asset_svm.estimators.vocabulary import QUANTILES
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.tasks import Outputs, Regression, Task, with_outputs
@@ -63,6 +64,8 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
     >>> AssetRegressor(C=10, epsilon=0.01, random_state=0).fit(X, y).score(X, y) > 0.99
     True
     """
+
+    _answers = QUANTILES
 
     def __init__(
         self,

@@ -39,10 +39,10 @@ PARAMETERS = {
     "nu": (
         "NuSVC",
         "errors have a price, not a share of the rows",
-        "set C, or search it by AssetClassifierCV or AssetRegressorCV",
+        "set C, or search it by AssetClassifierCV or AssetRegressorCV; the share of outliers is nu of "
+        "AssetOutlierDetector",
     ),
     "penalty": ("LinearSVC", "it is the squared norm of the weights", "leave it out, and set C"),
-    "loss": ("LinearSVC", "it is that of SVC and SVR, not squared", "leave it out"),
     "dual": ("LinearSVC", "there is one solver for any shape of X", "leave it out"),
     "multi_class": ("LinearSVC", "there are no classes", "leave it out"),
     "intercept_scaling": (
@@ -52,6 +52,15 @@ PARAMETERS = {
     ),
 }
 """Whose parameter each is, why it is none here, and what to do."""
+
+FEWER_LOSSES = (
+    "a search is one for the loss of SVC and SVR",
+    "leave it out, or search that estimator by sklearn.model_selection.GridSearchCV",
+)
+QUANTILES = {
+    "quantiles": ("AssetQuantileRegressor", "a row has one prediction here", "use that estimator"),
+}
+"""Answers of regressions of one number."""
 
 LANDMARKS = (
     "decisions are sums over landmarks, not over support vectors; see components_ and dual_coef_, or "

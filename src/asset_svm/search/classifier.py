@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from asset_svm.estimators.classifier import AssetClassifier
+from asset_svm.estimators.vocabulary import FEWER_LOSSES
 from asset_svm.search.base import SearchEstimator
 from asset_svm.search.documentation import document
 from asset_svm.settings import checks as check
@@ -52,6 +55,7 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
     """
 
     _model = AssetClassifier
+    _answers: ClassVar = {"loss": ("AssetClassifier", *FEWER_LOSSES)}
 
     def __init__(
         self,
