@@ -165,7 +165,7 @@ def test_parameters_that_cannot_be(parameters, said):
 def test_coverages_that_cannot_be():
     ours = model().fit(X, Y)
     for coverage in (0.0, 1.0, "most"):
-        with pytest.raises(ValueError, match=r"coverage=.* is not between 0 and 1"):
+        with pytest.raises(ValueError, match=r"coverage=.* is not between 0 and 1; .* such as 0\.9"):
             ours.predict_interval(X, coverage)
 
 
@@ -338,3 +338,5 @@ def test_a_model_without_them_says_how_to_get_them(table, capsys):
     assert main(["train", "train.csv", "--max-iter", "2"]) == 0
     assert main(["predict", "train.asset", "test.csv", "--interval", "0.9"]) == 2
     assert "train it with asset train --intervals" in capsys.readouterr().err
+    assert main(["predict", "train.asset", "test.csv", "--probability"]) == 2
+    assert "it learns none: leave --probability out." in " ".join(capsys.readouterr().err.split())

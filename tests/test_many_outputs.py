@@ -201,6 +201,15 @@ def test_batches_of_several_outputs(cells):
     assert regressor.score(X, REALS) > 0.5
 
 
+def test_batches_ask_for_the_classes_of_each_column():
+    with pytest.raises(ValueError, match=r"classes=\[np.unique\(column\) for column in y.T\]"):
+        AssetClassifier().partial_fit(X, CLASSES)
+    classes = [np.unique(column) for column in CLASSES.T]
+    assert len(AssetClassifier(random_state=0).partial_fit(X, CLASSES, classes).classes_) == 2
+    with pytest.raises(ValueError, match=r"classes=np.unique\(y\)"):
+        AssetClassifier().partial_fit(X, CLASSES[:, 0])
+
+
 def test_other_columns_than_before_are_refused():
     with pytest.raises(ValueError, match=r"y has the shape \(300, 2\).*of 3 columns"):
         AssetRegressor(**MAPPED).fit(X, REALS).partial_fit(X, REALS[:, :2])
@@ -399,6 +408,8 @@ def test_commands_of_classes(here, capsys):
     error = 100 * np.any(wrong, axis=1).mean()
     assert told["test error of any"] == f"{error:.3f} %"
     assert told["test error of k"].startswith(f"{100 * np.mean(wrong, axis=0)[0]:.3f} %")
+    assert main(["predict", "m.asset", "classes.csv", "--probability"]) != 0
+    assert "m.asset has 2 outputs; leave it out." in capsys.readouterr().err
     assert main(["train", "classes.csv", "--target", "k,l", "--probability"]) != 0
     assert "one column of classes" in capsys.readouterr().err
     assert main(["train", "classes.csv", "--target", "a,k"]) != 0

@@ -204,6 +204,11 @@ def test_the_command_has_pairs(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main(["evaluate", "m.asset", "digits.npz"]) == 0
     assert "error" in capsys.readouterr().out
+    train = ["train", "digits.npz", "--multi-class", "ovo", "--loss", "logistic", "--max-iter", "2"]
+    assert main([*train, "-o", "l.asset"]) == 0
+    assert main(["predict", "l.asset", "digits.npz", "--probability"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "it has pairs of classes: run asset train with --probability, or without" in told
     np.savez("reals.npz", X=X, y=X[:, 20] + 0.5)
     assert main(["train", "reals.npz", "--multi-class", "ovo"]) != 0
     assert "--multi-class is for classification" in capsys.readouterr().err

@@ -237,6 +237,7 @@ def test_a_quantile_of_logarithms_is_one_of_the_numbers():
 
 def test_a_number_makes_predictions_of_one_axis():
     assert model(quantiles=0.3).fit(X, Y).predict(X).shape == (600,)
+    assert model(quantiles=np.array(0.3)).fit(X, Y).predict(X).shape == (600,)
     assert model(quantiles=[0.3]).fit(X, Y).predict(X).shape == (600, 1)
     assert model().fit(X, Y).predict(X[:7]).shape == (7, 3)
     assert model().fit(X, Y).gradients(X[:7]).shape == (7, 3, 1)
@@ -397,7 +398,7 @@ def test_train_predict_evaluate_and_report(table, capsys):
     ("options", "said"),
     [
         (["--quantiles", "0.9,0.1"], "is not in increasing order"),
-        (["--quantiles", "a,b"], "--quantiles a,b: write Q,..."),
+        (["--quantiles", "a,b"], "--quantiles a,b: write Q,... with numbers."),
         (["--quantiles", "0.5", "--task", "classification"], "--quantiles are of numbers"),
         (["--quantiles", "0.5", "--epsilon", "1"], "--epsilon does not go with --quantiles"),
         (["--quantiles", "0.5", "--auto"], "train without --auto"),

@@ -15,6 +15,7 @@ from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner, check_cells
 from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.tables import TableEncoder
+from asset_svm.estimators.validation import is_wide
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.settings.kinds import check_targets
@@ -152,9 +153,10 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
                 )
             known = before
         elif known is None:
+            of_each = "[np.unique(column) for column in y.T]" if is_wide(y) else "np.unique(y)"
             raise ValueError(
                 "classes=None at the first call to partial_fit, which cannot know them all from one "
-                "batch; pass classes=np.unique(y) of all targets."
+                f"batch; pass classes={of_each} of all targets."
             )
         return self._partial_fit(X, y, sample_weight, known)
 

@@ -197,7 +197,7 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         ends : ndarray of shape (n_samples, 2)
         """
         fitted = self._fitted  # where there is none, ``__getattr__`` tells
-        check.check_fraction("coverage", coverage)
+        check.check_fraction("coverage", coverage, usual=0.9)
         intervals = self.__dict__.get("_intervals")
         if intervals is None:
             why = (

@@ -58,7 +58,7 @@ class Regression:
         """The task of the parameters, which are checked."""
         if isinstance(loss, str) and loss in ("quantile", "pinball"):
             raise ValueError(
-                f'loss="{loss}" is that of AssetQuantileRegressor, whose quantiles are quantiles; use it.'
+                f'loss="{loss}" is that of AssetQuantileRegressor, which learns several; use it.'
             )
         check.check_choice("loss", loss, LOSSES)
         check.check_not_negative("epsilon", epsilon)
