@@ -128,7 +128,8 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         The first call settles the classes, and the first rows (``n_components`` of them, 256 at least)
         the map, lam and the steps: until they are there the model begins anew with all of them
         whenever they have doubled. Between later calls only ``verbose``, ``n_jobs`` and
-        ``memory_limit`` may be changed to any effect. After ``fit`` it goes on from the fitted model.
+        ``memory_limit`` may be changed to any effect; another ``loss`` or ``multi_class`` is refused.
+        After ``fit`` it goes on from the fitted model.
 
         Parameters
         ----------
@@ -195,7 +196,8 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         """Probabilities of the classes, where ``loss`` is "logistic".
 
         expit of the decisions; of more than two classes, over their sum. Pairs of classes
-        (``multi_class="ovo"``) have none.
+        (``multi_class="ovo"``) have none. Of several outputs a label that no row of the fit has, or
+        every one, has probability 0 or 1.
 
         Parameters
         ----------

@@ -131,6 +131,8 @@ class AssetQuantileRegressor(RegressorMixin, Learner):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from one batch, in constant memory, as ``AssetRegressor.partial_fit``.
 
+        Other ``quantiles`` than those of the model are refused.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)

@@ -152,8 +152,9 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
 
         The first rows (``n_components`` of them, 256 at least) settle the map, lam and the steps:
         until they are there the model begins anew with all of them whenever they have doubled. Between
-        later calls only ``verbose``, ``n_jobs`` and ``memory_limit`` may be changed to any effect.
-        After ``fit`` it goes on from the fitted model.
+        later calls only ``verbose``, ``n_jobs`` and ``memory_limit`` may be changed to any effect;
+        another ``loss`` or ``target_transform`` is refused. After ``fit`` it goes on from the fitted
+        model.
 
         Parameters
         ----------
