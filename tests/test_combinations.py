@@ -189,9 +189,11 @@ def test_model_files_go_on_with_the_loss_and_the_pairs(tmp_path, loss, y):
     assert (read.predict(X) == model.predict(X)).all() and read.certify(X, y) == model.certify(X, y)
     for each in (model, read):
         each.set_params(loss="hinge", multi_class="ovr")  # those of the next fit
-        each.partial_fit(X, y)
-    assert (read._decide(X) == model._decide(X)).all()
-    assert model.certify(X, y)[1] >= 0.0 and model._fitted.task.paired
+        with pytest.raises(ValueError, match="was set after a fit with"):
+            each.partial_fit(X, y)
+        assert each.certify(X, y)[1] >= 0.0  # as a problem of the loss and the pairs of the model
+        each.set_params(loss=loss, multi_class="ovo").partial_fit(X, y)
+    assert (read._decide(X) == model._decide(X)).all() and model._fitted.task.paired
 
 
 # Searches -----------------------------------------------------------------------------------------

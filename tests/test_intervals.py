@@ -165,7 +165,7 @@ def test_parameters_that_cannot_be(parameters, said):
 def test_coverages_that_cannot_be():
     ours = model().fit(X, Y)
     for coverage in (0.0, 1.0, "most"):
-        with pytest.raises(ValueError, match=r"coverage=.* is not between 0 and 1"):
+        with pytest.raises(ValueError, match=r"coverage=.* is not between 0 and 1; .* such as 0\.9"):
             ours.predict_interval(X, coverage)
 
 
@@ -186,6 +186,28 @@ def test_rows_of_weight_zero_are_none():
         model().fit(X, y, weight).predict_interval(X), ours.predict_interval(X)
     )
     assert len(intervals_of(ours).scores) < 60
+
+
+def test_one_weight_for_all_rows_is_none():
+    np.testing.assert_array_equal(
+        model().fit(X, Y, 2.0).predict_interval(X),
+        model().fit(X, Y, np.full(600, 2.0)).predict_interval(X),
+    )
+
+
+def test_weights_of_rows_kept_out_only_are_told_of():
+    told = set()
+    for row in range(40):
+        weight = np.zeros(40)
+        weight[row] = 1.0
+        try:
+            model(validation_fraction=0.5, n_components=1, max_iter=1).fit(X[:40], Y[:40], weight)
+        except ValueError as error:
+            told.add(str(error))
+    assert told == {
+        "intervals=True keeps 20 of n_samples=40 rows out, among them all of positive weight; give "
+        "more rows a weight, or set intervals=False."
+    }
 
 
 # Ways that rows take --------------------------------------------------------------------------------
@@ -316,3 +338,5 @@ def test_a_model_without_them_says_how_to_get_them(table, capsys):
     assert main(["train", "train.csv", "--max-iter", "2"]) == 0
     assert main(["predict", "train.asset", "test.csv", "--interval", "0.9"]) == 2
     assert "train it with asset train --intervals" in capsys.readouterr().err
+    assert main(["predict", "train.asset", "test.csv", "--probability"]) == 2
+    assert "it learns none: leave --probability out." in " ".join(capsys.readouterr().err.split())

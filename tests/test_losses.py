@@ -30,6 +30,7 @@ from asset_svm.losses import (
     scalar_excess,
     scalar_slope,
 )
+from asset_svm.tasks import Classification
 
 reals = st.floats(-100, 100, allow_nan=False)
 CLASSES = (Hinge(), SquaredHinge(), Logistic())
@@ -347,6 +348,31 @@ def test_of_several_classes_probabilities_add_up():
     np.testing.assert_array_equal(ours.classes_[found.argmax(axis=1)], ours.predict(X_MOONS))
 
 
+def test_logarithms_of_probabilities_are_there_too():
+    ours = AssetClassifier(loss="logistic", n_components=30, random_state=0).fit(X_MOONS, Y_MOONS)
+    found = ours.predict_log_proba(X_MOONS)
+    np.testing.assert_allclose(np.exp(found), ours.predict_proba(X_MOONS))
+    np.testing.assert_allclose(found[:, 1] - found[:, 0], ours.decision_function(X_MOONS), rtol=1e-5)
+    with pytest.raises(AttributeError, match=r"'predict_log_proba': .*loss=\"logistic\""):
+        AssetClassifier().predict_log_proba  # noqa: B018
+
+
+def test_rows_far_from_all_classes_have_the_probabilities_of_the_nearest():
+    task = Classification(classes=np.arange(3), loss_name="logistic")
+    decisions = np.array([[-900.0, -800.0, -1000.0], [40.0, 90.0, 50.0], [-1.0, -2.0, 0.5]])
+    found = np.exp(task.log_probabilities(decisions))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_allclose(found[0], [0.0, 1.0, 0.0], atol=1e-40)
+    np.testing.assert_allclose(found[2], expit(decisions[2]) / expit(decisions[2]).sum())
+
+
+def test_pairs_promise_no_probabilities_before_a_fit():
+    ours = AssetClassifier(loss="logistic", multi_class="ovo", n_components=20, random_state=0)
+    assert not hasattr(ours, "predict_proba")
+    assert hasattr(ours.fit(X_MOONS, Y_MOONS), "predict_proba")  # two classes are one pair
+    assert not hasattr(ours.fit(X_MOONS, np.arange(400) % 3), "predict_proba")
+
+
 def test_other_losses_say_how_to_get_probabilities():
     ours = AssetClassifier(n_components=20, max_iter=2, random_state=0).fit(X_MOONS, Y_MOONS)
     assert not hasattr(ours, "predict_proba")
@@ -359,8 +385,8 @@ def test_a_loss_that_is_set_after_a_fit_is_that_of_the_next_one():
     ours.set_params(loss="logistic")
     with pytest.raises(ValueError, match=r"after a fit with the hinge loss, .*; call fit"):
         ours.predict_proba(X_MOONS)
-    with pytest.raises(ValueError, match="after a fit with the hinge loss"):
-        ours.partial_fit(X_MOONS[:50], Y_MOONS[:50]).predict_proba(X_MOONS)
+    with pytest.raises(ValueError, match="loss='logistic' was set after a fit with loss='hinge'"):
+        ours.partial_fit(X_MOONS[:50], Y_MOONS[:50])
     assert ours.fit(X_MOONS, Y_MOONS).predict_proba(X_MOONS).shape == (400, 2)
 
 

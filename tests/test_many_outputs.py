@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.special import expit
 from sklearn.datasets import make_multilabel_classification
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.svm import SVC, SVR
+from sklearn.utils import get_tags
 
 from asset_svm import (
     AssetClassifier,
@@ -143,6 +145,22 @@ def test_a_column_of_one_class_needs_no_model():
         model.fit(X, y[:, 1:])
 
 
+def test_a_label_that_never_or_always_occurs_is_certain():
+    y = np.column_stack([X[:, 0] > 0, np.zeros(300), np.ones(300)]).astype(int)
+    ours = AssetClassifier(loss="logistic", n_components=30, random_state=0).fit(X, y)
+    found = ours.predict_proba(X)
+    np.testing.assert_array_equal(found[:, 1:], np.tile([0.0, 1.0], (300, 1)))
+    np.testing.assert_allclose(found[:, 0], expit(ours.decision_function(X)[:, 0]), rtol=1e-5)
+    np.testing.assert_array_equal(ours.predict(X), found > 0.5)
+
+
+@pytest.mark.parametrize("kind", [AssetClassifier, AssetClassifierCV])
+def test_classifiers_say_that_they_take_labels(kind):
+    tags = get_tags(kind())
+    assert tags.classifier_tags.multi_label and tags.target_tags.multi_output
+    assert get_tags(AssetRegressor()).classifier_tags is None
+
+
 def test_weights_of_classes_multiply():
     y = CLASSES
     weights = [{0: 2.0, 1: 1.0, 2: 1.0}, {0: 1.0, 1: 3.0}]
@@ -181,6 +199,15 @@ def test_batches_of_several_outputs(cells):
     for _ in range(5):
         regressor.partial_fit(X, REALS)
     assert regressor.score(X, REALS) > 0.5
+
+
+def test_batches_ask_for_the_classes_of_each_column():
+    with pytest.raises(ValueError, match=r"classes=\[np.unique\(column\) for column in y.T\]"):
+        AssetClassifier().partial_fit(X, CLASSES)
+    classes = [np.unique(column) for column in CLASSES.T]
+    assert len(AssetClassifier(random_state=0).partial_fit(X, CLASSES, classes).classes_) == 2
+    with pytest.raises(ValueError, match=r"classes=np.unique\(y\)"):
+        AssetClassifier().partial_fit(X, CLASSES[:, 0])
 
 
 def test_other_columns_than_before_are_refused():
@@ -381,6 +408,8 @@ def test_commands_of_classes(here, capsys):
     error = 100 * np.any(wrong, axis=1).mean()
     assert told["test error of any"] == f"{error:.3f} %"
     assert told["test error of k"].startswith(f"{100 * np.mean(wrong, axis=0)[0]:.3f} %")
+    assert main(["predict", "m.asset", "classes.csv", "--probability"]) != 0
+    assert "m.asset has 2 outputs; leave it out." in capsys.readouterr().err
     assert main(["train", "classes.csv", "--target", "k,l", "--probability"]) != 0
     assert "one column of classes" in capsys.readouterr().err
     assert main(["train", "classes.csv", "--target", "a,k"]) != 0

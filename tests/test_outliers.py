@@ -338,13 +338,19 @@ def test_what_it_has_not_is_answered_by_name(params, told):
     [
         ({"nu": 0.0}, "nu=0.0 is not between 0 and 1"),
         ({"nu": 1}, "nu=1 is not between 0 and 1"),
-        ({"landmarks": "margin"}, "margin.*needs targets"),
-        ({"n_components": "auto"}, "n_components=.auto. is not a positive integer"),
+        ({"landmarks": "margin"}, "margin.*needs targets .* none here"),
+        ({"n_components": "auto"}, "n_components=.auto. needs targets .* none here"),
     ],
 )
 def test_values_that_cannot_be_are_refused(params, told):
     with pytest.raises(ValueError, match=told):
         detector(**params).fit(X)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_no_rows_at_all_are_told_of(method):
+    with pytest.raises(ValueError, match="X=None has no rows; pass rows"):
+        getattr(AssetOutlierDetector(), method)(None)
 
 
 # A batch after the other ------------------------------------------------------------------------

@@ -58,6 +58,16 @@ def test_rows_that_are_not_seen_change_no_intercept_and_no_bound():
     assert (objective, bound) == (pytest.approx(0.05 * coef @ coef), 0.0)
 
 
+def test_errors_of_a_history_are_those_of_rows_that_a_pair_sees():
+    """Classes that hang on nothing: a pair is wrong in half of the rows that it sees, as they come."""
+    rng = np.random.default_rng(5)
+    rows, y = rng.normal(size=(3000, 4)), rng.integers(0, 6, (3000, 2))
+    ours = AssetClassifier(multi_class="ovo", gamma=1.0, n_components=100, max_iter=1, random_state=0)
+    for targets in (y[:, 0], y, np.column_stack([y[:, 0], y[:, 1] > 2])):
+        history = ours.fit(rows, targets).history_
+        assert history[0]["sign_errors"] == pytest.approx(0.5, abs=0.03)
+
+
 def test_certificates_bound_the_objective_of_pairs():
     class Rows:
         def __init__(self, V):
@@ -164,6 +174,15 @@ def test_large_cells_of_pairs_know_all_classes(monkeypatch):
     assert model.score(X, Y) > 0.9
 
 
+def test_batches_go_on_in_pairs_or_not_at_all():
+    ours = AssetClassifier(multi_class="ovo", n_components=30, random_state=0).fit(X, Y)
+    before = ours.decision_function(X)
+    with pytest.raises(ValueError, match=r"multi_class='ovr' was set after a fit .*'ovo'.*; call fit"):
+        ours.set_params(multi_class="ovr").partial_fit(X[:50], Y[:50])
+    np.testing.assert_array_equal(ours.decision_function(X), before)
+    assert ours.set_params(multi_class="ovo").partial_fit(X[:50], Y[:50]).classes_.size == 5
+
+
 def test_probabilities_of_pairs(tmp_path):
     model = AssetClassifier(gamma=0.1, C=10, n_components=60, **OVO).fit(X, Y)
     calibrated = CalibratedClassifier(model).fit(X, Y)
@@ -185,6 +204,11 @@ def test_the_command_has_pairs(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main(["evaluate", "m.asset", "digits.npz"]) == 0
     assert "error" in capsys.readouterr().out
+    train = ["train", "digits.npz", "--multi-class", "ovo", "--loss", "logistic", "--max-iter", "2"]
+    assert main([*train, "-o", "l.asset"]) == 0
+    assert main(["predict", "l.asset", "digits.npz", "--probability"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "it has pairs of classes: run asset train with --probability, or without" in told
     np.savez("reals.npz", X=X, y=X[:, 20] + 0.5)
     assert main(["train", "reals.npz", "--multi-class", "ovo"]) != 0
     assert "--multi-class is for classification" in capsys.readouterr().err

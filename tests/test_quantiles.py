@@ -130,6 +130,58 @@ def test_coverage_on_new_rows():
     np.testing.assert_allclose(model().fit(X, Y).coverage(new, y), LEVELS, atol=0.05)
 
 
+@pytest.mark.parametrize(
+    ("y", "weight", "said"),
+    [
+        (np.column_stack([Y, Y]), None, "1d array"),
+        (np.where(Y > 1.0, np.nan, Y), None, "y contains NaN"),
+        (Y, -1.0, "sample_weight has a negative value"),
+        (Y[:9], None, "X has 600 rows and y has 9"),
+    ],
+)
+def test_coverage_looks_at_the_targets(y, weight, said):
+    model = AssetQuantileRegressor(n_components=20, max_iter=2, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match=said):
+        model.coverage(X, y, weight)
+    np.testing.assert_array_equal(model.coverage(X, Y[:, None]), model.coverage(X, Y))
+
+
+@pytest.mark.parametrize("transform", [None, "log"])
+def test_gradients_are_those_of_the_predictions_in_order(transform):
+    """Few rows and little penalty: the models of near quantiles cross."""
+    rng = np.random.default_rng(3)
+    rows, y = rng.uniform(0.0, 6.0, (60, 2)), np.exp(rng.normal(size=60))
+    model = AssetQuantileRegressor(
+        "rbf", quantiles=(0.45, 0.5, 0.55), C=1e4, gamma=1.0, target_transform=transform, random_state=0
+    ).fit(rows, y)
+    rows = rng.uniform(0.0, 6.0, (300, 2))
+    crossed = (np.diff(model._decide(rows), axis=1) < 0.0).any(axis=1)
+    clear = np.diff(model.predict(rows), axis=1).min(axis=1) > 3e-3  # away from the kinks
+    assert (clear & crossed).sum() > 5
+    shift = 1e-5
+    expected = np.stack(
+        [
+            (model.predict(rows + shift * e) - model.predict(rows - shift * e)) / (2.0 * shift)
+            for e in np.eye(2)
+        ],
+        axis=2,
+    )
+    found = model.gradients(rows)
+    scale = np.abs(expected[clear]).max()
+    np.testing.assert_allclose(found[clear], expected[clear], atol=1e-3 * scale)
+
+
+@pytest.mark.parametrize("changed", [dict(quantiles=(0.2, 0.3)), dict(target_transform="standard")])
+def test_what_a_model_is_cannot_change_between_batches(changed):
+    model = AssetQuantileRegressor(n_components=20, random_state=0).partial_fit(X, Y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match=r"was set after a fit with .*; call fit, or set it back"):
+        model.set_params(**changed).partial_fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X), before)
+    model.set_params(quantiles=[0.1, 0.5, 0.9], target_transform=None).partial_fit(X, Y)
+    assert model.fit(X, Y).set_params(**changed).fit(X, Y).predict(X).ndim == 2
+
+
 def test_predictions_never_cross_and_order_never_costs():
     """Fifteen rows a cell, and quantiles beside each other: the models themselves do cross."""
     levels = tuple(np.linspace(0.1, 0.9, 17).tolist())
@@ -185,6 +237,7 @@ def test_a_quantile_of_logarithms_is_one_of_the_numbers():
 
 def test_a_number_makes_predictions_of_one_axis():
     assert model(quantiles=0.3).fit(X, Y).predict(X).shape == (600,)
+    assert model(quantiles=np.array(0.3)).fit(X, Y).predict(X).shape == (600,)
     assert model(quantiles=[0.3]).fit(X, Y).predict(X).shape == (600, 1)
     assert model().fit(X, Y).predict(X[:7]).shape == (7, 3)
     assert model().fit(X, Y).gradients(X[:7]).shape == (7, 3, 1)
@@ -345,7 +398,7 @@ def test_train_predict_evaluate_and_report(table, capsys):
     ("options", "said"),
     [
         (["--quantiles", "0.9,0.1"], "is not in increasing order"),
-        (["--quantiles", "a,b"], "--quantiles a,b: write Q,..."),
+        (["--quantiles", "a,b"], "--quantiles a,b: write Q,... with numbers."),
         (["--quantiles", "0.5", "--task", "classification"], "--quantiles are of numbers"),
         (["--quantiles", "0.5", "--epsilon", "1"], "--epsilon does not go with --quantiles"),
         (["--quantiles", "0.5", "--auto"], "train without --auto"),

@@ -14,7 +14,16 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC
 
-from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressor, AssetRegressorCV, load, save
+from asset_svm import (
+    AssetClassifier,
+    AssetClassifierCV,
+    AssetOutlierDetector,
+    AssetQuantileRegressor,
+    AssetRegressor,
+    AssetRegressorCV,
+    load,
+    save,
+)
 
 ESTIMATORS = [AssetClassifier, AssetRegressor, AssetClassifierCV, AssetRegressorCV]
 PARAMETERS = {
@@ -25,7 +34,6 @@ PARAMETERS = {
     "cache_size": (500, "memory_limit"),
     "nu": (0.5, "set C, or search it by AssetClassifierCV"),
     "penalty": ("l1", "set C"),
-    "loss": ("squared_hinge", "leave it out"),
     "dual": (False, "leave it out"),
     "multi_class": ("crammer_singer", "leave it out"),
     "intercept_scaling": (10.0, "intercept_bound"),
@@ -54,6 +62,36 @@ def test_a_parameter_of_svc_is_answered(kind, name):
         kind(**{name: value})
     with pytest.raises(ValueError, match=said):
         kind().set_params(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "whose", "instead"),
+    [
+        (AssetClassifierCV, "loss", "logistic", "AssetClassifier", "GridSearchCV"),
+        (AssetRegressorCV, "loss", "huber", "AssetRegressor", "GridSearchCV"),
+        (AssetRegressorCV, "intervals", True, "AssetRegressor", "fit that estimator"),
+        (AssetRegressorCV, "quantiles", 0.5, "AssetQuantileRegressor", "use that estimator"),
+        (AssetRegressor, "quantiles", 0.5, "AssetQuantileRegressor", "use that estimator"),
+        (AssetRegressor, "nu", 0.5, "NuSVC", "AssetOutlierDetector"),
+        (AssetQuantileRegressor, "loss", "huber", "AssetRegressor", "leave it out"),
+        (AssetQuantileRegressor, "epsilon", 0.1, "AssetRegressor", "leave it out"),
+        (AssetQuantileRegressor, "intervals", True, "AssetRegressor", "set quantiles"),
+        (AssetQuantileRegressor, "quantile", 0.5, "QuantileRegressor", "set quantiles"),
+        (AssetQuantileRegressor, "alpha", 0.5, "QuantileRegressor", "set C or lam, or quantiles"),
+        (AssetOutlierDetector, "loss", "hinge", "AssetClassifier and AssetRegressor", "leave it out"),
+    ],
+)
+def test_a_parameter_of_another_estimator_is_answered(kind, name, value, whose, instead):
+    said = f"{name}={value!r} is a parameter of {whose}, and none of {kind.__name__}: .*{instead}"
+    with pytest.raises(TypeError, match=said):
+        kind(**{name: value})
+    with pytest.raises(ValueError, match=said):
+        kind().set_params(**{name: value})
+
+
+def test_the_loss_of_a_quantile_is_that_of_another_estimator():
+    with pytest.raises(ValueError, match='loss="quantile" is that of AssetQuantileRegressor'):
+        AssetRegressor(loss="quantile").fit([[0.0], [1.0]], [0.0, 1.0])
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)

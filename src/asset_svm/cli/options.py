@@ -206,7 +206,7 @@ def _list(text: str, parameter: Parameter) -> Any:
         return value
     numbers = [parse_value(part) for part in text.split(",")]
     if any(isinstance(number, bool) or not isinstance(number, int | float) for number in numbers):
-        raise UsageError(f"{parameter.option} {text}: write {parameter.values}.")
+        raise UsageError(f"{parameter.option} {text}: write {parameter.values} with numbers.")
     return numbers
 
 

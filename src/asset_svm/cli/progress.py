@@ -49,8 +49,8 @@ def running_error(
     """(error, its name) of rows just before they were learnt from.
 
     A stream predicts some rows of every window. In memory the loop itself counts: rows on the wrong
-    side of a model, one-vs-rest where there are several, or the mean loss of a regression. Of one class
-    it is the part of the rows that lies outside.
+    side of a model that sees them, one-vs-rest or in pairs where there are several, or the mean loss
+    of a regression. Of one class it is the part of the rows that lies outside.
     """
     if one_class:
         return float(record.get("progressive_error", record["active"])), "outside"

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
@@ -262,21 +262,19 @@ def write_predictions(
     check_output("-o", output, {"MODEL": model, "DATA": data})
     loaded = ScaledModel.of(load(model))
     estimator = loaded.estimator
-    if probability and not hasattr(estimator, "predict_proba"):
-        raise UsageError(
-            f"{model} has no probabilities; run asset train with --probability, or --loss logistic."
-        )
-    intervals = None if interval is None else _intervals_of(estimator, model, interval)
-    if target is None and (format or find_format(data)) == "npy":  # a column to leave out
-        target = same_target(_told(model, loaded), data, format)
     told = _told(model, loaded)
-    source = rows_for(loaded, data, told, target=target, format=format, targets=False, **options)
     outputs = names_of_outputs(loaded, told)
     if scores and loaded.quantiles is not None:
         raise UsageError("--scores are what classes are decided by; leave it out.")
     if outputs is not None and (scores or probability):
         name = "--scores" if scores else "--probability"
         raise UsageError(f"{name}: {model} has {len(outputs)} outputs; leave it out.")
+    if probability and not hasattr(estimator, "predict_proba"):
+        raise UsageError(f"{model} has no probabilities; {_towards_probabilities(estimator)}.")
+    intervals = None if interval is None else _intervals_of(estimator, model, interval)
+    if target is None and (format or find_format(data)) == "npy":  # a column to leave out
+        target = same_target(told, data, format)
+    source = rows_for(loaded, data, told, target=target, format=format, targets=False, **options)
     with _opened(output) as out:
         writer = csv.writer(out, lineterminator="\n")
         names = outputs if loaded.quantiles is None else column_names(loaded.quantiles)
@@ -304,6 +302,17 @@ def write_predictions(
                 out.write("".join(f"{label}\n" for label in predicted.tolist()))
 
 
+def _towards_probabilities(estimator: BaseEstimator) -> str:
+    """What to do for probabilities of a model that has none."""
+    if not is_classifier(estimator):
+        return "they are those of classes, and it learns none: leave --probability out"
+    if getattr(estimator, "loss", None) == "logistic":
+        return (
+            "it has pairs of classes: run asset train with --probability, or without --multi-class ovo"
+        )
+    return "run asset train with --probability, or --loss logistic"
+
+
 def _intervals_of(
     estimator: BaseEstimator, path: str, coverage: float
 ) -> Callable[[Any, np.ndarray], np.ndarray]:
@@ -311,7 +320,7 @@ def _intervals_of(
     found = intervals_of(estimator)
     if found is None:
         raise UsageError(f"{path} has no intervals; train it with asset train --intervals.")
-    check_fraction("--interval", coverage)
+    check_fraction("--interval", coverage, usual=0.9)
     units = fitted_of(estimator).task.units
     return lambda rows, decisions: found.around(rows, decisions[:, 0], units, coverage)
 

@@ -8,6 +8,7 @@ from asset_svm.data.targets import (
     RealTargets,
     ShiftedTargets,
     Targets,
+    models_of_a_row,
 )
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "ShuffledOrder",
     "Targets",
     "UniformOrder",
+    "models_of_a_row",
 ]

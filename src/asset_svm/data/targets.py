@@ -139,3 +139,10 @@ class ShiftedTargets:
     def block(self, rows: Array) -> Array:
         """The (K, len(rows)) values of these rows, less the offset of each model."""
         return np.asarray(self.values[rows], dtype=np.float64)[None, :] - self.offset[:, None]
+
+
+def models_of_a_row(targets: Targets) -> int:
+    """How many of the models see each row: all, or of pairs of classes those with the row's class."""
+    if isinstance(targets, JoinedTargets):
+        return sum(map(models_of_a_row, targets.parts))
+    return targets.n_classes - 1 if isinstance(targets, PairTargets) else targets.n_models

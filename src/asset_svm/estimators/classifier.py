@@ -15,6 +15,7 @@ from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner, check_cells
 from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.tables import TableEncoder
+from asset_svm.estimators.validation import is_wide
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.settings.kinds import check_targets
@@ -22,9 +23,13 @@ from asset_svm.tasks import Classification, Outputs, Task, several
 
 
 def _has_probabilities(estimator: AssetClassifier) -> bool:
-    """Whether decisions are logarithms of odds, of classes and not of pairs of them."""
+    """Whether decisions are logarithms of odds, of classes and not of pairs of them.
+
+    Before a fit nobody knows whether classes are more than two, of which pairs would have none.
+    """
     fitted = estimator.__dict__.get("_fitted")
-    return bool(estimator.loss == "logistic" and (fitted is None or not fitted.task.paired))
+    paired = estimator.multi_class == "ovo" if fitted is None else fitted.task.paired
+    return bool(estimator.loss == "logistic" and not paired)
 
 
 @document
@@ -112,13 +117,19 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
     ) -> None:
         check.keep_parameters(self, locals())
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True  # which ClassifierMixin has made, after its bases
+        return tags
+
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one batch, in constant memory.
 
         The first call settles the classes, and the first rows (``n_components`` of them, 256 at least)
         the map, lam and the steps: until they are there the model begins anew with all of them
         whenever they have doubled. Between later calls only ``verbose``, ``n_jobs`` and
-        ``memory_limit`` may be changed to any effect. After ``fit`` it goes on from the fitted model.
+        ``memory_limit`` may be changed to any effect; another ``loss`` or ``multi_class`` is refused.
+        After ``fit`` it goes on from the fitted model.
 
         Parameters
         ----------
@@ -143,9 +154,10 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
                 )
             known = before
         elif known is None:
+            of_each = "[np.unique(column) for column in y.T]" if is_wide(y) else "np.unique(y)"
             raise ValueError(
                 "classes=None at the first call to partial_fit, which cannot know them all from one "
-                "batch; pass classes=np.unique(y) of all targets."
+                f"batch; pass classes={of_each} of all targets."
             )
         return self._partial_fit(X, y, sample_weight, known)
 
@@ -184,7 +196,8 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
         """Probabilities of the classes, where ``loss`` is "logistic".
 
         expit of the decisions; of more than two classes, over their sum. Pairs of classes
-        (``multi_class="ovo"``) have none.
+        (``multi_class="ovo"``) have none. Of several outputs a label that no row of the fit has, or
+        every one, has probability 0 or 1.
 
         Parameters
         ----------
@@ -196,17 +209,35 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
             Of several outputs, where each has two classes at most, an array of shape (n_samples,
             n_outputs), of the second class of each; else a list with an array for each output.
         """
+        return _exp(self.predict_log_proba(X))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the probabilities of the classes, where ``loss`` is "logistic".
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            Of several outputs as of ``predict_proba``.
+        """
         learnt = self._fitted.task.loss.kind  # where there is no model, ``__getattr__`` tells
         if learnt != self.loss:
             raise ValueError(
                 f'loss="{self.loss}" was set after a fit with the {learnt} loss, whose decisions are '
                 "no logarithms of odds; call fit."
             )
-        return self._probabilities(self._decide(X))
+        return self._log_probabilities(self._decide(X))
 
     def _probabilities(self, decisions: np.ndarray) -> Any:
         """(rows, classes) from the (rows, K) decisions; a list of them for several outputs."""
-        return self._fitted.task.probabilities(decisions)  # type: ignore[attr-defined]
+        return _exp(self._log_probabilities(decisions))
+
+    def _log_probabilities(self, decisions: np.ndarray) -> Any:
+        return self._fitted.task.log_probabilities(decisions)  # type: ignore[attr-defined]
 
     def _task(self, settings: Settings, classes: Any = None, before: Task | None = None) -> Task:
         """Learning classes: those of ``before``, where a model has begun."""
@@ -220,6 +251,11 @@ class AssetClassifier(ScoresTargets, ClassifierMixin, Learner):
             task = replace(task, loss_name=begun.loss_name, multi_class=begun.multi_class)
         check_cells(settings, task)
         return several(task, len(known)).with_classes(known) if listed else task
+
+
+def _exp(logarithms: Any) -> Any:
+    """Exp of an array, or of every array of a list."""
+    return [np.exp(each) for each in logarithms] if isinstance(logarithms, list) else np.exp(logarithms)
 
 
 def _checked_classes(classes: Any) -> Any:

@@ -29,6 +29,7 @@ from asset_svm.backends.device import on_card, on_host
 from asset_svm.data.source import Block, RowSource
 from asset_svm.estimators.inside import encoder_of, fitted_of, settings_of
 from asset_svm.estimators.quantiles import AssetQuantileRegressor
+from asset_svm.estimators.validation import check_weight
 from asset_svm.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -93,10 +94,15 @@ def fit_with_intervals(model: AssetRegressor, X: Any, y: Any, sample_weight: Any
         return intervals_of_rows(
             model, rows_of_numbers(model, kept).blocks(), rows_of_numbers(model, out).blocks(), seed
         )
-    check_consistent_length(X, on_host(y), on_host(sample_weight))
-    learnt, held = _split(_num_samples(X), share, seed)
-    weight = None if sample_weight is None else np.asarray(on_host(sample_weight))
     y = on_host(y)
+    check_consistent_length(X, y)
+    learnt, held = _split(_num_samples(X), share, seed)
+    weight = None if sample_weight is None else check_weight(on_host(sample_weight), y)
+    if weight is not None and not weight[learnt].any():
+        raise ValueError(
+            f"intervals=True keeps {len(held)} of n_samples={len(weight)} rows out, among them all of "
+            "positive weight; give more rows a weight, or set intervals=False."
+        )
     model._fit_plainly(
         _taken(X, learnt), _safe_indexing(y, learnt), None if weight is None else weight[learnt]
     )

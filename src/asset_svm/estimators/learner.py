@@ -25,6 +25,7 @@ from asset_svm.estimators.encoded import (
     gradients_by_columns,
 )
 from asset_svm.estimators.files import fit_rows
+from asset_svm.estimators.settled import check_settled
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.validation import (
     FROM_VALIDATION,
@@ -80,8 +81,6 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = self._several_outputs
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = True
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -378,6 +377,9 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             family_of(settings).check(settings)
             _check_stream(settings)
             known = None if before is None else before.task
+            if known is not None:
+                transform = getattr(self, "target_transform", None)
+                check_settled(known, self._task(settings), transform)
             task = self._task(settings, classes, known)
             task.check_stream()
             found = self._check_rows(task, X, y, sample_weight, first=before is None)
@@ -422,12 +424,15 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         with grant(count_threads(n_jobs)):
             rows = on_host(self._checked(X))
             found: np.ndarray = decision.gradients(rows)
-            slopes = self._fitted.task.slopes(decision(rows))
-            if slopes is not None:
-                found = found * slopes[:, :, None]
+            found = self._shown_gradients(found, decision(rows))
         if (encoder := self.__dict__.get("encoder_")) is not None:
             found = gradients_by_columns(encoder.encoding_, encoder.table(X), found)
         return found[:, 0] if found.shape[1] == 1 else found
+
+    def _shown_gradients(self, gradients: np.ndarray, decisions: np.ndarray) -> np.ndarray:
+        """Those of what a user sees, from (rows, K, columns) gradients of (rows, K) decisions."""
+        slopes = self._fitted.task.slopes(decisions)
+        return gradients if slopes is None else gradients * slopes[:, :, None]
 
     def _decided(self, decision: Any, X: Any) -> np.ndarray:
         if self.device != "cpu" or on_card(X):

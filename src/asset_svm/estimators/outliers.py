@@ -43,6 +43,7 @@ ANSWERS = {
     "relevance": (OTHERS, UNJUDGED, "leave it out, and scale the columns by what they matter"),
     "early_stopping": (OTHERS, UNJUDGED, "leave it out, and set max_iter or tol"),
     "fit_intercept": (OTHERS, "the threshold is what it would be", "leave it out"),
+    "loss": (OTHERS, "it is the hinge loss of one class", "leave it out"),
     "class_weight": ("AssetClassifier", "there are no classes", "leave it out, or set sample_weight"),
 }
 """Whose parameter each is that is none here, why, and what to do."""
@@ -193,7 +194,7 @@ class AssetOutlierDetector(OutlierMixin, Learner):
         -------
         self
         """
-        return self._partial_fit(X, np.ones(_num_samples(X)), sample_weight)
+        return self._partial_fit(X, _ones(X), sample_weight)
 
     def predict(self, X: Any) -> np.ndarray:
         """1 for rows inside, -1 for outliers.
@@ -286,7 +287,7 @@ class AssetOutlierDetector(OutlierMixin, Learner):
         self, task: Task, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Task, Rows] | None:
         """The task, and checked rows of positive weight; None where there are none."""
-        return super()._check_rows(task, X, np.ones(_num_samples(X)), sample_weight, **options)
+        return super()._check_rows(task, X, _ones(X), sample_weight, **options)
 
     def _finisher(self, method: str) -> Callable[[np.ndarray], np.ndarray]:
         """The function from decisions to what ``method`` returns."""
@@ -294,3 +295,10 @@ class AssetOutlierDetector(OutlierMixin, Learner):
             return super()._finisher(method)
         threshold = self.offset_
         return lambda decisions: decisions.ravel() + threshold
+
+
+def _ones(X: Any) -> np.ndarray:
+    """The target of every row."""
+    if X is None:
+        raise ValueError("X=None has no rows; pass rows of numbers, or a table.")
+    return np.ones(_num_samples(X))

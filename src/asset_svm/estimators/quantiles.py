@@ -12,13 +12,30 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from asset_svm.estimators.documentation import document
 from asset_svm.estimators.learner import Learner
-from asset_svm.estimators.scored import check_scored
+from asset_svm.estimators.scored import check_scored, checked_numbers
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.tasks import Quantiles, Task
 from asset_svm.tasks.quantiles import d2_of
 from asset_svm.tasks.units import KINDS, Units
+
+ANSWERS = {
+    "loss": ("AssetRegressor", "it is the pinball loss of each quantile", "leave it out"),
+    "epsilon": ("AssetRegressor", "the pinball loss has no tube", "leave it out"),
+    "intervals": (
+        "AssetRegressor",
+        "two quantiles are the ends of an interval themselves",
+        "set quantiles, for example to (0.05, 0.95)",
+    ),
+    "quantile": ("QuantileRegressor", "there may be several", "set quantiles, to one number or more"),
+    "alpha": (
+        "QuantileRegressor",
+        "the penalty is weighed by C, and a quantile is no penalty",
+        "set C or lam, or quantiles",
+    ),
+}
+"""Whose parameter each is that is none here, why, and what to do."""
 
 
 @document
@@ -63,6 +80,7 @@ class AssetQuantileRegressor(RegressorMixin, Learner):
     True
     """
 
+    _answers = ANSWERS
     _several_outputs = False
 
     def __init__(
@@ -112,6 +130,8 @@ class AssetQuantileRegressor(RegressorMixin, Learner):
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from one batch, in constant memory, as ``AssetRegressor.partial_fit``.
+
+        Other ``quantiles`` than those of the model are refused.
 
         Parameters
         ----------
@@ -169,10 +189,15 @@ class AssetQuantileRegressor(RegressorMixin, Learner):
         -------
         coverage : ndarray of shape (n_quantiles,)
         """
-        check_scored(y, sample_weight, numeric=True)
         task = self._learnt
         found = self.predict(X).reshape(-1, task.n_models)
-        return task.coverage(found, np.asarray(y), sample_weight)
+        return task.coverage(found, *checked_numbers(y, sample_weight, len(found)))
+
+    def _shown_gradients(self, gradients: np.ndarray, decisions: np.ndarray) -> np.ndarray:
+        """Those of the predictions, which are the decisions of each row in order."""
+        found = super()._shown_gradients(gradients, decisions)
+        order = np.argsort(decisions, axis=1, kind="stable")
+        return np.take_along_axis(found, order[:, :, None], axis=1)
 
     @property
     def _learnt(self) -> Quantiles:

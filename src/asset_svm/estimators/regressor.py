@@ -16,6 +16,7 @@ from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import ScoresTargets
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.validation import all_or_nothing
+from asset_svm.estimators.vocabulary import QUANTILES
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.tasks import Outputs, Regression, Task, with_outputs
@@ -63,6 +64,8 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
     >>> AssetRegressor(C=10, epsilon=0.01, random_state=0).fit(X, y).score(X, y) > 0.99
     True
     """
+
+    _answers = QUANTILES
 
     def __init__(
         self,
@@ -149,8 +152,9 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
 
         The first rows (``n_components`` of them, 256 at least) settle the map, lam and the steps:
         until they are there the model begins anew with all of them whenever they have doubled. Between
-        later calls only ``verbose``, ``n_jobs`` and ``memory_limit`` may be changed to any effect.
-        After ``fit`` it goes on from the fitted model.
+        later calls only ``verbose``, ``n_jobs`` and ``memory_limit`` may be changed to any effect;
+        another ``loss`` or ``target_transform`` is refused. After ``fit`` it goes on from the fitted
+        model.
 
         Parameters
         ----------
@@ -194,7 +198,7 @@ class AssetRegressor(ScoresTargets, RegressorMixin, Learner):
         ends : ndarray of shape (n_samples, 2)
         """
         fitted = self._fitted  # where there is none, ``__getattr__`` tells
-        check.check_fraction("coverage", coverage)
+        check.check_fraction("coverage", coverage, usual=0.9)
         intervals = self.__dict__.get("_intervals")
         if intervals is None:
             why = (

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_regressor
+from sklearn.utils import check_array, column_or_1d
 
-from asset_svm.estimators.validation import is_wide
+from asset_svm.estimators.validation import check_weight, is_wide
 from asset_svm.settings.kinds import check_kind, check_targets
 
 
@@ -46,3 +47,12 @@ def check_scored(y: Any, sample_weight: Any, *, numeric: bool) -> None:
     """Raise where targets or weights are of a kind that cannot be scored."""
     check_targets(y, numeric=numeric)
     check_kind(sample_weight, "sample_weight")
+
+
+def checked_numbers(y: Any, sample_weight: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Targets that are numbers, one a row, and their weights."""
+    check_scored(y, sample_weight, numeric=True)
+    y = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")
+    if len(y) != n_rows:
+        raise ValueError(f"X has {n_rows} rows and y has {len(y)}; they must be as many.")
+    return y, None if sample_weight is None else check_weight(sample_weight, y)

@@ -17,6 +17,7 @@ CALIBRATE = (
     "wrap the classifier in sklearn.calibration.CalibratedClassifierCV(..., ensemble=False), or run: "
     "asset train --probability"
 )
+CALIBRATE_OR_LOGISTIC = f'{CALIBRATE}; or set loss="logistic", and leave multi_class at "ovr"'
 PARAMETERS = {
     "probability": (
         "SVC",
@@ -38,10 +39,10 @@ PARAMETERS = {
     "nu": (
         "NuSVC",
         "errors have a price, not a share of the rows",
-        "set C, or search it by AssetClassifierCV or AssetRegressorCV",
+        "set C, or search it by AssetClassifierCV or AssetRegressorCV; the share of outliers is nu of "
+        "AssetOutlierDetector",
     ),
     "penalty": ("LinearSVC", "it is the squared norm of the weights", "leave it out, and set C"),
-    "loss": ("LinearSVC", "it is that of SVC and SVR, not squared", "leave it out"),
     "dual": ("LinearSVC", "there is one solver for any shape of X", "leave it out"),
     "multi_class": ("LinearSVC", "there are no classes", "leave it out"),
     "intercept_scaling": (
@@ -51,6 +52,15 @@ PARAMETERS = {
     ),
 }
 """Whose parameter each is, why it is none here, and what to do."""
+
+FEWER_LOSSES = (
+    "a search is one for the loss of SVC and SVR",
+    "leave it out, or search that estimator by sklearn.model_selection.GridSearchCV",
+)
+QUANTILES = {
+    "quantiles": ("AssetQuantileRegressor", "a row has one prediction here", "use that estimator"),
+}
+"""Answers of regressions of one number."""
 
 LANDMARKS = (
     "decisions are sums over landmarks, not over support vectors; see components_ and dual_coef_, or "
@@ -66,8 +76,8 @@ ATTRIBUTES = {
     "class_weight_": "class_weight has the weights as they were given",
     "probA_": CALIBRATE,
     "probB_": CALIBRATE,
-    "predict_proba": f'{CALIBRATE}; or set loss="logistic", and leave multi_class at "ovr"',
-    "predict_log_proba": CALIBRATE,
+    "predict_proba": CALIBRATE_OR_LOGISTIC,
+    "predict_log_proba": CALIBRATE_OR_LOGISTIC,
 }
 """What to use instead of an attribute."""
 

@@ -34,8 +34,9 @@ def save(
 
     Parameters
     ----------
-    model : AssetClassifier, AssetRegressor, CalibratedClassifierCV, or Pipeline
-        Of scikit-learn, a ``Pipeline`` whose last step is one of the others, and a
+    model : estimator
+        AssetClassifier, AssetRegressor, AssetQuantileRegressor or AssetOutlierDetector. Of
+        scikit-learn, a ``Pipeline`` whose last step is one of the others, and a
         ``CalibratedClassifierCV`` of a classifier or of such a pipeline; before them transformers of
         the kinds that ``persistence.transformers`` lists. Those of ``asset_svm.dask`` are saved as the
         plain ones that they become by ``to_local``.

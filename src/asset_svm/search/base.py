@@ -66,8 +66,6 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = True
         return tags
 
     def __sklearn_is_fitted__(self):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from asset_svm.estimators.classifier import AssetClassifier
+from asset_svm.estimators.vocabulary import FEWER_LOSSES
 from asset_svm.search.base import SearchEstimator
 from asset_svm.search.documentation import document
 from asset_svm.settings import checks as check
@@ -52,6 +55,7 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
     """
 
     _model = AssetClassifier
+    _answers: ClassVar = {"loss": ("AssetClassifier", *FEWER_LOSSES)}
 
     def __init__(
         self,
@@ -102,6 +106,11 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
         check.keep_parameters(self, locals())
 
     score = SearchEstimator.score  # by ``scoring``, before the mixin's
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True  # which ClassifierMixin has made, after its bases
+        return tags
 
     @available_if(_has_probability)
     def predict_proba(self, X):

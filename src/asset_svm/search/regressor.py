@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from sklearn.base import RegressorMixin
 
 from asset_svm.estimators.regressor import AssetRegressor
+from asset_svm.estimators.vocabulary import FEWER_LOSSES, QUANTILES
 from asset_svm.search.base import SearchEstimator
 from asset_svm.search.documentation import document
 from asset_svm.settings import checks as check
@@ -41,6 +44,15 @@ class AssetRegressorCV(RegressorMixin, SearchEstimator):
     """
 
     _model = AssetRegressor
+    _answers: ClassVar = {
+        **QUANTILES,
+        "loss": ("AssetRegressor", *FEWER_LOSSES),
+        "intervals": (
+            "AssetRegressor",
+            "a search fits its best model to all rows",
+            "fit that estimator with the parameters that are found",
+        ),
+    }
 
     def __init__(
         self,

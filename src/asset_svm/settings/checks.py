@@ -96,10 +96,10 @@ def check_flag(name: str, value: Any) -> None:
         _refuse(name, value, "is not a truth value", f"set {name} to True or False")
 
 
-def check_fraction(name: str, value: Any) -> None:
+def check_fraction(name: str, value: Any, usual: float = 0.1) -> None:
     """Raise unless it is a number strictly between 0 and 1."""
     if not is_number(value) or not 0 < value < 1:
-        _refuse(name, value, "is not between 0 and 1", f"set {name} to a fraction such as 0.1")
+        _refuse(name, value, "is not between 0 and 1", f"set {name} to a fraction such as {usual:g}")
 
 
 def is_jobs(value: Any) -> bool:

@@ -51,8 +51,8 @@ def check_landmarks(landmarks: Any, n_components: Any, *, supervised: bool) -> N
     """Raise unless it is a method, or points, as many as ``n_components`` says if it says anything."""
     if isinstance(landmarks, str) and landmarks == "margin" and not supervised:
         raise ValueError(
-            'landmarks="margin" needs targets, and a map by itself has none; set it on AssetClassifier '
-            'or AssetRegressor, or choose another, for example "rpcholesky".'
+            'landmarks="margin" needs targets to judge rows by, and there are none here; choose '
+            'another, for example "rpcholesky", or set it on AssetClassifier or AssetRegressor.'
         )
     names = (*SAMPLERS, "margin") if supervised else tuple(SAMPLERS)
     if isinstance(landmarks, str):

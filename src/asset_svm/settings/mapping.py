@@ -53,7 +53,13 @@ class MapSettings:
         own = {name: params[name] for name in cls.__dataclass_fields__ if name in params}
         found = cls(**own)
         check.check_kernel(found.kernel, found.gamma, found.degree, found.coef0)
-        if not (supervised and isinstance(found.n_components, str) and found.n_components == "auto"):
+        auto = isinstance(found.n_components, str) and found.n_components == "auto"
+        if auto and not supervised:
+            raise ValueError(
+                'n_components="auto" needs targets to judge numbers of components by, and there are '
+                "none here; set n_components to an integer or None."
+            )
+        if not auto:
             check.check_count("n_components", found.n_components, optional=True)
         check_landmarks(found.landmarks, found.n_components, supervised=supervised)
         check.check_choice("fourier", found.fourier, FOURIER_KINDS)

@@ -25,7 +25,7 @@ import numpy as np
 
 from asset_svm import clock
 from asset_svm.arrays import Array
-from asset_svm.data import Order, Targets
+from asset_svm.data import Order, Targets, models_of_a_row
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.solvers import row_steps
 from asset_svm.solvers.average import NEVER, Average
@@ -159,8 +159,13 @@ class Driver:
         return self.average.result(self.state)
 
     def take_progress(self) -> Progress:
-        """Return the sums since the last call, and begin anew."""
+        """Return the sums since the last call, and begin anew.
+
+        A row that a model does not see is no error of it: errors are those of as many rows as there
+        would be if every model saw all.
+        """
         taken, self.progress = self.progress, Progress.zeros(len(self.axis.lam))
+        taken.errors *= self.targets.n_models / models_of_a_row(self.targets)
         return taken
 
     def _fetch(self, end: int) -> StepBlock:

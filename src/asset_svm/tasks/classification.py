@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import log_expit, logsumexp
 from sklearn.utils.multiclass import check_classification_targets
 
 from asset_svm.arrays import Array
@@ -206,11 +206,15 @@ class Classification:
         """Return one decision a row for two classes, else one a class."""
         return decisions.ravel() if len(self.known) == 2 else self.by_class(decisions)
 
-    def probabilities(self, decisions: Array) -> Array:
-        """(rows, classes) from decisions that are logarithms of odds; of one class 1."""
+    def log_probabilities(self, decisions: Array) -> Array:
+        """(rows, classes) from decisions that are logarithms of odds; of one class 0."""
         if len(self.known) == 1:
-            return np.ones((len(decisions), 1))
-        return shares_of(expit(decisions.astype(np.float64)))
+            return np.zeros((len(decisions), 1))
+        decisions = decisions.astype(np.float64)
+        if decisions.shape[1] == 1:
+            return np.asarray(log_expit(np.hstack([-decisions, decisions])))
+        each = log_expit(decisions)  # far from all classes their probabilities themselves are all 0
+        return np.asarray(each - logsumexp(each, axis=1, keepdims=True))
 
     def slopes(self, decisions: Array) -> Array | None:
         """Return None: decisions are what a user sees."""

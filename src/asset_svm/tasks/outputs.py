@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from asset_svm.arrays import Array
 from asset_svm.data import JoinedTargets
@@ -209,15 +208,25 @@ class Outputs:
         ]
         return np.column_stack(found) if self.is_multilabel else found
 
-    def probabilities(self, decisions: Array) -> Any:
+    def log_probabilities(self, decisions: Array) -> Any:
         """(rows, outputs) of the second class of each, where decisions have that shape; else a list.
 
-        The list has the (rows, classes) probabilities of each output.
+        The list has those of all classes of each output, (rows, classes). A label that every row has
+        is certain, and so is one that none has.
         """
-        if self.is_multilabel:
-            return expit(self.decisions(decisions).astype(np.float64))
-        parts = zip(self._classified, self._split(decisions), strict=True)
-        return [part.probabilities(own) for part, (_, own) in parts]
+        split = [
+            (part, own) for part, own in self._split(decisions) if isinstance(part, Classification)
+        ]
+        if not self.is_multilabel:
+            return [part.log_probabilities(own) for part, own in split]
+        return np.column_stack(
+            [
+                part.log_probabilities(own)[:, 1]
+                if part.n_models
+                else np.where(_of_one_class(part, len(own)) > 0.0, 0.0, -np.inf)
+                for part, own in split
+            ]
+        )
 
     def slopes(self, decisions: Array) -> Array | None:
         """The derivatives of predictions by decisions; None where they are the same."""

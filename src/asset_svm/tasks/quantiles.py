@@ -186,6 +186,8 @@ class Quantiles:
 
 def checked_quantiles(quantiles: Any) -> tuple[float, ...]:
     """The quantiles of a parameter: a number between 0 and 1, or several in increasing order."""
+    if isinstance(quantiles, np.ndarray) and quantiles.ndim == 0:
+        quantiles = quantiles.item()
     given = [quantiles] if np.ndim(quantiles) == 0 else list(quantiles)
     for q in given:
         if not check.is_number(q) or not 0.0 < q < 1.0:

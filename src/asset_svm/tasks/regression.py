@@ -56,6 +56,10 @@ class Regression:
     @classmethod
     def of(cls, epsilon: Any, *, centred: bool, loss: str = "epsilon_insensitive") -> Regression:
         """The task of the parameters, which are checked."""
+        if isinstance(loss, str) and loss in ("quantile", "pinball"):
+            raise ValueError(
+                f'loss="{loss}" is that of AssetQuantileRegressor, which learns several; use it.'
+            )
         check.check_choice("loss", loss, LOSSES)
         check.check_not_negative("epsilon", epsilon)
         if loss == "huber" and epsilon == 0:
