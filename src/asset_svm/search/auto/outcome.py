@@ -15,7 +15,7 @@ SLOW = 1.2
 NEARLY = 0.1
 """The part of its loss that a candidate which takes too long may be ahead by, and is passed over."""
 FEW = 3.0
-"""Times what there is time for, that the best may take and stay the best."""
+"""Times what there is time for, that the best may take on the rows of its look and stay the best."""
 ALIKE = 0.2
 """Standard errors of the difference within which the simpler of two candidates is taken."""
 
@@ -68,7 +68,8 @@ class Outcome:
         """The same with the best first that can be trained on so many rows in time.
 
         One that is nearly as good is taken for the best. Where there is none, the best stays, and will
-        have to learn from fewer rows; but where that would be few, it is the best of those in time.
+        have to learn from fewer rows; but where those would be fewer than it was judged by, by far, it is
+        the best of those in time.
         """
         takes = {
             number: self.looks.training_seconds(self.history[number], n_rows)
@@ -80,8 +81,9 @@ class Outcome:
             if near and takes[number] <= SLOW * seconds:
                 rest = [other for other in self.finalists if other != number]
                 return replace(self, finalists=[number, *rest])
-        if takes[self.finalists[0]] <= FEW * max(seconds, 0.0):
-            return self
+        best = self.finalists[0]
+        if takes[best] * self.history[best].rows / n_rows <= FEW * max(seconds, 0.0):
+            return self  # it can learn from as many rows as when it was judged, about
         number = next((each for each in self.finalists if takes[each] <= SLOW * seconds), -1)
         if number < 0:
             number = min(self.finalists, key=lambda each: takes[each])
