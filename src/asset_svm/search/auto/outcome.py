@@ -68,7 +68,7 @@ class Outcome:
         """The same with the best first that can be trained on so many rows in time.
 
         One that is nearly as good is taken for the best. Where there is none, the best stays, and will
-        have to learn from fewer rows; but where those would be fewer than it was judged by, by far, it is
+        have to learn from fewer rows; but where those would be far fewer than it was judged by, it is
         the best of those in time.
         """
         takes = {
