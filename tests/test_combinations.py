@@ -263,7 +263,7 @@ def test_commands(here, capsys):
     assert main(["evaluate", "c.asset", "classes.csv"]) == 0
     assert "error of any" in capsys.readouterr().out
     assert main(["predict", "c.asset", "classes.csv", "--probability"]) != 0
-    assert "no probabilities" in capsys.readouterr().err
+    assert "has 2 outputs" in capsys.readouterr().err
     assert main(train) == 0
     assert main(["predict", "c.asset", "classes.csv", "--probability"]) != 0
     assert "--probability: c.asset has 2 outputs" in capsys.readouterr().err

@@ -125,7 +125,7 @@ def test_it_is_the_same_again_and_with_any_number_of_threads(moons):
 # What judges it -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rows", [1600, 7000])
+@pytest.mark.parametrize("rows", [1600, pytest.param(7000, marks=pytest.mark.slow)])
 def test_with_targets_drawn_at_random_nothing_beats_the_constant(rows, monkeypatch):
     """Neither relevance, nor target means of 90 cities, nor landmarks see the rows that judge them."""
     monkeypatch.setattr(searches, "MOST_WORK", 12.0)
@@ -374,6 +374,7 @@ def test_a_mean_is_the_mean(blend, tmp_path):
     assert np.isnan(model.dual_gap_)
 
 
+@pytest.mark.slow
 def test_means_of_a_race_share_their_rows(monkeypatch):
     monkeypatch.setattr(searches, "MOST_WORK", 4.0)
     X, y = load_digits(return_X_y=True)
