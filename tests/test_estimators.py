@@ -79,8 +79,8 @@ def test_every_public_name_resolves_and_is_listed():
 OURS = {
     "certify", "compact", "compiled", "coverage", "decision_function", "fit", "gradients",
     "partial_fit", "predict", "predict_interval", "predict_log_proba", "predict_proba", "score",
-    "set_fit_request", "set_partial_fit_request", "set_score_request", "set_callbacks", "get_metadata_routing",
-    "get_params", "set_params",
+    "set_fit_request", "set_partial_fit_request", "set_score_request", "set_callbacks",
+    "get_metadata_routing", "get_params", "set_params",
 }  # fmt: skip
 
 
