@@ -6,6 +6,9 @@ columns     rows as candidates see them, encoded and mapped without the rows tha
 budget      seconds of the clock, or work that is counted
 looks       models of several Cs trained together, and what the rows that judge say
 race        the stages, from many cheap looks to few dear ones
+confirm     the best, judged by rows of other folds too
 outcome     what a race has found, in the words of scikit-learn
+blend       the weights of a mean of the best
+final       the best, or the mean, trained on all rows
 search      from what was passed to ``fit`` to an outcome
 """
