@@ -1,6 +1,7 @@
 """The race of the searches without a knob: what it finds, sees, fixes, and costs."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from asset_svm.search.auto import parts
 from asset_svm.search.auto import search as searches
 from asset_svm.search.auto.blend import LogLosses, SquaredLosses, greedy_weights, worthwhile_weights
 from asset_svm.search.auto.budget import Budget
+from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import FEW_ROWS, MANY_ROWS, draw_parts
 from asset_svm.tasks import Classification
 
@@ -203,6 +205,28 @@ def test_folds_that_learn_nothing_from_their_targets_share_rows(monkeypatch):
         columns = Columns(given, folds, None)
         assert columns.lots(Shape("standard", "rbf")) == expected
         assert columns.lots(Shape("standard", "rbf", "columns")) == 5
+
+
+def outcome_of(finalists, rows=800):
+    """An outcome of candidates of these (loss, seconds that training takes), the best first."""
+    history = [SimpleNamespace(loss=loss, takes=takes, rows=rows) for loss, takes in finalists]
+    looks = SimpleNamespace(training_seconds=lambda judged, n_rows: judged.takes)
+    return Outcome(looks, history, list(range(len(history))))
+
+
+@pytest.mark.parametrize(
+    ("finalists", "rows", "seconds", "expected"),
+    [
+        ([(1.0, 5.0), (2.0, 0.1)], 800, 10.0, 0),  # in time
+        ([(1.0, 50.0), (1.05, 5.0)], 800, 10.0, 1),  # nearly as good, and in time
+        ([(1.0, 20.0), (2.0, 5.0)], 800, 10.0, 0),  # on half of the rows
+        ([(1.0, 90.0), (2.0, 50.0), (3.0, 5.0)], 800, 10.0, 2),  # on few
+        ([(1.0, 90.0), (2.0, 50.0)], 800, 0.0, 1),  # none: the cheapest
+        ([(1.0, 90.0), (2.0, 5.0)], 8, 10.0, 0),  # judged on few as well
+    ],
+)
+def test_a_model_is_taken_that_can_be_trained(finalists, rows, seconds, expected):
+    assert outcome_of(finalists, rows).in_time(1000, seconds).finalists[0] == expected
 
 
 def test_groups_stay_together():

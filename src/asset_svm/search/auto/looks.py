@@ -233,7 +233,7 @@ class Looks:
         if budget.begun is not None and candidate.size and usual is not None:
             # How long cells take hangs on C and the bandwidth more than on all that is counted.
             of_usual = self.work(usual.candidate, 1, count, judging)[1]
-            seconds = max(seconds, n_Cs * usual.seconds * work / (n_Cs * of_usual))
+            seconds = max(seconds, usual.seconds * work / of_usual)
         return seconds + sum(budget.seconds(each, amount) for each, amount in others.items())
 
     # Looks --------------------------------------------------------------------------------------
