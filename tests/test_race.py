@@ -23,6 +23,7 @@ from asset_svm.search.auto import parts
 from asset_svm.search.auto import search as searches
 from asset_svm.search.auto.blend import LogLosses, SquaredLosses, greedy_weights, worthwhile_weights
 from asset_svm.search.auto.budget import Budget
+from asset_svm.search.auto.final import LEAST_SECONDS, time_of
 from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import FEW_ROWS, MANY_ROWS, draw_parts
 from asset_svm.tasks import Classification
@@ -227,6 +228,13 @@ def outcome_of(finalists, rows=800):
 )
 def test_a_model_is_taken_that_can_be_trained(finalists, rows, seconds, expected):
     assert outcome_of(finalists, rows).in_time(1000, seconds).finalists[0] == expected
+
+
+def test_models_of_a_mean_are_cut_short_only_where_they_must_be():
+    assert time_of([0.3, 6.0], 9.0) == pytest.approx(3.0)  # a guess of 0.3 may be wrong
+    assert time_of([6.0], 9.0) == 9.0
+    assert time_of([6.0, 6.0], 9.0) == pytest.approx(4.5)
+    assert time_of([6.0, 6.0], -1.0) == LEAST_SECONDS
 
 
 def test_groups_stay_together():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -126,10 +126,7 @@ def train(
             params["tol"] = ROUGH_TOLERANCE  # as it was when it was judged
         made = learner(**(params | fixed))
         if np.isfinite(end):
-            left = end - clock.now()
-            part = takes[number] / (sum(takes[number:]) or 1.0) * left
-            spare = left - sum(takes[number + 1 :])  # guesses are rough: what is to spare is for all
-            made.set_params(time_limit=max(part, spare, LEAST_SECONDS))
+            made.set_params(time_limit=time_of(takes[number:], end - clock.now()))
         return made
 
     first = model(0)
@@ -146,6 +143,15 @@ def train(
             fit_watched(other, numbers, y, weight, searched=True, encoder=encoder)
         fitted.append(fitted_of(other))
     return copied_with(first, FittedBlend(tuple(fitted), members.weights)), learnt
+
+
+def time_of(takes: Sequence[float], left: float) -> float:
+    """The seconds of the first of models that are guessed to take so long, of those that are left.
+
+    Guesses are rough: it may take all that the others are guessed to leave, and its share at least.
+    """
+    share = left * takes[0] / (sum(takes) or 1.0)
+    return max(share, left - sum(takes[1:]), LEAST_SECONDS)
 
 
 @contextmanager
