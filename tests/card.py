@@ -63,7 +63,7 @@ class HostForm:
         seen = weight >= 0
         for k in every:
             chunk.slopes[k, begin:stop] = torch.from_numpy(slopes[k]).to(chunk.slopes.dtype)
-            losses = np.maximum(axis.loss.value(y[k], margins[k]), 0.0)[seen].sum()
+            losses = np.maximum(axis.loss.of_model(k).value(y[k], margins[k]), 0.0)[seen].sum()
             errors, active = (y[k] * margins[k] <= 0)[seen].sum(), (slopes[k] != 0).sum()
             bad = (~np.isfinite(margins[k]))[seen].sum()
             state.tally[k] += torch.tensor([losses, errors, active, bad], dtype=torch.float64)
@@ -84,14 +84,15 @@ class HostSweeps:
             for k in range(models):
                 if wave.wanted[c, k]:
                     K = np.ascontiguousarray(matrix[:m, :m])
-                    seed = int(wave.seeds[c]) + k
-                    solved = self.solve(K, wave.y[k, part].numpy(), wave.cost[part].numpy(), seed)
+                    seed = int(wave.seeds[c])
+                    y, cost = wave.y[k, part].numpy(), wave.cost[part].numpy()
+                    solved = self.solve(K, y, cost, seed, self.rule.loss.of_model(k))
                     beta[k, part], found[c, k] = solved
         return beta, found
 
-    def solve(self, K, y, cost, seed):
+    def solve(self, K, y, cost, seed, loss):
         rule = self.rule
         beta, F = np.zeros(len(y)), np.zeros(len(y), dtype=K.dtype)
         budget = rule.budget * len(y) ** 2
-        ended = solve_cell(K, y, cost, rule.loss, rule.tol, rule.most, budget, seed, beta, F)
+        ended = solve_cell(K, y, cost, loss, rule.tol, rule.most, budget, seed, beta, F)
         return torch.from_numpy(beta), torch.tensor(ended, dtype=torch.float64)

@@ -40,6 +40,14 @@ if in_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Forks, signals, limits and programs that Windows has not.
+if not hasattr(os, "fork"):
+    collect_ignore = [
+        f"test_{name}.py"
+        for name in ("full_disk", "kill", "outputs", "paper", "peers", "soak", "tables")
+    ]
+
+
 def card_is_there():
     if find_spec("torch") is None:
         return False

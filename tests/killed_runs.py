@@ -16,19 +16,25 @@ from sklearn.datasets import make_classification
 
 from asset_svm.cli.main import main
 from asset_svm.estimators import files
+from asset_svm.families.cells import stored
 from asset_svm.families.one_map import windows
 from asset_svm.storage import container
 
-OPTIONS = ["--n-components", "60", "--max-iter", "4", "--scale", "standard", "--every", "1e-9s"]
+OPTIONS = ["--n-components", "60", "--max-iter", "4"]
+CELLS = "cells"
+"""What the names of runs of cells begin with."""
+OPTIONS_OF_CELLS = ["--n-cells", "40", "--n-partitions", "2", "--C", "10"]
 
 
 @contextmanager
 def small_windows() -> Iterator[None]:
-    """Nine windows in the file of ``write_rows``."""
+    """Nine windows in the file of ``write_rows``, and a dozen bundles of cells."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(windows, "WINDOW_ROWS", 300)
         patch.setattr(files, "SAMPLE_ROWS", 500)
         patch.setattr(files, "planned_memory", lambda limit: 0)  # nothing fits
+        patch.setattr(stored, "WINDOW_ROWS", 300)
+        patch.setattr(stored, "planned_memory", lambda limit: 200_000)  # a bundle has a few cells
         yield
 
 
@@ -43,7 +49,9 @@ def write_rows() -> None:
 
 def command(name: str) -> list[str]:
     """The run of this name: its model is name.asset, and its checkpoint the folder name."""
-    return ["train", "rows.svm", "-o", f"{name}.asset", "--checkpoint", name, "--resume", *OPTIONS]
+    options = OPTIONS_OF_CELLS if name.startswith(CELLS) else OPTIONS
+    options = [*options, "--scale", "standard", "--checkpoint-every", "1e-9s"]
+    return ["train", "rows.svm", "-o", f"{name}.asset", "--checkpoint", name, "--resume", *options]
 
 
 def begin(name: str, prepare: Callable[[], None] = lambda: None) -> int:

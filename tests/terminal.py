@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-import pty
 import select
 import sys
+
+import pytest
 
 from processes import HUNG, running
 
 
 def seen_in_terminal(*arguments: str) -> str:
     """What ``asset`` with these arguments writes to a terminal of 150 columns; it must succeed."""
+    pty = pytest.importorskip("pty")  # Windows has none
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "asset_svm.cli.main", *arguments]
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "150"}

@@ -2,13 +2,14 @@
 
 import pickle
 import warnings
+from contextlib import contextmanager
 from itertools import product
 
 import numpy as np
 import pytest
 from sklearn.metrics import r2_score
 
-from asset_svm import AssetClassifier, AssetRegressor, load, open_rows, save
+from asset_svm import AssetClassifier, AssetQuantileRegressor, AssetRegressor, load, open_rows, save
 from asset_svm.backends import device as devices
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data import GivenOrder, UniformOrder
@@ -16,7 +17,7 @@ from asset_svm.exceptions import NonFiniteError
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import FourierFeatures, HadamardFeatures, Metric, NystroemFeatures
 from asset_svm.kernels import Kernel
-from asset_svm.losses import EpsilonInsensitive, Hinge
+from asset_svm.losses import EpsilonInsensitive, Hinge, Huber, Logistic, SquaredHinge
 from asset_svm.solvers import Average, Cut, Driver, FractionWindow, ModelAxis, SolverState
 from asset_svm.steps import MetricStep, RobustStep, StrongStep
 from asset_svm.training.stream import Recent
@@ -36,6 +37,14 @@ from reference.algorithm import asset  # noqa: E402
 ON_CARD = pytest.param("cuda", marks=pytest.mark.cuda)
 DEVICES = ["cpu", ON_CARD]
 M, D = 900, 37
+
+
+@contextmanager
+def ignored():
+    """Nobody is warned of cells that are few, or of parameters that they do not use."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def device_of(name):
@@ -88,10 +97,15 @@ def held(V, device):
     return HeldRows(torch.from_numpy(wide).to(device), V.shape[1], V.dtype)
 
 
+def is_of_classes(task):
+    """Whether a task, or a loss in its place, is one of classes."""
+    return task == "classification" or isinstance(task, SquaredHinge | Logistic)
+
+
 def problem(task, K, seed=0, m=M, d=D):
     rng = np.random.default_rng(seed)
     V = rng.normal(size=(m, d)) / np.sqrt(d)
-    if task == "classification":
+    if is_of_classes(task):
         return V, np.sign(rng.normal(size=(K, m)) + 2 * (V @ rng.normal(size=(d, K))).T)
     return V, (V @ rng.normal(size=(d, K))).T + 0.1 * rng.normal(size=(K, m))
 
@@ -100,7 +114,7 @@ def drivers(V, y, device, *, task, step, C, N, radius=None, bound=None, weight=N
     """The same run on the host, by the row form, and on the device."""
     K, m = y.shape
     lam = 1.0 / (C * m)
-    loss = Hinge() if task == "classification" else EpsilonInsensitive(0.05)
+    loss = {"classification": Hinge(), "regression": EpsilonInsensitive(0.05)}.get(task, task)
     feasible = FeasibleSet(loss.radius(lam, np.abs(y).max()) if radius is None else radius, bound)
     rng = np.random.default_rng(9)
     if step == "robust":
@@ -353,6 +367,49 @@ def test_a_regressor_on_the_card_matches_one_on_the_host(card_estimators, waves)
     far = there.fit(single, y + 1e9).predict(single)
     assert far.dtype == np.float64
     assert r2_score(y, far - 1e9) == pytest.approx(here.score(X, y), abs=0.01)
+
+
+@pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
+@pytest.mark.parametrize("loss", ["squared_epsilon_insensitive", "huber"])
+def test_curved_losses_of_numbers_on_the_card_match_those_on_the_host(card_estimators, waves, loss):
+    X, y = waves
+    options = dict(gamma=1.0, C=10, loss=loss, epsilon=0.2, n_components=100, random_state=0)
+    here, there = AssetRegressor(**options), AssetRegressor(device="cuda", **options)
+    with ignored():
+        assert there.fit(X, y).objective_ == pytest.approx(here.fit(X, y).objective_, rel=0.03)
+    close(there.predict(X), here.predict(X), 0.05)
+
+
+@pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_curved_losses_of_classes_on_the_card_match_those_on_the_host(card_estimators, loss):
+    X, y = digits(classes=3)
+    options = dict(gamma=0.1, C=10, loss=loss, n_components=100, random_state=0)
+    here, there = AssetClassifier(**options), AssetClassifier(device="cuda", **options)
+    with ignored():
+        assert there.fit(X, y).objective_ == pytest.approx(here.fit(X, y).objective_, rel=0.03)
+    assert there.score(X, y) == pytest.approx(here.score(X, y), abs=0.02)
+
+
+@pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)
+def test_quantiles_on_the_card_match_those_on_the_host(card_estimators, waves):
+    """Models of one pass have quantiles of their own there too."""
+    X, y = waves
+    y = y + np.random.default_rng(1).normal(size=len(y))
+    options = dict(quantiles=(0.1, 0.5, 0.8), gamma=1.0, n_components=100, random_state=0)
+    here = AssetQuantileRegressor(**options)
+    there = AssetQuantileRegressor(device="cuda", **options)
+    with ignored():
+        assert there.fit(X, y).objective_ == pytest.approx(here.fit(X, y).objective_, rel=0.03)
+    np.testing.assert_allclose(there.coverage(X, y), here.coverage(X, y), atol=0.02)
+    assert there.score(X, y) == pytest.approx(here.score(X, y), abs=0.01)
+
+
+def test_a_loss_that_the_card_has_not_is_refused_by_name(monkeypatch):
+    monkeypatch.setattr(Huber, "cuda", None)
+    X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50.0)
+    with pytest.raises(ValueError, match='device="cuda" has no steps for the huber loss'):
+        AssetRegressor(loss="huber", device="cuda").fit(X, y)
 
 
 @pytest.mark.parametrize("card_estimators", DEVICES, indirect=True)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import asset_svm.solvers.cells as cells_engine
-from asset_svm import AssetClassifier, AssetRegressor, load, save
+from asset_svm import AssetClassifier, AssetQuantileRegressor, AssetRegressor, load, save
 from asset_svm.backends import device as devices
 from asset_svm.data import OneVsRestTargets
 from asset_svm.exceptions import NonFiniteError
@@ -87,6 +87,29 @@ def test_a_classifier_of_cells_matches_the_hosts(on_card, dtype, classes, partit
     there.set_params(device="cpu")
     same = np.abs(found - there.decision_function(new)).reshape(len(new), -1).max(axis=1) < 1e-3
     assert same.mean() > 0.999, "the card and the host decide differently from the same model"
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    [
+        (AssetClassifier, {"loss": "squared_hinge"}),
+        (AssetRegressor, {"loss": "squared_epsilon_insensitive"}),
+        (AssetRegressor, {"loss": "huber", "epsilon": 0.3, "fit_intercept": True}),
+        (AssetQuantileRegressor, {"quantiles": (0.1, 0.5, 0.8)}),
+        (AssetQuantileRegressor, {"quantiles": (0.2, 0.7), "fit_intercept": True}),
+    ],
+)
+def test_cells_of_other_losses_match_the_hosts(on_card, estimator, options):
+    """Boxes and parameters of every model, the ridge of a curved loss, and what is settled inside."""
+    X, y, f = places(m=900)
+    targets = y if estimator is AssetClassifier else f
+    options = dict(gamma=2.0, C=1.0, n_cells=3, random_state=0) | options
+    here = estimator(**options).fit(X, targets)
+    there = estimator(device="cuda", **options).fit(X, targets)
+    assert there.objective_ == pytest.approx(here.objective_, rel=0.01), told(there, here)
+    assert there.dual_gap_ <= 0.011 * there.objective_, told(there, here)
+    assert there.score(X, targets) == pytest.approx(here.score(X, targets), abs=0.01)
 
 
 @BOTH

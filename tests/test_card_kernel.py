@@ -12,10 +12,18 @@ torch = pytest.importorskip("torch", reason="the backend of the card needs torch
 from asset_svm.backends.cuda import blocks, products, sweeps  # noqa: E402
 from asset_svm.backends.cuda.sweeps import CudaSweeps, SweepRule, Wave  # noqa: E402
 from asset_svm.kernels import FORMULAS, NAMES, Kernel  # noqa: E402
-from asset_svm.losses import EpsilonInsensitive, Hinge  # noqa: E402
+from asset_svm.losses import (  # noqa: E402
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Pinball,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
 from card import CPU, HostSweeps  # noqa: E402
 from emulation import compile_kernel  # noqa: E402
-from test_card import close, drivers, problem  # noqa: E402
+from test_card import close, drivers, is_of_classes, problem  # noqa: E402
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++ to compile the kernel")
 
@@ -59,6 +67,15 @@ def compiled(tmp_path_factory):
         ("classification", "directions", None, None, 1.0, 5),
         ("regression", "robust", 3.0, None, 1.0, 2),
         ("regression", "diagonal", 3.0, None, 1.0, 1),
+        (SquaredHinge(), "robust", 3.0, None, 1.0, 2),
+        (SquaredHinge(), "diagonal", 3.0, None, 1.0, 2),
+        (Logistic(), "robust", 0.02, 0.3, 1e4, 1),
+        (Logistic(), "diagonal", 3.0, None, 1.0, 1),
+        (SquaredEpsilonInsensitive(0.05), "robust", 3.0, None, 1.0, 1),
+        (SquaredEpsilonInsensitive(0.05), "directions", 3.0, None, 1.0, 2),
+        (Huber(0.5), "diagonal", 3.0, None, 1.0, 2),
+        (Pinball((0.1, 0.5, 0.8)), "robust", 3.0, None, 1.0, 3),
+        (Pinball((0.1, 0.9)), "diagonal", 3.0, None, 1.0, 2),
     ],
 )
 def test_the_kernel_follows_the_row_form(compiled, monkeypatch, task, step, bound, radius, C, K):
@@ -121,7 +138,7 @@ def wave(task, real, models=2, seed=0):
             rows += p
         matrices.append(batch)
     f = rng.normal(size=(models, rows))
-    y = np.sign(f) if task == "classification" else f
+    y = np.sign(f) if is_of_classes(task) else f
     wanted = np.ones((len(sizes), models), dtype=np.int32)
     wanted[1, models - 1] = 0
     return Wave(
@@ -134,6 +151,10 @@ def wave(task, real, models=2, seed=0):
 @pytest.mark.parametrize(
     ("task", "real", "most", "budget", "shared"),
     [
+        (SquaredHinge(), torch.float64, 12, 9.0, 48 << 10),
+        (SquaredEpsilonInsensitive(0.05), torch.float32, 12, 9.0, 1600),
+        (Huber(0.5), torch.float64, 12, 9.0, 48 << 10),
+        (Pinball((0.2, 0.7)), torch.float64, 12, 9.0, 48 << 10),
         ("classification", torch.float64, 12, 9.0, 48 << 10),
         ("classification", torch.float32, 1, 9.0, 1 << 10),
         ("regression", torch.float64, 12, 0.3, 48 << 10),
@@ -141,11 +162,14 @@ def wave(task, real, models=2, seed=0):
     ],
 )
 def test_cells_are_swept_as_by_the_exact_form(compiled, monkeypatch, task, real, most, budget, shared):
-    """Both losses, all ways to end, a model that is left alone; without shared memory, and some."""
+    """Losses, all ways to end, a model that is left alone; without shared memory, and some."""
     monkeypatch.setattr(sweeps, "kernel", compiled)
     monkeypatch.setattr(sweeps, "shared_memory", lambda device: shared)
     cells = wave(task, real)
-    loss = Hinge() if task == "classification" else EpsilonInsensitive(0.1)
+    loss = {"classification": Hinge(), "regression": EpsilonInsensitive(0.1)}.get(task, task)
+    for c, K in enumerate(K for batch in cells.matrices for K in batch):
+        m, first = int(cells.sizes[c]), int(cells.first[c])
+        K.diagonal()[:m] += loss.curvature / cells.cost[first : first + m]
     rule = SweepRule(loss, 0.01, most, budget)
     beta, found = CudaSweeps(real, rule, CPU)(cells)
     expected_beta, expected = HostSweeps(real, rule, CPU)(cells)

@@ -683,3 +683,50 @@ def test_a_target_that_is_missing_is_told_by_the_command(capsys):
     Path("gap.csv").write_text(text[:-2] + "\n")
     assert main(["train", "gap.csv", "-o", "m.asset", *SMALL]) == 2
     assert "gap.csv, row 900, column 'label': the target is missing" in capsys.readouterr().err
+
+
+def test_export_writes_onnx_and_c(capsys):
+    pytest.importorskip("onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    assert main(["train", "train.csv", "--target", "label", "-o", "m.asset", *SMALL]) == 0
+    capsys.readouterr()
+    assert main(["export", "m.asset", "m.onnx"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert "input\ta: double (rows, 1)" in told and "output\tlabel: string (rows)" in told
+    session = onnxruntime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
+    frame = pd.read_csv("test.csv")
+    feeds = {each.name: frame[each.name].to_numpy()[:, None] for each in session.get_inputs()}
+    model = asset_svm.load("m.asset")
+    assert session.run(["label"], feeds)[0].tolist() == model.predict(frame).tolist()
+    assert main(["export", "m.asset", "m.c", "--name", "shop"]) == 0
+    assert "int shop_predict(const shop_row *row, int out[1]);" in Path("m.c").read_text()
+    assert "function\tint shop_predict" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["m.asset", "m.pt"], "m.pt ends in neither .onnx nor .c"),
+        (["none.asset", "m.c"], "none.asset does not exist"),
+        (["train.csv", "m.c"], "train.csv is not a whole asset-svm file"),
+        (["m.asset", "m.c", "--dtype", "float32"], "--dtype is for .onnx"),
+        (["m.asset", "m.onnx", "--dtype", "int8"], "--dtype int8 is not a type of rows"),
+        (["m.asset", "m.onnx", "--name", "shop"], "--name is for .c"),
+        (["m.asset", "m.c", "--coverage", "0.5"], "--coverage 0.5 is for a regression"),
+        (["m.asset", "nowhere/m.c"], "there is no folder nowhere"),
+    ],
+)
+def test_exports_that_cannot_be_are_told(arguments, told, capsys):
+    asset_svm.save(AssetClassifier(n_components=5, max_iter=1).fit(X, Y), "m.asset")
+    assert main(["export", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("asset: ") and told in said
+    assert not Path(arguments[1]).exists()
+
+
+def test_export_names_the_extra_that_is_missing(capsys, monkeypatch):
+    asset_svm.save(AssetClassifier(n_components=5, max_iter=1).fit(X, Y), "m.asset")
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    assert main(["export", "m.asset", "m.onnx"]) == 2
+    assert 'pip install "asset-svm[onnx]"' in capsys.readouterr().err
+    assert main(["export", "m.asset", "m.c"]) == 0

@@ -287,6 +287,7 @@ def test_without_dask_the_pip_line_is_told(capsys, monkeypatch):
     assert sentence.endswith('not installed; run: pip install "asset-svm[dask]"')
 
 
+@pytest.mark.slow  # what fits on clusters make of it is tested beside them
 def test_a_worker_killed_on_the_way_changes_nothing(scheduler, capsys):
     command = ["train", "part-*.parquet", *SMALL, "--dask"]
     assert main([*command, scheduler, "-o", "well.asset"]) == 0

@@ -577,6 +577,7 @@ def test_a_restart_of_the_cluster_is_told(slow_problem, when):
         assert not hasattr(model, "map_coef_")
 
 
+@pytest.mark.slow  # a cluster of its own
 def test_scattered_rows_cannot_be_computed_again_and_it_says_so(mortals, slow_problem):
     X, y = slow_problem
     pids = mortals.run(os.getpid)
@@ -652,13 +653,13 @@ def own_scheduler(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "stands still"])
+@pytest.mark.parametrize("fault", ["SIGKILL", "SIGSTOP"], ids=["dies", "stands still"])
 def test_a_scheduler_that_goes_away_is_told_within_a_minute(own_scheduler, blobs, monkeypatch, fault):
     assert cluster.GRACE + cluster.ANSWER < 30
     scheduler, connected = own_scheduler
 
     def act():
-        scheduler.send_signal(fault)
+        scheduler.send_signal(getattr(signal, fault))
         monkeypatch.setattr(cluster, "GRACE", 1.0)  # not before: a busy machine may be slow to answer
         monkeypatch.setattr(cluster, "ANSWER", 1.0)
 
@@ -698,8 +699,15 @@ def test_a_cluster_that_is_closed_is_told_at_once(blobs):
             model.fit(*chunked(*blobs, 2000))
 
 
-@pytest.mark.parametrize("relevance", ["columns", "directions"])
-@pytest.mark.parametrize("more", [dict(max_iter=3, n_components=60), dict(n_cells=4)])
+@pytest.mark.parametrize(
+    ("relevance", "more"),
+    [
+        ("columns", dict(max_iter=3, n_components=60)),
+        ("directions", dict(n_cells=4)),
+        pytest.param("directions", dict(max_iter=3, n_components=60), marks=pytest.mark.slow),
+        pytest.param("columns", dict(n_cells=4), marks=pytest.mark.slow),
+    ],
+)
 def test_relevance_is_learnt_from_the_sample_and_rows_are_mapped_where_they_lie(
     client, relevance, more
 ):
@@ -882,7 +890,9 @@ def test_a_column_of_several_kinds_is_one_of_levels_everywhere(client, table):
     np.testing.assert_array_equal(model.predict(rows).compute(), model.to_local().predict(whole))
 
 
-@pytest.mark.parametrize("more", [dict(max_iter=20, n_components=80), dict(n_cells=3)])
+@pytest.mark.parametrize(
+    "more", [dict(max_iter=20, n_components=80), pytest.param(dict(n_cells=3), marks=pytest.mark.slow)]
+)
 def test_relevance_of_a_table_is_told_by_its_columns(client, table, more):
     frame, y = table
     rows, targets = lying(frame, 1000.0 * y)

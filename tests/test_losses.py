@@ -404,7 +404,6 @@ def test_a_loss_that_is_set_after_a_fit_is_that_of_the_next_one():
         (AssetClassifier, {"loss": "huber"}, 'loss="huber"'),
         (AssetRegressor, {"loss": "hinge"}, 'loss="hinge"'),
         (AssetRegressor, {"loss": "huber", "epsilon": 0.0}, "set epsilon above 0"),
-        (AssetClassifier, {"loss": "logistic", "device": "cuda"}, "no steps for the logistic loss"),
     ],
 )
 def test_losses_that_cannot_be(kind, parameters, said):

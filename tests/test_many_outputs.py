@@ -24,7 +24,6 @@ from asset_svm import (
     save,
 )
 from asset_svm.cli.main import main
-from asset_svm.dask.fitting import _check_one_output
 from asset_svm.data.several_targets import beside, by_column, columns_of
 from asset_svm.data.tables import Columns
 from asset_svm.estimators.calibration import CalibratedClassifier
@@ -431,10 +430,6 @@ def test_online_and_tuned_commands(here, capsys):
 
 
 def test_what_has_one_output_says_so():
-    for y in (REALS, pd.DataFrame(REALS)):
-        with pytest.raises(ValueError, match="3 columns, and a cluster learns one output"):
-            _check_one_output(y)
-    _check_one_output(REALS[:, 0])
     model = AssetClassifier(**MAPPED).fit(X, CLASSES)
     with pytest.raises(ValueError, match="this model has 2"):
         CalibratedClassifier(model).fit(X, CLASSES)

@@ -347,6 +347,22 @@ def test_values_that_cannot_be_are_refused(params, told):
         detector(**params).fit(X)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("nu", 0.4), ("kernel", "laplacian"), ("gamma", 3.0), ("coef0", 1.0)]
+)
+@pytest.mark.parametrize("begin", ["fit", "partial_fit"])
+def test_another_problem_is_refused_by_the_next_batch_and_loses_nothing(begin, name, value):
+    rows = two_heaps(400)
+    model = AssetOutlierDetector(gamma=GAMMA, nu=0.1, n_components=32, random_state=0)
+    getattr(model, begin)(rows)
+    before, usual = model.decision_function(rows), model.get_params()[name]
+    with pytest.raises(ValueError, match=f"^{name}={value!r} was set after a fit with {name}="):
+        model.set_params(**{name: value}).partial_fit(rows)
+    np.testing.assert_array_equal(model.decision_function(rows), before)
+    model.set_params(**{name: usual}).partial_fit(rows + 1.0)
+    assert not np.array_equal(model.decision_function(rows), before)
+
+
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_no_rows_at_all_are_told_of(method):
     with pytest.raises(ValueError, match="X=None has no rows; pass rows"):

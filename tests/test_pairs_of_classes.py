@@ -10,12 +10,13 @@ from sklearn.svm import SVC, LinearSVC
 
 from asset_svm import AssetClassifier, AssetClassifierCV, load, save
 from asset_svm.cli.main import main
-from asset_svm.data import PairTargets
+from asset_svm.data import OneVsRestTargets, PairTargets
 from asset_svm.dual import tight_bound
 from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.losses import Hinge, best_intercept, scalar_excess, scalar_slope
 from asset_svm.problem import CertificateSums
 from asset_svm.tasks.classification import pair_votes
+from asset_svm.training.recipe import Recipe
 
 X, Y = load_digits(n_class=5, return_X_y=True)
 X = X[:400] / 16.0
@@ -56,6 +57,32 @@ def test_rows_that_are_not_seen_change_no_intercept_and_no_bound():
         loss, 0.1, coef, 0.0, lambda: iter([(V, 0.0 * y, weight)]), free_intercept=True
     )
     assert (objective, bound) == (pytest.approx(0.05 * coef @ coef), 0.0)
+
+
+@pytest.mark.parametrize("step", ["metric", "robust"])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_a_row_that_is_stepped_over_is_a_step_all_the_same(monkeypatch, step, loss):
+    """The blocked form looks at every row: decay, average and history must be those of its steps."""
+    rng = np.random.default_rng(2)
+    rows, y = rng.normal(size=(900, 4)), rng.integers(0, 6, 900)
+    options = dict(step=step, loss=loss, gamma=0.5, n_components=40, max_iter=3, random_state=0)
+    over = AssetClassifier(multi_class="ovo", **options).fit(rows, y)
+    monkeypatch.setattr(Recipe, "form_for", lambda recipe, targets: "blocked")
+    through = AssetClassifier(multi_class="ovo", **options).fit(rows, y)
+    assert over.t_ == through.t_ == 2700
+    assert not np.array_equal(over.map_coef_, through.map_coef_), "both went the same way"
+    np.testing.assert_allclose(over.map_coef_, through.map_coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(over.intercept_, through.intercept_, atol=1e-9)
+    for one, other in zip(over.history_, through.history_, strict=True):
+        for name in ("progressive_loss", "sign_errors", "active"):
+            assert one[name] == pytest.approx(other[name], rel=1e-6)
+
+
+def test_many_pairs_step_by_rows_and_many_classes_by_blocks():
+    codes = np.arange(40) % 20
+    recipe = Recipe(Hinge(), (1.0,) * 190)
+    assert recipe.form_for(PairTargets(codes, 20)) == "row"
+    assert recipe.form_for(OneVsRestTargets(codes, 190)) == "blocked"
 
 
 def test_errors_of_a_history_are_those_of_rows_that_a_pair_sees():

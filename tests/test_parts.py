@@ -17,6 +17,11 @@ from asset_svm.losses import LOSSES as LOSS_TYPES
 from asset_svm.losses import (
     EpsilonInsensitive,
     Hinge,
+    Huber,
+    Logistic,
+    Pinball,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
     loop_arguments,
     scalar_excess,
     scalar_slope,
@@ -27,6 +32,14 @@ from emulation.functions import compile_function
 
 reals = st.floats(-100, 100, allow_nan=False)
 LOSSES = [Hinge(), EpsilonInsensitive(0.0), EpsilonInsensitive(0.5)]
+ON_CARD = [
+    *LOSSES,
+    SquaredHinge(),
+    SquaredEpsilonInsensitive(0.5),
+    Huber(0.5),
+    Logistic(),
+    Pinball((0.3,)),
+]
 
 
 def target(loss, y):
@@ -74,7 +87,7 @@ def test_a_constant_stands_for_a_class_that_is_alone():
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++ to compile the source")
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("loss", ON_CARD, ids=str)
 def test_the_source_for_the_card_says_the_same_as_the_loss(loss, tmp_path):
     """Signs of y - f, both sides of every kink, and the kinks themselves."""
     call = compile_function(
@@ -84,15 +97,22 @@ def test_the_source_for_the_card_says_the_same_as_the_loss(loss, tmp_path):
         extern "C" void all(double y, double f, double parameter, double cost, double* out) {
           out[0] = Loss::excess(y, f, parameter);
           out[1] = -Loss::turned(y, f, Loss::unit(y)) * Loss::steepness(y, f, parameter);
-          out[2] = Loss::low(cost, y), out[3] = Loss::high(cost, y);
+          out[2] = Loss::low(cost, y, parameter), out[3] = Loss::high(cost, y, parameter);
         }""",
     )
-    for y in (1.0, -1.0) if isinstance(loss, Hinge) else (-2.0, 0.25):
+    of_classes, parameter = isinstance(loss, Hinge | SquaredHinge | Logistic), loop_arguments(loss)[1]
+    cost = np.array([1.5])
+    for y in (1.0, -1.0) if of_classes else (-2.0, 0.25):
         for f in (-3.0, -1.0, -0.25, 0.0, 0.25, 0.75, 1.0, 2.0):
-            excess, slope, low, high = call(4, y, f, loss.parameter, 1.5)
-            assert max(excess, 0.0) == loss.value(y, f)
-            assert (slope if excess > 0.0 else 0.0) == loss.slope(y, f)
-            assert (low, high) == loss.box(y, 1.5)
+            excess, slope, low, high = call(4, y, f, parameter, 1.5)
+            assert max(excess, 0.0) == pytest.approx(float(loss.value(y, f)), rel=1e-14, abs=0.0)
+            assert (slope if excess > 0.0 else 0.0) == pytest.approx(float(loss.slope(y, f)), rel=1e-14)
+            box = [float(end[0]) for end in loss.box(np.array([y]), cost)]
+            if loss.steepest < np.inf:
+                assert [low, high] == pytest.approx(box)
+            else:  # no bound is needed where no solution is
+                assert low <= box[0] <= box[1] <= high
+                assert not of_classes or (low == 0.0, high == 0.0) == (y > 0.0, y < 0.0)
 
 
 def test_every_loss_has_the_code_of_its_place_and_others_are_refused():

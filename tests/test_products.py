@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from sklearn.metrics import pairwise
 
 from asset_svm import AssetClassifier
-from asset_svm.features import base
 from asset_svm.kernels import Kernel, landmarks, sums
 from asset_svm.kernels.landmarks import FEWEST_LANDMARKS
 from asset_svm.numerics.products import csr_times, nonzeros_times
+from asset_svm.threads import blocks
 from asset_svm.threads.granted import grant, granted
 
 
@@ -142,10 +142,10 @@ def test_many_rows_are_decided_by_threads_as_by_one(threads, kind, classes, monk
     y = rng.integers(0, classes, size=2000)
     kernel = "laplacian" if kind == "laplacian" else "rbf"
     model = AssetClassifier(kernel=kernel, n_components=150, max_iter=1, random_state=0).fit(X, y)
-    monkeypatch.setattr(base, "BLOCK_ROWS", 128)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 128)
     alone = model.set_params(n_jobs=1).decision_function(X)
     used = []
-    watch_teams(monkeypatch, base if kind != "dense" else sums, used)
+    watch_teams(monkeypatch, blocks if kind != "dense" else sums, used)
     model.set_params(n_jobs=threads)
     np.testing.assert_array_equal(model.decision_function(X), alone)
     np.testing.assert_array_equal(model.decision_function(X[300:1300]), alone[300:1300])
@@ -157,7 +157,7 @@ def test_many_rows_are_decided_by_threads_as_by_one(threads, kind, classes, monk
 
 def watch_teams(monkeypatch, module, used):
     """Have ``used`` told how many threads each team of a module has."""
-    name = "side_by_side" if module is base else "together"
+    name = "side_by_side" if module is blocks else "together"
     real = getattr(module, name)
     monkeypatch.setattr(module, name, lambda *given: (used.append(granted()), real(*given))[1])
 
@@ -186,16 +186,16 @@ def test_a_users_kernel_is_called_by_one_thread(monkeypatch):
     model = AssetClassifier(
         kernel=lambda A, B: pairwise.rbf_kernel(A, B), n_components=20, max_iter=1, random_state=0
     ).fit(X, X[:, 0] > 0)
-    monkeypatch.setattr(base, "BLOCK_ROWS", 64)
-    monkeypatch.setattr(base, "side_by_side", None)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 64)
+    monkeypatch.setattr(blocks, "side_by_side", None)
     assert model.decision_function(X).shape == (600,)
 
 
 def test_what_numpy_is_told_reaches_the_threads(monkeypatch):
     with np.errstate(over="ignore"), grant(2):
-        found = base.map_in_blocks(
+        found = blocks.map_in_blocks(
             lambda X: X * X, np.full((6000, 1), 1e300), 1, np.float64, reentrant=True
         )
     assert np.isposinf(found).all()
     with pytest.raises(FloatingPointError), np.errstate(over="raise"), grant(2):
-        base.map_in_blocks(lambda X: X * X, np.full((6000, 1), 1e300), 1, np.float64, reentrant=True)
+        blocks.map_in_blocks(lambda X: X * X, np.full((6000, 1), 1e300), 1, np.float64, reentrant=True)

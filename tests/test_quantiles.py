@@ -263,14 +263,6 @@ def test_quantiles_that_cannot_be(quantiles, said):
         model(quantiles=quantiles).fit(X, Y)
 
 
-def test_the_card_is_refused_by_name():
-    with pytest.raises(ValueError, match='device="cuda" has no steps for the pinball loss'):
-        model(device="cuda").fit(X, Y)
-    np.testing.assert_array_equal(
-        model(device="auto").fit(X, Y).predict(X), model().fit(X, Y).predict(X)
-    )
-
-
 def test_constants_are_told_of():
     with pytest.warns(UserWarning, match="half of its predictions lie within"):
         model(C=1e-9).fit(X, Y)

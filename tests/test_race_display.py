@@ -102,7 +102,7 @@ def test_numbers_of_the_chart():
 @pytest.mark.parametrize(
     ("options", "figures"),
     # scores over time; importances and rounds of a relevance; residuals twice, or four of classes
-    [(RELEVANT, 5), ([*BOUGHT, *QUICK, "--probability"], 5)],
+    [(RELEVANT, 5), pytest.param([*BOUGHT, *QUICK, "--probability"], 5, marks=pytest.mark.slow)],
 )
 def test_a_browser_shows_the_race(here, options, figures):
     pytest.importorskip("matplotlib")

@@ -520,3 +520,15 @@ def test_large_compressed_arrays_are_mapped_from_disk(tmp_path, monkeypatch):
     (tmp_path / "packed.npz").write_bytes(whole.replace(whole[200:240], bytes(40)))
     with pytest.raises(DataError, match="cannot be read"):
         open_rows(tmp_path / "packed.npz")
+
+
+def test_a_column_of_targets_may_be_an_integer_and_where_columns_have_names_is_told(tmp_path):
+    numbers = np.arange(12.0, dtype=np.float32).reshape(4, 3)
+    np.save(tmp_path / "m.npy", numbers)
+    for target in (1, np.int64(1), [1]):
+        np.testing.assert_array_equal(
+            open_rows(tmp_path / "m.npy", target=target).read().y, [1, 4, 7, 10]
+        )
+    (tmp_path / "m.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(DataError, match="has no column '1'; its columns are 'a', 'b'"):
+        open_rows(tmp_path / "m.csv", target=1).read()

@@ -154,8 +154,11 @@ def test_auto_scales_columns_of_very_unequal_units():
 def test_units_of_columns_do_not_matter(kernel, shape):
     units = 10.0 ** np.array([0.0, 3.0, -4.0, 2.0, -1.0, 5.0])
     offsets = np.array([0.0, 5.0, -3.0, 0.0, 2.0, 1.0])
-    one = regressor(shape, kernel=kernel).fit(X + offsets, Y)
-    other = regressor(shape, kernel=kernel).fit((X + offsets) * units, Y)
+    y = Y + 0.2 * np.random.default_rng(7).normal(
+        size=len(Y)
+    )  # else rounds go on until rounding chooses
+    one = regressor(shape, kernel=kernel).fit(X + offsets, y)
+    other = regressor(shape, kernel=kernel).fit((X + offsets) * units, y)
     np.testing.assert_allclose(
         other.predict((NEW + offsets) * units), one.predict(NEW + offsets), rtol=0, atol=1e-5
     )
@@ -221,7 +224,7 @@ def test_the_rows_that_judge_are_seen_by_no_quick_fit(monkeypatch):
         (dict(n_components="auto"),),
     ),
 )
-@pytest.mark.parametrize("seed", [0, None, np.random.RandomState(3)])
+@pytest.mark.parametrize("seed", [None, *with_slow([], (0,), (np.random.RandomState(3),))])
 def test_rows_that_judge_the_model_behind_are_not_learnt_from(parameters, seed, monkeypatch):
     learnt, original = [], family.learn_relevance
     np.random.seed(7)  # noqa: NPY002 - which is what random_state=None draws from

@@ -19,7 +19,9 @@ import asset_svm
 from asset_svm import AssetClassifier, AssetRegressor, RelevanceDisplay
 from asset_svm.cli.main import main
 from asset_svm.estimators import files
+from asset_svm.families.epochs import Epochs
 from asset_svm.families.one_map import windows
+from asset_svm.families.relevance import quick
 from asset_svm.features.relevance import Relevance
 from asset_svm.storage import atomic
 from chromium import look_at
@@ -31,6 +33,24 @@ NAMES = ["a", "b", NASTY, "d", "e", "f", "_g", "h"]
 X = np.random.default_rng(0).uniform(-1, 1, size=(1600, 8))
 Y = np.sin(4 * X[:, 2]) + 2 * X[:, 5] * X[:, 6]
 SMALL = ["--n-components", "100", "--max-iter", "4", "--C", "10"]
+
+
+WHOLE = {"LANDMARKS": quick.LANDMARKS, "QUICK": quick.QUICK}
+
+
+@pytest.fixture(autouse=True)
+def quicker(monkeypatch, request):
+    """Quick fits of few landmarks, enough for eight columns; slow tests have those of the library."""
+    if request.node.get_closest_marker("slow") is None:
+        monkeypatch.setattr(quick, "LANDMARKS", 128)
+        monkeypatch.setattr(quick, "QUICK", Epochs(least=3, steps=10_000))
+
+
+@pytest.fixture
+def whole_fits(quicker, monkeypatch):
+    """Quick fits as the library has them, where rows are few."""
+    for name, value in WHOLE.items():
+        monkeypatch.setattr(quick, name, value)
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +85,9 @@ def told(capsys):
 # The command --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("asked", ["columns", "directions", "auto"])
+@pytest.mark.parametrize(
+    "asked", ["columns", "directions", "auto", pytest.param("auto", marks=pytest.mark.slow, id="whole")]
+)
 def test_a_model_is_trained_told_of_and_predicts(asked, capsys):
     assert main(["train", "train.csv", "--test", "test.csv", "-o", "p.asset", *SMALL]) == 0
     plain = float(told(capsys)["trained"]["test RMSE"])
@@ -152,7 +174,7 @@ def test_probabilities_and_scaling_go_with_it(capsys):
 # The report ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("asked", ["columns", "auto"])
+@pytest.mark.parametrize("asked", ["auto", pytest.param("columns", marks=pytest.mark.slow)])
 def test_the_report_has_bars_and_rounds(here, asked, capsys):
     pytest.importorskip("matplotlib")
     options = ["-o", "m.asset", *SMALL, "--relevance", asked, "--report", "r.html"]
@@ -178,6 +200,7 @@ def test_the_report_has_bars_and_rounds(here, asked, capsys):
 # Large files, and runs that are cut ---------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("whole_fits")
 def test_a_file_larger_than_memory_learns_what_one_in_memory_does(capsys, monkeypatch):
     runs = []
     run = files.RelevantWindows.run
@@ -218,6 +241,8 @@ def test_the_command_draws_as_many_rows_for_the_relevance_as_a_fit(monkeypatch, 
 
 def cut(command, count):
     """A child that runs the command, and is killed as soon as its count-th file is in its place."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs os.fork")
     child = os.fork()
     if child == 0:
         left, replace = [count], atomic.Path.replace
@@ -241,8 +266,15 @@ def cut(command, count):
     assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
 
-@pytest.mark.parametrize("asked", ["columns", "directions"])
-@pytest.mark.parametrize("where", ["memory", "windows"])
+@pytest.mark.parametrize(
+    ("where", "asked"),
+    [
+        ("memory", "columns"),
+        ("windows", "directions"),
+        pytest.param("memory", "directions", marks=pytest.mark.slow),
+        pytest.param("windows", "columns", marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_that_is_cut_ends_in_the_same_model(asked, where, monkeypatch, capsys):
     """The first file is the run's, with the relevance in it; later ones are states."""
     learnt = []

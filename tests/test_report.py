@@ -43,7 +43,14 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    ["two classes", "regression", "online"]
+    + [
+        pytest.param(case, marks=pytest.mark.slow)
+        for case in ("three classes", "a stream", "a test file")
+    ],
+)
 def test_a_browser_shows_every_figure_and_complains_of_nothing(here, case, capsys):
     labels, options, figures, word = CASES[case]
     write(labels)

@@ -117,7 +117,6 @@ def test_weights_of_classes_count_over_the_whole_file():
         (dict(sampling="uniform"), 'sampling=.uniform. needs all rows in memory'),
         (dict(early_stopping=True), "early_stopping=True needs all rows"),
         (dict(tol=0.1), "tol=0.1 needs all rows"),
-        (dict(n_cells=4), "n_cells=4 needs all rows"),
         (dict(warm_start=True), "warm_start=True needs all rows"),
         (dict(landmarks="margin"), "landmarks='margin' needs all rows"),
         (dict(n_components="auto"), r"set n_components to a number, or raise memory_limit"),
@@ -135,8 +134,10 @@ def test_what_a_checkpoint_does_not_go_with_is_told_before_anything_is_read(tmp_
         def _read(self, order):
             raise AssertionError("the rows were read")
 
-    model = AssetClassifier(**COMMON, n_cells=4)
-    with pytest.raises(ValueError, match=r"n_cells=4 does not go with a checkpoint: .+; leave one"):
+    model = AssetClassifier(**COMMON, early_stopping=True)
+    with pytest.raises(
+        ValueError, match=r"early_stopping=True does not go with a checkpoint: .+; leave"
+    ):
         fit_rows(model, Unread(X, Y), checkpoint=Checkpoint(tmp_path))
 
 

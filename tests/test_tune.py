@@ -104,8 +104,8 @@ def test_probabilities_come_with_the_best_model(capsys):
 
 
 def test_every_parameter_of_the_searches_is_an_option():
-    # A command refits, and keeps no path; --probability is one of all commands that learn.
-    elsewhere = {*ELSEWHERE, "refit", "keep_path", "probability"}
+    # A command refits, and keeps no path; --probability and --intervals are of commands that learn.
+    elsewhere = {*ELSEWHERE, "refit", "keep_path", "probability", "intervals"}
     known = {parameter.name for parameter in SEARCH_PARAMETERS}
     for cls, less in (
         (AssetClassifierCV, {"epsilon", "epsilons"}),
@@ -283,7 +283,7 @@ def test_bars_and_lines_of_scores():
         # a map and curves for each epsilon; residuals twice
         ("rows-real.npz", ["--epsilons", "0.1,0.2"], 6),
         # curves only
-        ("rows.npz", ["--gammas", "none"], 2),
+        pytest.param("rows.npz", ["--gammas", "none"], 2, marks=pytest.mark.slow),
     ],
 )
 def test_a_browser_shows_the_map_of_the_search(here, data, options, figures):

@@ -55,7 +55,9 @@ def test_a_mixed_table_is_tuned_in_time_told_of_and_predicted(capsys):
     options = ["--time-limit", "3s", "-o", "m.asset", "--report", "page.html"]
     assert main(["tune", *BOUGHT, *options]) == 0
     seen = capsys.readouterr()
-    lines, command = told(seen.out), again(seen.out)
+    by_itself = "the best by itself"  # of a mean, which a machine that is quick enough comes to
+    what = by_itself if f"{by_itself}: " in seen.out else "again"
+    lines, command = told(seen.out), again(seen.out, what)
     assert float(lines["score"]) > 0.6 and int(lines["candidates"]) >= 3 and lines["best kernel"]
     assert command[:2] == ["train", "shop.csv"] and "--seed" in command
     assert "racing: encodings" in seen.err and "asset: city: one of 3 levels" in seen.err
@@ -95,12 +97,17 @@ def test_a_race_has_the_table_as_it_is_and_a_grid_has_numbers(monkeypatch):
     ("options", "words"),
     [
         ([*BOUGHT, *QUICK], ["--n-cells", "--gamma"]),
-        ([*BOUGHT, "--class-weight", "yes=2,no=1", "--kernel", "linear"], ["--class-weight"]),
         ([*PRICE, *QUICK, "--seed", "3"], ["--target-transform", "--epsilon"]),
         (RELEVANT, ["--relevance"]),
-        ([*BOUGHT, *QUICK, "--n-components", "50", "--max-iter", "7"], ["--n-components"]),
-        (["rows.npz", *QUICK, "--numbers", "pieces"], ["--numbers"]),
         (["rows.npz", *QUICK, "--scale", "minmax"], ["--scale"]),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                ([*BOUGHT, "--class-weight", "yes=2,no=1", "--kernel", "linear"], ["--class-weight"]),
+                ([*BOUGHT, *QUICK, "--n-components", "50", "--max-iter", "7"], ["--n-components"]),
+                (["rows.npz", *QUICK, "--numbers", "pieces"], ["--numbers"]),
+            )
+        ),
     ],
 )
 def test_the_command_makes_the_same_model(options, words, capsys):

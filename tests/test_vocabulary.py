@@ -69,7 +69,6 @@ def test_a_parameter_of_svc_is_answered(kind, name):
     [
         (AssetClassifierCV, "loss", "logistic", "AssetClassifier", "GridSearchCV"),
         (AssetRegressorCV, "loss", "huber", "AssetRegressor", "GridSearchCV"),
-        (AssetRegressorCV, "intervals", True, "AssetRegressor", "fit that estimator"),
         (AssetRegressorCV, "quantiles", 0.5, "AssetQuantileRegressor", "use that estimator"),
         (AssetRegressor, "quantiles", 0.5, "AssetQuantileRegressor", "use that estimator"),
         (AssetRegressor, "nu", 0.5, "NuSVC", "AssetOutlierDetector"),

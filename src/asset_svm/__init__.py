@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from asset_svm.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from asset_svm.data.opening import open_rows
     from asset_svm.data.raw import RawOptions
@@ -25,15 +27,14 @@ if TYPE_CHECKING:
     from asset_svm.exceptions import DataError, ModelFileError, NonFiniteError
     from asset_svm.persistence import load, save
     from asset_svm.plotting import RelevanceDisplay
-    from asset_svm.search import AssetClassifierCV, AssetRegressorCV
-
-__version__ = "0.1.0"
+    from asset_svm.search import AssetClassifierCV, AssetQuantileRegressorCV, AssetRegressorCV
 
 __all__ = [
     "AssetClassifier",
     "AssetClassifierCV",
     "AssetOutlierDetector",
     "AssetQuantileRegressor",
+    "AssetQuantileRegressorCV",
     "AssetRegressor",
     "AssetRegressorCV",
     "DataError",
@@ -55,6 +56,7 @@ _HOMES = {
     "AssetClassifierCV": "asset_svm.search",
     "AssetOutlierDetector": "asset_svm.estimators",
     "AssetQuantileRegressor": "asset_svm.estimators",
+    "AssetQuantileRegressorCV": "asset_svm.search",
     "AssetRegressor": "asset_svm.estimators",
     "AssetRegressorCV": "asset_svm.search",
     "DataError": "asset_svm.exceptions",

@@ -43,9 +43,13 @@ class RelevanceDisplay:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from asset_svm import AssetRegressor, RelevanceDisplay
-    >>> model = AssetRegressor(relevance="columns").fit(X, y)  # doctest: +SKIP
-    >>> RelevanceDisplay.from_estimator(model).figure_.savefig("relevance.png")  # doctest: +SKIP
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
+    >>> model = AssetRegressor(relevance="columns", random_state=0).fit(X, np.sin(2 * X[:, 1]))
+    >>> display = RelevanceDisplay.from_estimator(model, names=["a", "b", "c"])
+    >>> display.ax_.get_yticklabels()[0].get_text()
+    'b'
     """
 
     bars_: BarContainer

@@ -85,6 +85,7 @@ inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline float cospif(float x) { return float(std::cos(M_PI * double(x))); }
 using std::copysign;
 using std::exp;
+using std::log1p;
 using std::fabs;
 using std::fma;
 using std::fmax;

@@ -40,6 +40,7 @@ from tally import end
 ROOT = Path(__file__).parents[2]
 ATTACKS = {
     "kills": "soak.kills:Kills",
+    "cell-kills": "soak.kills:CellKills",
     "damaged": "soak.model_files:Damaged",
     "resealed": "soak.model_files:Resealed",
     "mutants": "soak.reader_files:Mutants",

@@ -17,7 +17,16 @@ from typing import Any
 
 from asset_svm.cli.main import main
 from asset_svm.storage import atomic
-from killed_runs import assert_same_model, begin, command, ended, kill, small_windows, write_rows
+from killed_runs import (
+    CELLS,
+    assert_same_model,
+    begin,
+    command,
+    ended,
+    kill,
+    small_windows,
+    write_rows,
+)
 from soak.attack import Attack, Case
 
 EVENTS = Path("events")
@@ -60,16 +69,20 @@ class Kills(Attack):
     """A case is one kill; what comes to its end in spite of them is compared, and run again."""
 
     name, count, short = "kills", 1000, 100
+    prefix = ""
 
     def prepare(self) -> None:
         """The model of a run that nobody killed, and how long such a run takes."""
         write_rows()
         with small_windows():
-            assert main(command("whole")) == 0
+            assert main(command(f"{self.prefix}whole")) == 0
             begun = time.monotonic()
-            assert os.waitpid(begin("second", partial(die_at, None)), 0)[1] == 0
+            assert os.waitpid(begin(f"{self.prefix}second", partial(die_at, None)), 0)[1] == 0
         self.seconds, self.events = time.monotonic() - begun, EVENTS.stat().st_size
-        assert_same_model("second.asset", "whole.asset")
+        self._compare("second")
+
+    def _compare(self, name: str) -> None:
+        assert_same_model(f"{self.prefix}{name}.asset", f"{self.prefix}whole.asset")
 
     def session(self) -> AbstractContextManager[Any]:
         """Nine windows in a file."""
@@ -77,15 +90,15 @@ class Kills(Attack):
 
     def run(self, case: Case) -> str:
         """Run until it is killed; the last run of ten cases is let to its end."""
-        name = f"run{case.number // 10}"
-        finished = 0
+        run = f"run{case.number // 10}"
+        name, finished = f"{self.prefix}{run}", 0
         while not self._killed(name, case):
-            assert_same_model(f"{name}.asset", "whole.asset")
+            self._compare(run)
             finished += 1
         if case.number % 10 < 9:
             return "killed" if finished == 0 else "killed, after a whole run with the same model"
         assert os.waitpid(begin(name), 0)[1] == 0
-        assert_same_model(f"{name}.asset", "whole.asset")
+        self._compare(run)
         assert not os.listdir(name), "a finished run leaves its checkpoint"
         assert not [each for each in os.listdir() if each.endswith(".tmp")], "a file of a killed run"
         return "killed, and then a whole run with the same model"
@@ -98,3 +111,10 @@ class Kills(Attack):
         child = begin(name)
         time.sleep(case.rng.uniform(0.0, 0.6 * self.seconds))
         return kill(child)
+
+
+class CellKills(Kills):
+    """The same of cells that are trained from a file larger than memory."""
+
+    name, count, short = "cell-kills", 1000, 50
+    prefix = CELLS

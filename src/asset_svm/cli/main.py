@@ -200,9 +200,16 @@ def train(
         str | None, typer.Option("--checkpoint", metavar="DIR", help="Save the run's state here.")
     ] = None,
     every: Annotated[
-        str, typer.Option("--every", metavar="TIME", help="Between two checkpoints.")
+        str,
+        typer.Option("--checkpoint-every", "--every", metavar="TIME", help="Between two checkpoints."),
     ] = "60s",
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    temp_dir: Annotated[
+        str | None,
+        typer.Option(
+            "--temp-dir", metavar="DIR", help="For rows that are sorted into cells [beside the model]."
+        ),
+    ] = None,
     dask: Annotated[
         str | None,
         typer.Option("--dask", metavar="ADDRESS|local", help="Learn on a Dask cluster."),
@@ -229,7 +236,7 @@ def train(
     from asset_svm.cli.train import Training
 
     shared |= dict(online=online, classes=classes, checkpoint=checkpoint, every=every, resume=resume)
-    Training(dask=dask, one_class=one_class, nu=nu, **shared).run()
+    Training(dask=dask, one_class=one_class, nu=nu, temp_dir=temp_dir, **shared).run()
 
 
 @app.command()
@@ -292,6 +299,65 @@ def info(model: Model) -> None:
     from asset_svm.cli.tables import show_model
 
     show_model(model)
+
+
+@app.command()
+@_learns(PARAMETERS)
+def plan(
+    rows: Annotated[
+        str | None, typer.Option("--rows", metavar="COUNT", help="As many as the file has, or would.")
+    ] = None,
+    **shared: Any,
+) -> None:
+    """Tell what training on a file would take: time and memory, from a few seconds of trials."""
+    from asset_svm.cli.plan import Planning
+
+    shared |= dict(online=False, classes=None, checkpoint=None, every="60s", resume=False)
+    Planning(dask=None, one_class=False, nu=None, temp_dir=None, rows=rows, **shared).run()
+
+
+@app.command()
+def make(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Of rows: *.parquet or *.npy.")],
+    rows: Annotated[str, typer.Option("--rows", metavar="COUNT", help="Such as 1e8.")] = "1e6",
+    noise: Annotated[
+        float, typer.Option("--noise", metavar="SHARE", help="Of wrong labels: Bayes's error.")
+    ] = 0.05,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the rows.")] = 0,
+) -> None:
+    """Write made rows of two classes, any number of them, whose least possible error is known."""
+    from asset_svm.cli.make import make_file
+
+    make_file(file, rows, noise, seed)
+
+
+@app.command()
+def export(
+    model: Model,
+    output: Annotated[str, typer.Argument(metavar="OUTPUT", help="What is written: *.onnx, or *.c.")],
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            "--dtype",
+            metavar="float32|float64",
+            help="Of the rows that an ONNX file takes; by default as in training.",
+        ),
+    ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option("--coverage", metavar="SHARE", help="Of a regression's intervals [0.9]."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="What C functions begin with; by default the file's name."
+        ),
+    ] = None,
+) -> None:
+    """Write a model for onnxruntime (*.onnx) or as one file of C without dependencies (*.c)."""
+    from asset_svm.cli.export import export_file
+
+    export_file(model, output, dtype=dtype, coverage=coverage, name=name)
 
 
 @app.command()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+MOST_ROWS = 1e15
+
 
 class UsageError(ValueError):
     """An option that cannot be, told in one sentence."""
@@ -82,7 +84,7 @@ PARAMETERS = (
     Parameter(
         "relevance", "none|columns|directions|auto", "Learn which columns or directions matter [none]."
     ),
-    Parameter("n_cells", "auto|COUNT", "Cells, each with a model of its own; rows in memory [none]."),
+    Parameter("n_cells", "auto|COUNT", "Cells, each with a model of its own [none]."),
     Parameter("n_partitions", "COUNT", "Partitions into cells that are averaged [1]."),
     Parameter("step", "auto|metric|robust|strong", "The rule of the steps [auto]."),
     Parameter("step_scale", "auto|NUMBER", "Multiplier of the steps [auto: a pilot]."),
@@ -225,6 +227,17 @@ def parse_size(text: str) -> int:
 def parse_seconds(text: str, option: str) -> float:
     """The seconds of a time: 60s, 10m, 2h, 90."""
     return _with_unit(text, _TIMES, "a time such as 60s, 10m or 2h", option)
+
+
+def parse_count(text: str, option: str) -> int:
+    """The number of rows of a text such as 1e8."""
+    try:
+        count = float(text)
+    except ValueError:
+        raise UsageError(f"{option} {text}: is not a number of rows, such as 1e6.") from None
+    if not 1 <= count < MOST_ROWS or count != int(count):
+        raise UsageError(f"{option} {text}: must be a whole number from 1, below {MOST_ROWS:g}.")
+    return int(count)
 
 
 def _with_unit(text: str, units: dict[str, Any], what: str, option: str) -> float:

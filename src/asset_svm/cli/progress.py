@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from asset_svm import clock
+from asset_svm.memory import in_gigabytes
 
 SECONDS = 5.0
 """Seconds between two lines where there is no terminal."""
@@ -133,7 +134,12 @@ class Display(Watcher):
 
     def __call__(self, record: dict[str, Any]) -> bool:
         """Show a record, and return True after Ctrl-C."""
-        if "cells" in record:
+        if "sorted" in record:
+            told, done, total, ended = _told_of_sorting(record), record["sorted"], record["rows"], False
+            if done == 0 and record["partition"] == 1:
+                size = in_gigabytes(record["temporary"])
+                self._note(f"up to {size} of temporary files in {record['folder']}")
+        elif "cells" in record:
             told, total = _told_of_cells(record), record["partitions"]
             done = record["partition"] - 1 + record["solved"] / record["cells"]
             ended = done == total
@@ -146,6 +152,13 @@ class Display(Watcher):
         else:
             self._say(told if self.what == "training" else f"{self.what}: {told}", now=ended)
         return self.interrupt.asked
+
+    def _note(self, sentence: str) -> None:
+        """Say something once, above the bar where there is one."""
+        if self.bar is not None:
+            self.bar.console.print(f"asset: {sentence}", highlight=False, soft_wrap=True)
+        else:
+            print(f"asset: {sentence}", file=sys.stderr, flush=True)
 
     def _told(self, record: dict[str, Any]) -> str:
         steps, seconds = record["steps"], max(record.get("seconds", 0.0), 1e-9)
@@ -162,8 +175,28 @@ class Display(Watcher):
         return ", ".join(parts)
 
 
+def _told_of_sorting(record: dict[str, Any]) -> str:
+    parts = [
+        f"{record['sorted']}/{record['rows']} rows sorted into cells",
+        f"{record['seconds']:.1f} s",
+    ]
+    return ", ".join([*_partition_of(record), *parts])
+
+
 def _told_of_cells(record: dict[str, Any]) -> str:
-    parts = [f"{record['solved']}/{record['cells']} cells", f"{record['seconds']:.1f} s"]
-    if record["partitions"] > 1:
-        parts.insert(0, f"partition {record['partition']}/{record['partitions']}")
+    seconds = record["seconds"]
+    parts = [*_partition_of(record), f"{record['solved']}/{record['cells']} cells"]
+    done = record.get("rows_solved", 0)
+    if done:
+        parts += [f"{done} rows", f"{done / max(seconds, 1e-9):.0f} rows/s"]
+    parts.append(f"{seconds:.1f} s")
+    if 0 < done < record["rows"] and "solving" in record:
+        left = record["solving"] * (record["rows"] - done) / done
+        parts.append(f"{left:.0f} s left")
     return ", ".join(parts)
+
+
+def _partition_of(record: dict[str, Any]) -> list[str]:
+    if record["partitions"] == 1:
+        return []
+    return [f"partition {record['partition']}/{record['partitions']}"]

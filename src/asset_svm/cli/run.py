@@ -201,6 +201,7 @@ class Run:
         scanned = scan_for(
             source,
             n_components=self.params.get("n_components"),
+            n_cells=self.params.get("n_cells"),
             relevance=self.params.get("relevance"),
             memory_limit=self.params.get("memory_limit"),
             random_state=self.seed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.tables import model_lines
 from asset_svm.cli.tasks import ONE_CLASS
 from asset_svm.data.compression import STANDARD_INPUT
+from asset_svm.data.fingerprint import Steady
 from asset_svm.data.scan import Scanned, Summary
 from asset_svm.data.source import RowSource
 from asset_svm.encoding.summary import TableSummary
@@ -33,7 +35,13 @@ from asset_svm.estimators import (
     TableEncoder,
 )
 from asset_svm.estimators.calibration import FOLDS
-from asset_svm.estimators.files import check_kept, check_streamed, fit_rows, learn_online
+from asset_svm.estimators.files import (
+    check_kept,
+    check_kept_in_memory,
+    check_streamed,
+    fit_rows,
+    learn_online,
+)
 from asset_svm.estimators.inside import fit_watched, settings_of, take_intervals
 from asset_svm.estimators.intervals import intervals_of_rows, parted, rows_of_numbers
 from asset_svm.estimators.learner import Learner
@@ -59,6 +67,7 @@ class Training(Run):
     dask: str | None
     one_class: bool
     nu: float | None
+    temp_dir: str | None
 
     @property
     def without_targets(self) -> bool:
@@ -113,6 +122,8 @@ class Training(Run):
                 "one of the two out."
             )
         self._check_files()
+        if self.temp_dir is not None:
+            self._check_sorted(self.temp_dir)
         if self.task == "auto" and "loss" in self.params:
             self.task = "regression" if self.params["loss"] in OF_NUMBERS else "classification"
         for name in ("quantiles", "intervals"):
@@ -132,13 +143,28 @@ class Training(Run):
         if self.checkpoint is not None:
             check_kept(self.settings)
 
+    def _check_sorted(self, folder: str) -> None:
+        """Refuse a folder of temporary files where it is none, or nothing would go there."""
+        for option, given in (("--online", self.online), ("--dask", self.dask is not None)):
+            if given:
+                raise UsageError(
+                    f"--temp-dir {folder}: {option} sorts no rows into cells; leave one of them out."
+                )
+        if self.params.get("n_cells") is None:
+            raise UsageError(
+                f"--temp-dir {folder}: is for rows that are sorted into cells; set --n-cells, or leave "
+                "it out."
+            )
+        if not Path(folder).is_dir():
+            raise UsageError(f"--temp-dir {folder}: is not a folder; make it, or name another.")
+
     def _check_numbers(self, name: str) -> None:
         """Refuse options that do not go with ``--quantiles`` or ``--intervals``, of numbers."""
         if self.task == "classification":
             raise UsageError(f"--{name} are of numbers; leave --task classification out.")
         self.task, quantiles = "regression", name == "quantiles"
         for option, given in (
-            ("--dask", self.dask is not None),
+            ("--dask", not quantiles and self.dask is not None),
             ("--epsilon", quantiles and "epsilon" in self.params),
             ("--loss", quantiles and "loss" in self.params),
             ("--intervals", quantiles and "intervals" in self.params),
@@ -194,18 +220,19 @@ class Training(Run):
             params["encoder"] = self._table_encoder()
         if task == ONE_CLASS:
             return AssetOutlierDetector(**params if self.nu is None else {**params, "nu": self.nu})
-        classifier, regressor = AssetClassifier, AssetRegressor
+        classifier, regressor, of_quantiles = AssetClassifier, AssetRegressor, AssetQuantileRegressor
         if self.dask is not None:
-            from asset_svm.dask import DaskAssetClassifier, DaskAssetRegressor
+            from asset_svm import dask as on_cluster
 
-            classifier, regressor = DaskAssetClassifier, DaskAssetRegressor
+            classifier, regressor = on_cluster.DaskAssetClassifier, on_cluster.DaskAssetRegressor
+            of_quantiles = on_cluster.DaskAssetQuantileRegressor
         if task == "regression":
             for name in sorted(FOR_CLASSES & params.keys()):
                 raise UsageError(f"--{name.replace('_', '-')} is for classification.")
             if self.raw:
                 params.setdefault("target_transform", "standard")
             if "quantiles" in params:
-                return AssetQuantileRegressor(**params)
+                return of_quantiles(**params)
             return regressor(**params)
         for name in ("epsilon", "target_transform", "intervals"):
             params.pop(name, None)
@@ -215,7 +242,7 @@ class Training(Run):
 
     def _fit(self, source: RowSource) -> ScaledModel:
         if self.checkpoint is not None:
-            every = parse_seconds(self.every, "--every")
+            every = parse_seconds(self.every, "--checkpoint-every")
             self.store = Checkpoint(self.checkpoint, every=every, resume=self.resume)
         saved, out = None if self.store is None else self.store.read_run(), source
         if "intervals" in self.params:
@@ -240,12 +267,18 @@ class Training(Run):
             scanned = self._scan(source, fingerprint=self.store is not None)
         self.summary = scanned.summary
         task, held = self._found_task(), scanned.held
+        if self.store is not None and held is not None:
+            try:
+                check_kept_in_memory(self.settings)
+            except ValueError:
+                self.store.abandon()
+                raise
         model = self._model(task)
         settings = self.settings = settings_of(model)
         scanned = self._encoded(scanned, model, means=True)
         if self.store is not None:
             self.store.notes = self._notes()
-        with self._display(model).shown() as watch:
+        with self._display(model, held=scanned.held is not None).shown() as watch:
             fit_rows(
                 model,
                 scanned,
@@ -253,6 +286,7 @@ class Training(Run):
                 watch=watch,
                 settings=settings,
                 encoder=self.encoder,
+                temp_dir=self._path.parent if self.temp_dir is None else self.temp_dir,
             )
         if isinstance(model, AssetRegressor) and model.intervals:
             self._add_intervals(model, source, out)
@@ -269,13 +303,14 @@ class Training(Run):
         """The rows of a run to go on with, read again where they are held in memory."""
         if summary is None:
             return self._scan(source, fingerprint=True)
+        steady = Steady.of(source.files)
         if self.encoder is not None:
             rows = source.transformed(partial(self.encoder.rows, learning=True), summary.n_features)
-            return Scanned(rows, summary)
-        scanned = Scanned(source.narrowed(summary.n_features), summary)
-        if self.scaler is None:
-            return scanned
-        return Scanned(scanned.source.transformed(self.scaler.transform), summary)
+            return Scanned(rows, summary, steady=steady)
+        rows = source.narrowed(summary.n_features)
+        if self.scaler is not None:
+            rows = rows.transformed(self.scaler.transform)
+        return Scanned(rows, summary, steady=steady)
 
     def _fit_on_cluster(self, where: str) -> tuple[RowSource, ScaledModel]:
         from asset_svm.dask.files import RowFiles
@@ -301,9 +336,12 @@ class Training(Run):
                 fit_watched(model, X, y, watch=watch, settled=settled)
             return files.source, ScaledModel(model.to_local(), self.scaler)
 
-    def _display(self, model: Learner) -> Display:
-        """Who shows a fit in epochs, or of cells, none of which is of use without the others."""
-        whole = getattr(model, "n_cells", None) is not None and not self.online
+    def _display(self, model: Learner, *, held: bool = True) -> Display:
+        """Who shows a fit in epochs, or of cells.
+
+        Cells of rows that are held in memory are solved soon, and none is of use without the others.
+        """
+        whole = held and getattr(model, "n_cells", None) is not None and not self.online
         self.display = Display(regression=is_regressor(model), one_class=self.one_class, at_once=whole)
         self.interrupt = self.display.interrupt
         return self.display

@@ -10,8 +10,18 @@ if find_spec("distributed") is None:
         'run: pip install "asset-svm[dask]"'
     )
 
-from asset_svm.dask.estimators import DaskAssetClassifier, DaskAssetRegressor
+from asset_svm.dask.estimators import (
+    DaskAssetClassifier,
+    DaskAssetQuantileRegressor,
+    DaskAssetRegressor,
+)
 from asset_svm.dask.exceptions import ClusterError
 from asset_svm.dask.files import read_rows
 
-__all__ = ["ClusterError", "DaskAssetClassifier", "DaskAssetRegressor", "read_rows"]
+__all__ = [
+    "ClusterError",
+    "DaskAssetClassifier",
+    "DaskAssetQuantileRegressor",
+    "DaskAssetRegressor",
+    "read_rows",
+]

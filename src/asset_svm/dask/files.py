@@ -26,7 +26,8 @@ from asset_svm.arrays import Array, Matrix
 from asset_svm.dask.cluster import Cluster
 from asset_svm.data.joined import matching_files
 from asset_svm.data.opening import open_rows
-from asset_svm.data.scan import Summary, TargetSummary
+from asset_svm.data.scan import Summary, TargetSummary, summary_of
+from asset_svm.data.several_targets import SeveralTargets
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.encoding.kinds import ColumnKinds
 from asset_svm.encoding.table import TIME, Column, Levels, Table
@@ -77,7 +78,7 @@ class PieceSummary:
     n_features: int
     n_bytes: int
     sparse: bool
-    targets: TargetSummary
+    targets: TargetSummary | SeveralTargets | None
     kinds: ColumnKinds
     seen: Any
 
@@ -96,6 +97,8 @@ class RowFiles:
         if not source.rereadable:
             raise ValueError(f"{source.name} cannot be read by the workers of a cluster; use files.")
         self.raw = options.get("raw") is not None
+        target = options.get("target") or ()
+        self.target_names = target.split(",") if isinstance(target, str) else [str(n) for n in target]
         self.path, self.dtype = path, np.dtype(options.get("dtype", np.float32))
         files = matching_files(path) or [Path(path)]
         sources = getattr(source, "sources", (source,))
@@ -117,14 +120,15 @@ class RowFiles:
         n_rows = sum(found.n_rows for found in self.found)
         if not n_rows:
             raise DataError(f"{name} has no rows.")
-        targets, self.kinds = TargetSummary(), ColumnKinds()
+        self.kinds, targets = ColumnKinds(), None
         for found in self.found:
-            targets.join(found.targets, name)
+            targets = _joined(targets, found.targets, name)
             self.kinds.join(found.kinds)
             if seen is not None and found.n_rows:
                 seen.join(found.seen)
         width = self.source.n_features or max(max(found.n_features for found in self.found), 1)
         n_bytes = sum(found.n_bytes for found in self.found)
+        assert targets is not None
         empty = Block(np.empty((0, width), dtype=self.dtype), np.empty(0))
         return Summary(n_rows, width, n_bytes, targets, empty), seen
 
@@ -133,13 +137,12 @@ class RowFiles:
     ) -> tuple[Any, Any]:
         """X and y, with a partition a piece; a dataframe and a series where columns have names."""
         targets, width = summary.targets, summary.n_features
-        assert isinstance(targets, TargetSummary)
-        countable = targets.kind == "numbers" and targets.whole and targets.counts is not None
-        kind = np.dtype(np.int64 if countable else np.float64 if targets.kind == "numbers" else np.str_)
+        kind = _target_type(targets)
         load, kinds = delayed(read_piece, pure=True, nout=2), self.kinds.settled
         if self.kinds.mixed:
             mixed = ", ".join(self.kinds.mixed)
             logger.info("table: some cells of %s are numbers, others not: all are levels", mixed)
+        outputs = (len(targets.parts),) if isinstance(targets, SeveralTargets) else ()
         parts = [
             (load(replace(piece, kinds=kinds), width, kind, transform), found)
             for piece, found in zip(self.pieces, self.found, strict=True)
@@ -151,15 +154,17 @@ class RowFiles:
             if self.raw:
                 frame = clear_known_categories(as_frame(_empty_table(names, kinds), names))
             frames = [delayed(as_frame, pure=True)(rows[0], names) for rows, _ in parts]
-            series = [delayed(pd.Series, pure=True)(rows[1]) for rows, _ in parts]
-            meta = pd.Series(np.empty(0, dtype=kind if targets.kind == "numbers" else object))
+            shown = dict(zip(self.target_names, _target_types(targets), strict=False))
+            series = [delayed(as_series, pure=True)(rows[1], shown) for rows, _ in parts]
+            meta = as_series(np.empty((0, *outputs), dtype=kind), shown)
+            meta = meta.astype(object) if kind.kind == "U" else meta
             return dd.from_delayed(frames, meta=frame, verify_meta=False), dd.from_delayed(
                 series, meta=meta, verify_meta=False
             )
         sparse = parts[0][1].sparse
         rows_meta = sp.csr_matrix((0, 0), dtype=self.dtype) if sparse else np.empty((0, 0), self.dtype)
         X = [da.from_delayed(rows[0], (found.n_rows, width), meta=rows_meta) for rows, found in parts]
-        y = [da.from_delayed(rows[1], (found.n_rows,), dtype=kind) for rows, found in parts]
+        y = [da.from_delayed(rows[1], (found.n_rows, *outputs), dtype=kind) for rows, found in parts]
         return da.concatenate(X), da.concatenate(y)
 
 
@@ -189,6 +194,40 @@ def read_rows(path: str | Path, *, client: Client | None = None, **options: Any)
     return files.collections(summary)
 
 
+def _joined(
+    targets: TargetSummary | SeveralTargets | None,
+    others: TargetSummary | SeveralTargets | None,
+    name: str,
+) -> TargetSummary | SeveralTargets | None:
+    """What is known of the targets of both; None of a piece without rows."""
+    if targets is None or others is None:
+        return others if targets is None else targets
+    if isinstance(targets, SeveralTargets) and isinstance(others, SeveralTargets):
+        targets.join(others, name)
+    else:
+        assert isinstance(targets, TargetSummary) and isinstance(others, TargetSummary)
+        targets.join(others, name)
+    return targets
+
+
+def _target_types(targets: TargetSummary | SeveralTargets) -> list[np.dtype[Any]]:
+    """The type of each column of targets, in all partitions."""
+    if isinstance(targets, SeveralTargets):
+        return [_target_type(part) for part in targets.parts]
+    return [_target_type(targets)]
+
+
+def _target_type(targets: TargetSummary | SeveralTargets) -> np.dtype[Any]:
+    """The type of targets in all partitions: of objects where columns are of several kinds."""
+    if isinstance(targets, SeveralTargets):
+        found = set(_target_types(targets))
+        if len(found) == 1:
+            return found.pop()
+        return np.dtype(object if any(kind.kind == "U" for kind in found) else np.float64)
+    countable = targets.kind == "numbers" and targets.whole and targets.counts is not None
+    return np.dtype(np.int64 if countable else np.float64 if targets.kind == "numbers" else np.str_)
+
+
 def _cut(source: RowSource) -> list[Array | None]:
     """The segments of each piece of a source."""
     if source.n_segments is None:
@@ -203,15 +242,12 @@ def _cut(source: RowSource) -> list[Array | None]:
 
 def scan_piece(piece: Piece, seen: Any) -> PieceSummary:
     """Read a piece once, and tell what its rows are."""
-    summary = PieceSummary(0, 0, 0, False, TargetSummary(), ColumnKinds(), seen)
+    summary = PieceSummary(0, 0, 0, False, None, ColumnKinds(), seen)
     for block in piece.blocks():
         if block.y is None:
             raise DataError(f"{piece.path} has no targets; say where they are with target=.")
-        if block.y is not None and block.y.ndim == 2:
-            raise DataError(
-                f"{piece.path}: --target names {block.y.shape[1]} columns, and a cluster learns one "
-                "output at a time; train a model for each, or all of them on one machine."
-            )
+        if summary.targets is None:
+            summary.targets = summary_of(block.y)
         summary.targets.add(block.y, piece.path)
         summary.n_rows, summary.n_bytes = summary.n_rows + len(block), summary.n_bytes + block.n_bytes
         summary.n_features = max(summary.n_features, block.X.shape[1])
@@ -231,6 +267,16 @@ def read_piece(
     X = widened(block.X, width) if sp.issparse(block.X) else block.X
     X = X if transform is None else transform(X)
     return X, np.asarray(block.y).astype(kind, copy=False)
+
+
+def as_series(y: Array, kinds: dict[str, np.dtype[Any]]) -> Any:
+    """The targets as a series, or as a dataframe of columns with these names and types."""
+    if y.ndim == 1:
+        return pd.Series(y)
+    columns = zip(kinds.items(), y.T, strict=True)
+    return pd.DataFrame(
+        {name: column.astype(object if kind.kind == "U" else kind) for (name, kind), column in columns}
+    )
 
 
 def as_frame(X: Array | Table, names: tuple[str, ...]) -> Any:

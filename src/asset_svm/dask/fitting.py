@@ -90,13 +90,6 @@ class DaskLearner(Learner):
     _local: ClassVar[type[Learner]]
     _metric: ClassVar[Callable[..., float]]
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = False
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = False
-        return tags
-
     def __sklearn_clone__(self):
         # A client is a connection: the clone shares it.
         parameters = self.get_params(deep=False)
@@ -135,7 +128,8 @@ class DaskLearner(Learner):
 
         Returns
         -------
-        y : Dask array of shape (n_samples,), or series for a dataframe
+        y : Dask array of shape (n_samples,) or (n_samples, n_outputs), or series for a dataframe
+            A dataframe, with a column an output or quantile, where there are several.
         """
         return self._lazily("predict", X)
 
@@ -146,6 +140,11 @@ class DaskLearner(Learner):
             return getattr(local, method)(X)
         model = delayed(_predictor(local), pure=False)
         nothing = _nothing(local, method)
+        if isinstance(nothing, list):
+            raise ValueError(
+                f"{method} of several columns of classes is a list of arrays, which a collection "
+                f"cannot be; use to_local().{method}(X) on rows in memory."
+            )
         if isinstance(X, da.Array):
             X = X.rechunk({1: -1})
             if nothing.ndim == 1:
@@ -160,9 +159,17 @@ class DaskLearner(Learner):
         """The plain estimator's score, of collections; targets come to the client, X does not."""
         if not is_collection(X):
             return self.to_local().score(X, y, sample_weight)
-        with nullcontext() if self.client is None else self.client.as_current():
-            y, predicted, sample_weight = dask.compute(y, self.predict(X), sample_weight)
+        y, predicted, sample_weight = self._computed(y, self.predict(X), sample_weight)
         check_scored(y, sample_weight, numeric=is_regressor(self))
+        return self._scored(np.asarray(y), np.asarray(predicted), sample_weight)
+
+    def _computed(self, *collections):
+        """What these collections are, on the client."""
+        with nullcontext() if self.client is None else self.client.as_current():
+            return dask.compute(*collections)
+
+    def _scored(self, y, predicted, sample_weight):
+        """The score of such predictions."""
         return self._metric(y, predicted, sample_weight=sample_weight)
 
     # Training ---------------------------------------------------------------------------------
@@ -217,7 +224,6 @@ class DaskLearner(Learner):
             settings = self._settings()
             family_of(settings).check(settings)
             check_encoder(self.encoder)
-            _check_one_output(y)
             task, observer = self._task(settings), FitObserver(self, X, y, watch)
             cluster = Cluster(self._connection())
             given = isinstance(self.encoder, TableEncoder)
@@ -261,18 +267,6 @@ class DaskLearner(Learner):
         names = column_names(X)
         if names is not None:
             self.feature_names_in_ = names
-
-
-def _check_one_output(y):
-    """Raise where targets have several columns."""
-    columns = getattr(y, "columns", None)
-    shape: Any = getattr(y, "shape", ()) if columns is None else (None, len(columns))
-    count = shape[1] if len(shape) == 2 else 1
-    if count > 1:
-        raise ValueError(
-            f"y has {count} columns, and a cluster learns one output at a time; fit a model for each "
-            "column, or all of them on one machine (AssetClassifier, AssetRegressor)."
-        )
 
 
 def _predictor(local):

@@ -7,6 +7,7 @@ encode    tables become rows of numbers, where they lie too
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 from dask.delayed import Delayed, delayed
 
+from asset_svm.arrays import Array
 from asset_svm.dask.cluster import Cluster
-from asset_svm.dask.lying import lie
+from asset_svm.dask.lying import Lying, lie
 from asset_svm.dask.partitions import Part, ShardRows, Summary, group
 from asset_svm.dask.tables import encode_parts
 from asset_svm.encoding.summary import TableSummary
@@ -26,7 +28,7 @@ from asset_svm.families.whole import WholeTask
 from asset_svm.features.cells import SAMPLE
 from asset_svm.features.relevance import Learnt
 from asset_svm.settings import Settings
-from asset_svm.tasks import Encoded, Task
+from asset_svm.tasks import Encoded, Task, for_targets, units_of
 
 SAMPLE_ROWS = 20_000
 """At least so many rows come to the client; all, where there are no more."""
@@ -163,33 +165,25 @@ def load_rows(
         rng = np.random.default_rng([seed, 6])
         chosen = np.sort(rng.choice(total, size=count, replace=False))
     sample = lying.sample(cluster, chosen)
-    task, _ = in_units(task, sample.y, sample.weight)
-    lying, sample = lying.settled(cluster, sample, getattr(task, "units", None))
+    task, _ = in_units(for_targets(task, sample.y), sample.y, sample.weight)
+    lying, sample = lying.settled(cluster, sample, units_of(task))
     filled = lying.filled
     even = all(s.even and s.largest_weight == filled[0].largest_weight for s in filled)
     heaviest = max(s.largest_weight for s in filled)
-    values = np.concatenate([s.values for s in filled])
     if numeric:
-        whole = WholeTask.of_numbers(task, sample.y, sample.weight, values)
+        ends = np.concatenate([s.values for s in filled])
+        whole = WholeTask.of_numbers(task, sample.y, sample.weight, ends)
     else:
-        classes = np.unique(values)
-        totals = np.zeros(len(classes))
-        for s in filled:
-            totals[np.searchsorted(classes, s.values)] += s.value_weights
-        whole = WholeTask.of_classes(task, sample.y, sample.weight, classes, totals)
+        known = _classes(filled)
+        whole = WholeTask.of_classes(task, sample.y, sample.weight, *known)
+    weights = [s.weight for s in lying.summaries]
     if whole.factors is not None:
-        if not whole.factors.all():
-            raise ValueError(
-                "class_weight has a weight of 0; leave the rows of that class out of X and y instead."
-            )
-        even = even and bool((whole.factors == whole.factors[0]).all())
-        heaviest *= float(whole.factors.max())
+        weights, even, heaviest = _weigh(cluster, lying, whole)
     table = None
     if lying.encoder is not None:
         lying, sample, table = encode_parts(cluster, lying, sample, whole.task)
     weight = whole.weights(sample.y, sample.weight)
     rows = Rows(sample.X, sample.y, sample.weight, weight, chosen)
-    weights = [_weight(s, whole) for s in lying.summaries]
     lam = float(settings.lam_of(sum(weights)))
     return Loaded(
         lying.parts, lying.loaded, lying.summaries, whole, rows, weights, even, heaviest, lam, seed,
@@ -207,8 +201,47 @@ def _needed_rows(settings: Settings, m: int) -> int:
     return SAMPLE * settings.cells_of(m)
 
 
-def _weight(summary: Summary, whole: WholeTask) -> float:
-    """The weight of a part in (PL)."""
-    if whole.factors is None or not summary.n_rows:
-        return summary.weight
-    return float(summary.value_weights @ whole.weights(summary.values, np.ones(len(summary.values))))
+def _classes(filled: Sequence[Summary]) -> tuple[Any, Any]:
+    """All classes, and the weights of their rows; lists of both where there are several outputs."""
+    found = []
+    for output in range(filled[0].outputs):
+        each = [_of_output(s, output) for s in filled]
+        classes = np.unique(np.concatenate([values for values, _ in each]))
+        totals = np.zeros(len(classes))
+        for values, weights in each:
+            totals[np.searchsorted(classes, values)] += weights
+        found.append((classes, totals))
+    if filled[0].outputs == 1:
+        return found[0]
+    return [classes for classes, _ in found], [totals for _, totals in found]
+
+
+def _of_output(summary: Summary, output: int) -> tuple[Array, Array]:
+    """The classes of an output in a part, and their weights."""
+    if summary.outputs == 1:
+        return summary.values, summary.value_weights
+    return summary.values[output], summary.value_weights[output]
+
+
+def _weigh(cluster: Cluster, lying: Lying, whole: WholeTask) -> tuple[list[float], bool, float]:
+    """The weight of each part in (PL), whether those of all rows are alike, and the largest."""
+    each = whole.factors if isinstance(whole.factors, list) else [whole.factors]
+    if any(factors is not None and not factors.all() for factors in each):
+        raise ValueError(
+            "class_weight has a weight of 0; leave the rows of that class out of X and y instead."
+        )
+    look, told = delayed(weigh_part, pure=False), delayed(whole, pure=False)
+    found = cluster.gather(cluster.client.compute([look(part, told) for part in lying.loaded]))
+    ends = [end for _, *both in found for end in both if end > 0.0]
+    return [total for total, *_ in found], min(ends) == max(ends), max(ends)
+
+
+# On workers ---------------------------------------------------------------------------------------
+
+
+def weigh_part(part: Part, whole: WholeTask) -> tuple[float, float, float]:
+    """The weight of a part in (PL), and the least and the largest of its rows; 0 where it has none."""
+    if not len(part.y):
+        return 0.0, 0.0, 0.0
+    weight = whole.weights(part.y, part.weight)
+    return float(weight.sum()), float(weight.min()), float(weight.max())

@@ -18,7 +18,9 @@ from asset_svm.encoding.kinds import ColumnKinds
 from asset_svm.encoding.table import Table, as_levels
 from asset_svm.estimators.encoded import usual_encoder
 from asset_svm.estimators.tables import TableEncoder
-from asset_svm.tasks.units import Units
+from asset_svm.tasks.units import Units, UnitsOfColumns
+
+AnyUnits = Units | UnitsOfColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,7 @@ class Lying:
         dtype = np.result_type(*(summary.dtype for summary in self.filled))
         return join(cluster.gather(cluster.client.compute(tasks)), dtype)
 
-    def settled(self, cluster: Cluster, sample: Part, units: Units | None) -> tuple[Lying, Part]:
+    def settled(self, cluster: Cluster, sample: Part, units: AnyUnits | None) -> tuple[Lying, Part]:
         """The same with targets in these units, and with levels for columns of several kinds.
 
         So is the sample.
@@ -95,7 +97,7 @@ class Lying:
         return replace(self, parts=parts, loaded=list(loaded))
 
 
-def settled_part(part: Part, levels: tuple[str, ...], units: Units | None) -> Part:
+def settled_part(part: Part, levels: tuple[str, ...], units: AnyUnits | None) -> Part:
     """A part with levels for these columns, and targets in these units."""
     if not len(part.y):
         return part
@@ -165,3 +167,8 @@ def _check_alike(summaries: list[Summary]) -> None:
             raise ValueError(
                 f"The partitions of X have several {what}, {sorted(kinds)}; they must agree."
             )
+    outputs = {s.outputs for s in filled}
+    if len(outputs) > 1:
+        raise ValueError(
+            f"The partitions of y have several numbers of columns, {sorted(outputs)}; they must agree."
+        )

@@ -18,11 +18,12 @@ from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import check_array, column_or_1d
 
 from asset_svm.arrays import Array, Matrix
+from asset_svm.data.several_targets import columns_of
 from asset_svm.encoding.frames import as_table, is_frame, is_plain
 from asset_svm.encoding.kinds import ColumnKinds
 from asset_svm.encoding.table import Table
 from asset_svm.estimators.tables import TableEncoder
-from asset_svm.estimators.validation import FLOATS, check_weight
+from asset_svm.estimators.validation import FLOATS, check_weight, is_wide
 from asset_svm.features.relevance import Relevance
 from asset_svm.settings.kinds import check_kind, check_targets
 
@@ -54,8 +55,9 @@ class Part:
 class Summary:
     """What the run must know of a part.
 
-    ``values`` are the classes there, or the extremes of y; ``kinds`` what the columns of a table are,
-    None where rows are numbers.
+    ``values`` are the classes there, or the extremes of y; of several columns of targets a list of the
+    classes of each, or the extremes in two rows. ``kinds`` is what the columns of a table are, None
+    where rows are numbers.
     """
 
     n_rows: int
@@ -67,8 +69,9 @@ class Summary:
     weight: float
     largest_weight: float
     even: bool
-    values: Array
-    value_weights: Array
+    values: Any
+    value_weights: Any
+    outputs: int = 1
     kinds: ColumnKinds | None = None
 
 
@@ -156,8 +159,9 @@ def load_part(
     where = f"partition {number}"
     check_targets(y, f"In {where}, y", numeric=numeric)
     X = _checked_rows(X, where, encoder)
-    y = column_or_1d(np.asarray(y))
-    if y.dtype.kind == "O" and all(isinstance(label, str) for label in y):
+    y = np.asarray(y)
+    y = y if is_wide(y) else column_or_1d(y)
+    if y.dtype.kind == "O" and all(isinstance(label, str) for label in y.ravel()):
         y = y.astype(np.str_)  # which takes less room on its way
     if len(y) != X.shape[0]:
         raise ValueError(f"In {where}, X has {X.shape[0]} rows and y has {len(y)}; they must agree.")
@@ -168,7 +172,7 @@ def load_part(
     if weight is None:
         return Part(X, y, np.ones(len(y)))
     weight = np.asarray(weight)
-    if weight.shape != y.shape:
+    if weight.shape != (len(y),):
         raise ValueError(
             f"In {where}, X has {len(y)} rows and sample_weight the shape {weight.shape}; "
             "they must agree."
@@ -199,13 +203,18 @@ def _checked_rows(X: Any, where: str, encoder: TableEncoder | str | None) -> Any
 def summarise(part: Part, numeric: bool) -> Summary:
     """What the client must know of a part."""
     X, y, w = part.X, part.y, part.weight
+    values: Any
+    weights: Any
     if not len(y):
         values, weights = y, w
     elif numeric:
-        values, weights = np.array([y.min(), y.max()], dtype=np.float64), np.zeros(2)
+        values, weights = np.array([y.min(axis=0), y.max(axis=0)], dtype=np.float64), np.zeros(2)
     else:
-        values, codes = np.unique(y, return_inverse=True)
-        weights = np.bincount(codes, weights=w)
+        found = [np.unique(column, return_inverse=True) for column in columns_of(y)]
+        values = [labels for labels, _ in found]
+        weights = [np.bincount(codes, weights=w) for _, codes in found]
+        if y.ndim == 1:
+            (values,), (weights,) = values, weights
     largest = float(w.max(initial=0.0))
     even = bool((w == largest).all())
     kinds, dtype = None, getattr(X, "dtype", np.dtype(np.float64))
@@ -214,8 +223,13 @@ def summarise(part: Part, numeric: bool) -> Summary:
         kinds.observe(X)
     return Summary(
         len(y), part.__sizeof__(), part.skipped, X.shape[1], dtype, sp.issparse(X),
-        float(w.sum()), largest, even, values, weights, kinds,
+        float(w.sum()), largest, even, values, weights, _outputs(y), kinds,
     )  # fmt: skip
+
+
+def _outputs(y: Array) -> int:
+    """The number of columns of targets."""
+    return 1 if y.ndim == 1 else y.shape[1]
 
 
 def join(parts: Sequence[Part], dtype: Any) -> Part:

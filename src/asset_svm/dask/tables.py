@@ -49,7 +49,9 @@ def encode_parts(
         return _joined(cluster, [add(part, empty, of_task, mean) for part in lying.tables])
 
     look = delayed(part_summary, pure=False)
-    summary = _joined(cluster, [look(part, task.numeric) for part in lying.tables])
+    summary = _joined(
+        cluster, [look(part, task.numeric and sample.y.ndim == 1) for part in lying.tables]
+    )
     targets = sample.y, sample.weight
     encoder.settle(summary, sample.X, task, targets, fill, named=lying.named)
     by = delayed(encoder, pure=False)

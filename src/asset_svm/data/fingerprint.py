@@ -59,6 +59,40 @@ class Fingerprint:
         return self.digest == Fingerprint.of(files).digest
 
 
+@dataclass(frozen=True)
+class Steady:
+    """Whether files stay what they were when a run first read them: size, time of content, identity.
+
+    Cheap enough for the beginning and the end of every pass, where a digest of every byte is not.
+    """
+
+    files: tuple[Path, ...]
+    found: tuple[tuple[int, int, int], ...]
+
+    @classmethod
+    def of(cls, files: Iterable[Path]) -> Steady:
+        """What the files are now."""
+        files = tuple(files)
+        return cls(files, tuple(map(_identity, files)))
+
+    def check(self) -> None:
+        """Raise where a file is not what it was."""
+        for path, before in zip(self.files, self.found, strict=True):
+            try:
+                same = _identity(path) == before
+            except FileNotFoundError:
+                raise DataError(
+                    f"{path}: was moved or removed while it was read; begin again when it is back."
+                ) from None
+            if not same:
+                raise DataError(f"{path}: changed while it was read; begin again when it is whole.")
+
+
+def _identity(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
 def _state(files: tuple[Path, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     found = [path.stat() for path in files]
     times = [time for each in found for time in (each.st_mtime_ns, each.st_ctime_ns)]

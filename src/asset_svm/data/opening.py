@@ -66,7 +66,7 @@ def find_format(path: str | Path) -> str:
 def open_rows(
     path: str | Path,
     *,
-    target: str | Sequence[str] | None = None,
+    target: str | int | Sequence[str] | Sequence[int] | None = None,
     format: str | None = None,
     features: tuple[str, ...] | None = None,
     n_features: int | None = None,
@@ -83,7 +83,7 @@ def open_rows(
         svmlight text, CSV or TSV with a header (each also .gz, .bz2, .xz), Parquet (a file or a
         folder), .npy, .npz; by extension, and svmlight where there is no known one. Files of a
         pattern follow each other by name.
-    target : str or sequence of str, optional
+    target : str, int, or sequence of them, optional
         The target's column (CSV, Parquet), its array (.npz), its number (.npy), or a .npy file of
         targets beside a .npy or .npz file. Several columns, or numbers of them, are a sequence, or
         stand one after the other with commas; arrays of targets may have several columns.
@@ -110,13 +110,25 @@ def open_rows(
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
     >>> from asset_svm import AssetClassifier, open_rows
-    >>> AssetClassifier().fit(open_rows("big.parquet", target="y"))  # doctest: +SKIP
+    >>> X, y = make_moons(2000, noise=0.1, random_state=0)
+    >>> path = Path(mkdtemp()) / "moons.npz"
+    >>> np.savez(path, X=X, y=y)
+    >>> source = open_rows(path)
+    >>> model = AssetClassifier(gamma=1.0, C=10, random_state=0).fit(source)
+    >>> model.score(X, y) > 0.99
+    True
     """
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype={np.dtype(dtype)} is not a type of rows; use float32 or float64.")
     if format is not None and format not in FORMATS:
         raise ValueError(f'format="{format}" is not known; choose one of {", ".join(FORMATS)}.')
+    if isinstance(target, int | np.integer):
+        target = str(target)
     given: dict[str, Any] = {"target": target, "n_features": n_features, "zero_based": zero_based}
     given |= {"targets": targets, "dtype": dtype, "raw": raw}
     piped = str(path) == STANDARD_INPUT

@@ -54,6 +54,19 @@ class RawOptions:
         What these columns are; others are what their cells look like.
     drop : tuple of str
         Columns that are not read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from asset_svm import RawOptions, open_rows
+    >>> path = Path(mkdtemp()) / "shop.csv"
+    >>> lines = ["age,city,bought", "31,Bath,yes", "-1,Cork,no", "58,Bath,no", ""]
+    >>> _ = path.write_text(chr(10).join(lines))
+    >>> source = open_rows(path, target="bought", raw=RawOptions(missing=("-1",)))
+    >>> table = next(iter(source.blocks())).X
+    >>> table.column("age").tolist()
+    [31.0, nan, 58.0]
     """
 
     missing: tuple[str, ...] = ("", "NA", "N/A", "NaN", "nan", "null", "?")

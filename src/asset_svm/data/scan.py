@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from asset_svm.arrays import Array, Matrix
-from asset_svm.data.fingerprint import Fingerprint, fingerprinted
+from asset_svm.data.fingerprint import Fingerprint, Steady, fingerprinted
 from asset_svm.data.several_targets import SeveralTargets
 from asset_svm.data.source import Block, RowSource, widened
 from asset_svm.encoding.summary import TableSummary
@@ -25,6 +25,8 @@ MOST_CLASSES = 100
 """More different targets are no classes, unless the user says so."""
 MOST_LABELS = 1000
 """Targets of more different values are not counted one by one."""
+SLACK = 1.25
+"""Rows that are kept on the way, for each of the sample."""
 
 
 @dataclass
@@ -99,6 +101,13 @@ class TargetSummary:
         return few and (self.kind == "names" or self.whole)
 
 
+def summary_of(y: Array) -> TargetSummary | SeveralTargets:
+    """What is to be known of targets like these, before any have been seen."""
+    if y.ndim == 1:
+        return TargetSummary()
+    return SeveralTargets([TargetSummary() for _ in range(y.shape[1])])
+
+
 @dataclass
 class Summary:
     """What a pass over the rows told.
@@ -112,6 +121,8 @@ class Summary:
         Rows drawn uniformly without replacement, in a random order.
     table : TableSummary or None
         What the columns are, where blocks are tables.
+    spread : Block or None
+        More rows, drawn uniformly too, in the order of the file: cells are grown from them.
     """
 
     n_rows: int
@@ -120,6 +131,12 @@ class Summary:
     targets: TargetSummary | SeveralTargets
     sample: Block
     table: TableSummary | None = None
+    spread: Block | None = None
+
+    @property
+    def whole(self) -> Block | None:
+        """All rows in their order, where the sample for cells has them."""
+        return self.spread if self.spread is not None and len(self.spread) == self.n_rows else None
 
     def window_rows(self, n_bytes: int, most: int) -> int:
         """Rows that fit in so many bytes, at most ``most``."""
@@ -129,23 +146,34 @@ class Summary:
 
 @dataclass(frozen=True, eq=False)
 class Scanned:
-    """A source, its summary, all of its rows where they fit in memory, and what its files were."""
+    """A source, its summary, all of its rows where they fit in memory, and what its files were.
+
+    ``steady`` is what they were when they were first looked at, without reading them for it.
+    """
 
     source: RowSource
     summary: Summary
     held: Block | None = None
     files: Fingerprint | None = None
+    steady: Steady | None = None
+
+    def check_steady(self) -> None:
+        """Raise where a file changed since it was scanned."""
+        if self.steady is not None:
+            self.steady.check()
 
     def transformed(self, function: Callable[[Any], Matrix]) -> Scanned:
         """The same scan with ``function`` applied to the X of every block."""
         before = self.summary
         sample = Block(function(before.sample.X), before.sample.y)
+        spread = before.spread and Block(function(before.spread.X), before.spread.y)
         n, per_row = int(sample.X.shape[1]), sample.n_bytes / max(len(sample), 1)
-        summary, width = replace(before, sample=sample, n_features=n, table=None), None
+        summary, width = replace(before, sample=sample, spread=spread, n_features=n, table=None), None
         if before.table is not None:  # what rows take says nothing of what their numbers will
             summary, width = replace(summary, n_bytes=int(per_row * before.n_rows)), n
         held = None if self.held is None else Block(function(self.held.X), self.held.y)
-        return Scanned(self.source.transformed(function, width), summary, held, self.files)
+        source = self.source.transformed(function, width)
+        return replace(self, source=source, summary=summary, held=held)
 
     def with_targets(self, function: Callable[[Array], Array]) -> Scanned:
         """The same scan of numbers with an increasing ``function`` applied to every target."""
@@ -153,39 +181,57 @@ class Scanned:
         def changed(block: Block) -> Block:
             return Block(block.X, None if block.y is None else function(block.y))
 
-        ends = function(np.array([self.summary.targets.low, self.summary.targets.high]))
-        targets = self.summary.targets.changed(*ends)
-        summary = replace(self.summary, targets=targets, sample=changed(self.summary.sample))
+        before = self.summary
+        targets = before.targets.changed(*function(np.array([before.targets.low, before.targets.high])))
+        sample, spread = changed(before.sample), before.spread and changed(before.spread)
+        summary = replace(before, targets=targets, sample=sample, spread=spread)
         held = None if self.held is None else changed(self.held)
-        return Scanned(self.source.with_targets(function), summary, held, self.files)
+        source = self.source.with_targets(function)
+        return replace(self, source=source, summary=summary, held=held)
 
 
 class _Sample:
-    """The rows with the smallest of as many random keys: uniform, in one pass."""
+    """The rows with the smallest of as many random keys: uniform, in one pass.
 
-    def __init__(self, n_rows: int, seed: int):
-        self.n_rows, self.rng = n_rows, np.random.default_rng([seed, 5])
-        self.keys, self.blocks = np.empty(0), list[Block]()
+    ``size`` tells how many there are to be of so many rows that take so many bytes; as a share of the
+    rows it may only fall.
+    """
+
+    def __init__(self, size: Callable[[int, int], int], seed: int):
+        self.size, self.rng = size, np.random.default_rng([seed, 5])
+        self.keys, self.places, self.blocks = np.empty(0), np.empty(0, dtype=np.int64), list[Block]()
+        self.n_rows = self.n_bytes = 0
         self.limit = 1.0
 
     def add(self, block: Block) -> None:
-        keys = self.rng.random(len(block))
+        keys, before = self.rng.random(len(block)), self.n_rows
+        self.n_rows, self.n_bytes = before + len(block), self.n_bytes + block.n_bytes
         chosen = np.flatnonzero(keys < self.limit)
         if len(chosen) == 0:
             return
         self.keys = np.concatenate([self.keys, keys[chosen]])
+        self.places = np.concatenate([self.places, before + chosen])
         self.blocks.append(block[chosen])
-        if len(self.keys) > 2 * self.n_rows:
-            self.take()
+        # More than there are to be: of the rows to come fewer may be so small than on the average.
+        kept = int(SLACK * self._wanted)
+        if len(self.keys) > 1.5 * kept:
+            self._keep(kept)
 
-    def take(self) -> Block:
-        """The sample so far, in the order of the keys, which is random."""
-        order = np.argsort(self.keys)[: self.n_rows]
+    @property
+    def _wanted(self) -> int:
+        return self.size(self.n_rows, self.n_bytes)
+
+    def _keep(self, count: int) -> Block:
+        order = np.argsort(self.keys)[:count]
         self.blocks = [Block.joined(self.blocks)[order]]
-        self.keys = self.keys[order]
-        if len(order) == self.n_rows:
+        self.keys, self.places = self.keys[order], self.places[order]
+        if len(order) == count:
             self.limit = float(self.keys[-1])
         return self.blocks[0]
+
+    def take(self) -> Block:
+        """The sample in the order of the keys, which is random."""
+        return self._keep(self._wanted)
 
 
 def scan(
@@ -194,6 +240,7 @@ def scan(
     sample_rows: int,
     hold_bytes: int,
     seed: int,
+    spread: Callable[[int, int], int] | None = None,
     observe: Callable[[Matrix], Any] | None = None,
     too_large: Callable[[], Any] | None = None,
     free: Callable[[], int] | None = None,
@@ -207,6 +254,9 @@ def scan(
         Rows of the sample.
     hold_bytes : int
         Rows are held in memory where they all take no more.
+    spread : callable, optional
+        The size, from rows and bytes, of a larger sample in the order of the rows; none where they are
+        held.
     observe : callable, optional
         Called with the X of every block.
     too_large : callable, optional
@@ -216,19 +266,18 @@ def scan(
     fingerprint : bool
         Whether to tell what the files were.
     """
-    sample, table = _Sample(sample_rows, seed), TableSummary()
+    sample, table = _Sample(spread or (lambda n_rows, n_bytes: sample_rows), seed), TableSummary()
     targets: TargetSummary | SeveralTargets | None = None
     n_rows = n_features = n_bytes = 0
     held: list[Block] | None = []
+    steady = Steady.of(source.files)
     with ExitStack() as stack:
         files = stack.enter_context(fingerprinted(source.files)) if fingerprint else None
         for block in stack.enter_context(closing(source.blocks())):  # type: ignore[type-var]
             if block.y is None:
                 raise DataError(f"{source.name} has no targets; say where they are with target=.")
             if targets is None:
-                targets = TargetSummary()
-                if block.y.ndim == 2:
-                    targets = SeveralTargets([TargetSummary() for _ in range(block.y.shape[1])])
+                targets = summary_of(block.y)
             targets.add(block.y, source.name)
             n_rows, n_bytes = n_rows + len(block), n_bytes + block.n_bytes
             n_features = max(n_features, block.X.shape[1])
@@ -257,13 +306,18 @@ def scan(
                         "and rows are read a window at a time."
                     )
         told = None if files is None else files()
+    steady.check()
     n_features = source.n_features or max(n_features, 1)
-    drawn, whole = sample.take(), None
+    drawn, whole, more = sample.take(), None, None
     drawn = Block(widened(drawn.X, n_features), drawn.y)
     columns = table if table.columns else None
     assert targets is not None
-    summary = Summary(n_rows, n_features, n_bytes, targets, drawn, columns)
+    if spread is not None:
+        if held is None or columns is not None:  # what is made of a table may be larger
+            more = drawn[np.argsort(sample.places)]
+        drawn = drawn[: min(sample_rows, len(drawn))]
+    summary = Summary(n_rows, n_features, n_bytes, targets, drawn, columns, more)
     if held is not None:
         whole = Block.joined(held)
         whole = Block(widened(whole.X, n_features), whole.y)
-    return Scanned(source.narrowed(n_features), summary, whole, told)
+    return Scanned(source.narrowed(n_features), summary, whole, told, steady)

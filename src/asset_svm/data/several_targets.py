@@ -56,6 +56,11 @@ class SeveralTargets:
         for number, (part, column) in enumerate(zip(self.parts, columns_of(y), strict=True)):
             part.add(column, f"{name}, target {number + 1}")
 
+    def join(self, other: SeveralTargets, name: str) -> None:
+        """Take the targets of other rows into account."""
+        for number, (part, own) in enumerate(zip(self.parts, other.parts, strict=True)):
+            part.join(own, f"{name}, target {number + 1}")
+
     @property
     def kind(self) -> str:
         """The kind of all columns, or "mixed"."""

@@ -78,15 +78,15 @@ class PairTargets:
 
     @cached_property
     def _signs(self) -> Array:
-        """The (n_classes, K) targets of rows of each class."""
-        signs = np.zeros((self.n_classes, self.n_models))
+        """The (K, n_classes) targets of rows of each class."""
+        signs = np.zeros((self.n_models, self.n_classes))
         for k, (first, second) in enumerate(combinations(range(self.n_classes), 2)):
-            signs[first, k], signs[second, k] = -1.0, 1.0
+            signs[k, first], signs[k, second] = -1.0, 1.0
         return signs
 
     def block(self, rows: Array) -> Array:
         """The (K, len(rows)) targets of these rows."""
-        return np.ascontiguousarray(self._signs[self.codes[rows]].T)
+        return np.take(self._signs, self.codes[rows], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

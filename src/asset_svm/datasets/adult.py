@@ -23,6 +23,11 @@ def load_adult(
 ) -> tuple[sp.csr_matrix, npt.NDArray[np.int64], int]:
     """All of ADULT.
 
+    Parameters
+    ----------
+    dtype : dtype, default=float32
+        Of the rows.
+
     Returns
     -------
     X : CSR matrix of shape (48842, 123)
@@ -30,6 +35,13 @@ def load_adult(
         -1 or 1.
     n_train : int
         Rows from this one on are LIBSVM's test part a9a.t.
+
+    Examples
+    --------
+    >>> from asset_svm import load_adult
+    >>> X, y, n_train = load_adult()
+    >>> X.shape, n_train, round(float((y > 0).mean()), 3)
+    ((48842, 123), 32561, 0.239)
     """
     parts = [_read(name, np.dtype(dtype)) for name in ("a9a.bz2", "a9a.t.bz2")]
     X = sp.vstack([part[0] for part in parts], format="csr")

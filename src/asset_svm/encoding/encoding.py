@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.encoding.columns import ColumnEncoder, Means, OneHot, Steps
@@ -145,8 +144,10 @@ class Encoding:
         table = self.ordered(table)
         folds = folds_of(table, whole=whole) if learning and self.crossed else None
         if self.sparse:
+            from scipy.sparse import hstack  # ``runtime`` encodes without it
+
             blocks = [self._block(number, part, table, folds) for number, part in self.used]
-            return sp.hstack(blocks, format="csr", dtype=dtype)
+            return hstack(blocks, format="csr", dtype=dtype)
         out = np.empty((len(table), self.width), dtype=dtype)
         for start in range(0, len(table), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
@@ -160,12 +161,14 @@ class Encoding:
 
     def _block(self, number: int, part: ColumnEncoder, table: Table, folds: Array | None) -> Any:
         """The CSR columns of one function."""
+        from scipy.sparse import csr_matrix
+
         if not isinstance(part, OneHot):
-            return sp.csr_matrix(_numbers(part, table.columns[number], folds))
+            return csr_matrix(_numbers(part, table.columns[number], folds))
         places = part.places(table.columns[number])
         there = np.flatnonzero(places >= 0)
         shape = len(table), len(part.suffixes)
-        return sp.csr_matrix((np.ones(len(there)), (there, places[there])), shape=shape)
+        return csr_matrix((np.ones(len(there)), (there, places[there])), shape=shape)
 
     def slopes(self, table: Table) -> Array:
         """The derivative of every number by its column; NaN where that is no number."""

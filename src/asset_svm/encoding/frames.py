@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from importlib import import_module
@@ -10,9 +10,8 @@ from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 
-from asset_svm.arrays import Array
+from asset_svm.arrays import Array, is_sparse
 from asset_svm.encoding.table import (
     TIME,
     TRUTH,
@@ -59,11 +58,26 @@ def as_table(X: Any, unread: Unread | None = None) -> Table:
         )
     if _is_polars(X):
         return _named(X.columns, X.get_columns(), _polars_column, len(X), unread)
-    if sp.issparse(X):
+    if is_sparse(X):
         raise ValueError("X is sparse, and has numbers alone; a table encoder is of no use for it.")
     array = _array(X)
     names = [f"x{j}" for j in range(array.shape[1])]
     return _named(names, (array[:, j] for j in range(len(names))), _array_column, len(array), unread)
+
+
+def table_of(columns: Mapping[str, Any], unread: Unread | None = None) -> Table:
+    """The table of a dict of columns, each a list or a one-dimensional array, all of one length."""
+    each = [
+        column if isinstance(column, np.ndarray) else np.array([*column, None], dtype=object)[:-1]
+        for column in columns.values()
+    ]
+    lengths = {column.shape for column in each}
+    if len(lengths) > 1 or any(column.ndim != 1 for column in each):
+        shapes = ", ".join(
+            f"{name!r}: {len(column)}" for name, column in zip(columns, each, strict=True)
+        )
+        raise DataError(f"The columns of X are not lists of the same length ({shapes[:200]}).")
+    return _named(columns, each, _array_column, len(each[0]) if each else 0, unread)
 
 
 def _array(X: Any) -> Array:

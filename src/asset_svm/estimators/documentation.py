@@ -114,9 +114,10 @@ validation_fraction : float, default=0.1
 n_iter_no_change : int, default=5
     Epochs without improvement that early stopping waits for.
 time_limit : float, default=None
-    Seconds after which fit returns what it has; its objective_ and dual_gap_ are then those of a
-    sample of rows, if not all of them were visited. The least it does, whatever the limit, is to draw
-    the map (of the third order in n_components), to choose steps, and to learn from a block of rows.
+    Seconds, without those of compiling, after which fit returns what it has; its objective_ and
+    dual_gap_ are then those of a sample of rows, if not all of them were visited. The least it does,
+    whatever the limit, is to draw the map (of the third order in n_components), to choose steps, and to
+    learn from a block of rows.
 memory_limit : float, default=None
     Bytes that the mapped rows may take; where they do not fit they are recomputed, and the model is
     the same. None: half of what is free. It bounds what a model is made of too: kernel matrices of

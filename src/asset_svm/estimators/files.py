@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
+from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,7 +17,7 @@ import scipy.sparse as sp
 from sklearn.base import clone, is_regressor
 
 from asset_svm import clock
-from asset_svm.data.fingerprint import Fingerprint
+from asset_svm.data.fingerprint import Fingerprint, Steady
 from asset_svm.data.scan import Scanned, scan
 from asset_svm.data.several_targets import columns_of
 from asset_svm.data.source import Block, RowSource, widened
@@ -37,15 +39,18 @@ from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.validation import all_or_nothing
 from asset_svm.exceptions import DataError
 from asset_svm.families import Trained, family_of
+from asset_svm.families.cells.stored import StoredCells
 from asset_svm.families.labels import labelled, whole_labels
 from asset_svm.families.observing import Watch, logger, shown
 from asset_svm.families.one_map.keeping import Keeper
 from asset_svm.families.one_map.windows import WindowFit
 from asset_svm.families.probe import progressive_error
 from asset_svm.families.relevance.windows import RelevantWindows
+from asset_svm.features.cells import SAMPLE
 from asset_svm.memory import available_memory, planned_memory
 from asset_svm.settings import Settings
 from asset_svm.settings.checks import is_integer
+from asset_svm.settings.solving import resolve_cells
 from asset_svm.storage.checkpoint import Checkpoint, SavedRun
 from asset_svm.tasks import for_targets, has_targets
 
@@ -59,6 +64,8 @@ SAMPLE_ROWS = 8192
 """Rows that the map, the metric and the steps are settled from; more if there are more landmarks."""
 RELEVANCE_ROWS = 20_480
 """The same where the relevance of columns is learnt from them."""
+SAMPLE_SHARE = 8
+"""Of the memory that is planned: the sample that cells are grown from takes at most this part."""
 ONLINE_ROWS = 8192
 """Rows of a batch; more if there are more landmarks, which come from the first."""
 
@@ -73,6 +80,7 @@ def fit_rows(
     watch: Watch | None = None,
     settings: Settings | None = None,
     encoder: TableEncoder | None = None,
+    temp_dir: str | Path | None = None,
 ) -> Model:
     """Fit an estimator to the rows of a source.
 
@@ -91,6 +99,9 @@ def fit_rows(
         Those of the model, where its parameters are checked already.
     encoder : TableEncoder, optional
         What has made the rows of a scan of a table.
+    temp_dir : path, optional
+        Where rows go that are sorted into cells and do not fit in memory; by default the system's
+        folder for temporary files.
 
     Returns
     -------
@@ -111,11 +122,13 @@ def fit_rows(
     if isinstance(source, Scanned):
         scanned = source
     elif resumed is not None and resumed.summary is not None:
-        scanned = Scanned(source.narrowed(resumed.summary.n_features), resumed.summary)
+        rows = source.narrowed(resumed.summary.n_features)
+        scanned = Scanned(rows, resumed.summary, steady=Steady.of(source.files))
     else:
         scanned = scan_for(
             source,
             n_components=settings.map.n_components,
+            n_cells=settings.n_cells,
             relevance=settings.relevance,
             memory_limit=settings.memory_limit,
             random_state=settings.random_state,
@@ -126,6 +139,8 @@ def fit_rows(
         encoder = clone(model.encoder) if isinstance(model.encoder, TableEncoder) else TableEncoder()
         task, room = task_of(model, settings), held_bytes(settings.memory_limit)
         scanned = encode_rows(encoder, scanned, task, room, in_units=partial(in_units, model))
+    if checkpoint is not None and scanned.held is not None:
+        check_kept_in_memory(settings)
     keeper = None if checkpoint is None else _keeper(model, scanned, checkpoint, resumed)
     columns = scanned.source.feature_names
     if scanned.held is not None:
@@ -144,17 +159,19 @@ def fit_rows(
     observer = FitObserver(model, watch=watch)
     task = for_targets(task_of(model, settings), np.asarray(scanned.summary.sample.y))
     if is_regressor(model):
-        seen = np.asarray(scanned.summary.sample.y, dtype=np.float64)
+        known = scanned.summary.whole or scanned.summary.sample
+        seen = np.asarray(known.y, dtype=np.float64)
         task = in_units(model, task, seen, np.ones(len(seen)))[0]
         if task.in_units:
             scanned = scanned.with_targets(lambda y: in_units(model, task, y, np.ones(len(y)))[1])
     with all_or_nothing(model), shown(settings.verbose):
         model.n_features_in_ = scanned.summary.n_features
-        run: WindowFit | RelevantWindows = (
-            WindowFit(settings, task, scanned, keeper, observer)
-            if settings.relevance is None
-            else RelevantWindows(settings, task, scanned, keeper, observer)
-        )
+        make: Any = WindowFit
+        if settings.n_cells is not None:
+            make = partial(StoredCells, folder=gettempdir() if temp_dir is None else temp_dir)
+        if settings.relevance is not None:
+            make = partial(RelevantWindows, make=make)
+        run: WindowFit | StoredCells | RelevantWindows = make(settings, task, scanned, keeper, observer)
         trained: Trained[Any] = run.run()
         adopt(model, trained.fitted)
         model.__dict__.pop("feature_names_in_", None)  # of an earlier fit
@@ -193,10 +210,19 @@ def _keeper(
     return Keeper(checkpoint, identity, files, resumed, scanned.summary if held is None else None)
 
 
+def check_kept_in_memory(settings: Settings) -> None:
+    """Refuse a checkpoint of a run that has nothing to save before its end."""
+    if settings.n_cells is not None:
+        raise ValueError(
+            f"n_cells={settings.n_cells!r} does not go with a checkpoint of rows that fit in memory: "
+            "their cells are solved there, without steps; leave one of them out, or set memory_limit "
+            "(--memory) lower, and cells are saved as they are solved."
+        )
+
+
 def check_kept(settings: Settings) -> None:
     """Refuse parameters of runs that have no steps to go on with, or are watched by held-out rows."""
     odd = {
-        "n_cells": (settings.n_cells is not None, settings.n_cells, "cells are solved without steps"),
         "early_stopping": (settings.early_stopping, True, "held-out rows choose among its models"),
         "warm_start": (settings.warm_start, True, "it goes on from a model that is not there"),
         "device": (settings.device == "cuda", "cuda", "its state lies on the card"),
@@ -209,19 +235,25 @@ def check_kept(settings: Settings) -> None:
 
 
 def check_streamed(settings: Settings) -> None:
-    """Refuse parameters that need all rows in memory, where a fit reads them a window at a time."""
-    odd = {
+    """Refuse parameters that need all rows in memory, where a fit reads them a window at a time.
+
+    Cells are solved whole, and do not take those of runs in epochs.
+    """
+    of_epochs = {
         "sampling": (settings.sampling == "uniform", settings.sampling, 'set sampling="auto"'),
         "early_stopping": (settings.early_stopping, True, "set max_iter to the epochs you want"),
         "tol": (settings.tol is not None, settings.tol, "set max_iter to the epochs you want"),
         "warm_start": (settings.warm_start, True, "go on learning with partial_fit"),
-        "n_cells": (settings.n_cells is not None, settings.n_cells, "leave n_cells out"),
         "n_components": (
             settings.map.n_components == "auto", "auto", "set n_components to a number"
         ),
         "landmarks": (settings.map.by_margin, "margin", 'choose others, for example "rpcholesky"'),
-        "device": (settings.device == "cuda", "cuda", 'set device="cpu"'),
     }  # fmt: skip
+    odd: dict[str, tuple[Any, Any, str]] = {
+        "device": (settings.device == "cuda", "cuda", 'set device="cpu"')
+    }
+    if settings.n_cells is None:
+        odd = {**of_epochs, **odd}
     for name, (is_odd, value, advice) in odd.items():
         if is_odd:
             raise ValueError(
@@ -234,6 +266,7 @@ def scan_for(
     source: RowSource,
     *,
     n_components: Any = None,
+    n_cells: Any = None,
     relevance: str | None = None,
     memory_limit: float | None = None,
     random_state: Any = None,
@@ -247,10 +280,18 @@ def scan_for(
     is called as soon as they do not. ``fingerprint`` tells what the files were.
     """
     least_rows = SAMPLE_ROWS if relevance is None else RELEVANCE_ROWS
+    least_rows = max(least_rows, n_components if is_integer(n_components) else 0)
+    most_bytes = planned_memory(memory_limit) // SAMPLE_SHARE
+
+    def spread(n_rows: int, n_bytes: int) -> int:
+        wanted = SAMPLE * resolve_cells(n_cells, n_rows)
+        return max(least_rows, min(wanted, most_bytes * n_rows // max(n_bytes, 1)))
+
     look = partial(
         scan,
         source,
-        sample_rows=max(least_rows, n_components if is_integer(n_components) else 0),
+        sample_rows=least_rows,
+        spread=None if n_cells is None else spread,
         hold_bytes=held_bytes(memory_limit),
         free=available_memory,
         seed=int(random_state) if is_integer(random_state) else 0,

@@ -25,7 +25,7 @@ from asset_svm.estimators.encoded import (
     gradients_by_columns,
 )
 from asset_svm.estimators.files import fit_rows
-from asset_svm.estimators.settled import check_settled
+from asset_svm.estimators.settled import check_kernel, check_settled
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.validation import (
     FROM_VALIDATION,
@@ -380,6 +380,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             if known is not None:
                 transform = getattr(self, "target_transform", None)
                 check_settled(known, self._task(settings), transform)
+                check_kernel(before, settings)
             task = self._task(settings, classes, known)
             task.check_stream()
             found = self._check_rows(task, X, y, sample_weight, first=before is None)

@@ -182,7 +182,8 @@ class AssetOutlierDetector(OutlierMixin, Learner):
         The first rows (``n_components`` of them, 256 at least) settle the map, lam and the steps:
         until they are there the model begins anew with all of them whenever they have doubled. The
         threshold follows the last rows, and is settled anew eight times while the rows double. After
-        ``fit`` it goes on from the fitted model.
+        ``fit`` it goes on from the fitted model. Another ``nu``, or another kernel, is another problem,
+        and refused.
 
         Parameters
         ----------

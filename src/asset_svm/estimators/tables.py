@@ -91,11 +91,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from asset_svm import TableEncoder
-    >>> table = np.array([[1.0, "red"], [2.0, "blue"], [None, "red"]], dtype=object)
+    >>> table = np.array([[1, "red"], [2, "blue"], [None, "red"], [4, "blue"]], dtype=object)
     >>> TableEncoder(numbers="standard").fit_transform(table).round(1)
-    array([[-1. ,  0. ,  0. ,  1. ],
-           [ 1. ,  0. ,  1. ,  0. ],
-           [ 1. ,  1. ,  0. ,  1. ]], dtype=float32)
+    array([[-1.1,  0. ,  0. ,  1. ],
+           [-0.3,  0. ,  1. ,  0. ],
+           [-0.3,  1. ,  0. ,  1. ],
+           [ 1.3,  0. ,  1. ,  0. ]], dtype=float32)
     """
 
     encoding_: Encoding

@@ -123,6 +123,17 @@ class NystroemMap(_FeatureTransformer):
         The drawn map.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics.pairwise import rbf_kernel
+    >>> from asset_svm import NystroemMap
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> map = NystroemMap(gamma=0.5, n_components=200, random_state=0).fit(X)
+    >>> V = map.transform(X)
+    >>> bool(np.allclose(V @ V.T, rbf_kernel(X, gamma=0.5), atol=1e-6))  # all rows are landmarks
+    True
     """
 
     def __init__(
@@ -187,6 +198,17 @@ class FourierMap(_FeatureTransformer):
         The drawn map, with ``frequencies`` and ``phases``.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics.pairwise import rbf_kernel
+    >>> from asset_svm import FourierMap
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> map = FourierMap(gamma=0.5, n_components=4096, fourier="orthogonal", random_state=0).fit(X)
+    >>> V = map.transform(X)
+    >>> bool(np.abs(V @ V.T - rbf_kernel(X, gamma=0.5)).max() < 0.1)
+    True
     """
 
     def __init__(

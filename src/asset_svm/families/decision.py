@@ -18,9 +18,9 @@ from asset_svm.backends.base import Backend
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features import FeatureMap
-from asset_svm.features.base import map_in_blocks
 from asset_svm.kernels.sums import KernelSums
 from asset_svm.numerics.rows import weighted_sums
+from asset_svm.threads.blocks import map_in_blocks
 
 
 @dataclass(eq=False)

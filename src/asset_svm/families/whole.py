@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from asset_svm.arrays import Array
-from asset_svm.tasks import Encoded, Task
+from asset_svm.data.scan import Summary
+from asset_svm.data.source import Block
+from asset_svm.tasks import Encoded, Outputs, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +41,27 @@ class WholeTask:
         """The task settled by a sample of all classes; ``totals`` are the weights of their rows."""
         task = task.with_classes(classes).settled(y, weight)
         return cls(task, None, task.factors(totals))
+
+    @classmethod
+    def of_summary(cls, task: Task, summary: Summary, sample: Block) -> WholeTask:
+        """The task of the rows of a file, from what a scan told of them and a sample."""
+        y, targets = np.asarray(sample.y), summary.targets
+        ones = np.ones(len(y))
+        if task.numeric:
+            return cls.of_numbers(task, y, ones, np.array([targets.low, targets.high]))
+        return cls.of_classes(task, y, ones, targets.classes, targets.class_counts)
+
+    def total_weight(self, summary: Summary) -> float:
+        """The weight of all rows of a file."""
+        if self.factors is None:
+            return float(summary.n_rows)
+        if isinstance(self.task, Outputs):
+            raise ValueError(
+                "class_weight multiplies the weights of all classes of a row, and how often those "
+                "of several outputs meet is known of rows in memory only; leave it out, or raise "
+                "memory_limit (--memory)."
+            )
+        return float(self.factors @ summary.targets.class_counts)
 
     def encode(self, y: Array) -> Encoded:
         """The targets of some of the rows, as the solver sees them."""

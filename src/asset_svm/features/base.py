@@ -20,12 +20,7 @@ import numpy.typing as npt
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.features.metric import Metric, MetricFeatures
-from asset_svm.threads.team import side_by_side
-
-BLOCK_ROWS = 512
-"""Rows mapped at a time where nothing else sets the number."""
-FEWEST_BLOCKS = 2
-"""Threads would take longer to start than they save where blocks are fewer."""
+from asset_svm.threads.blocks import map_in_blocks
 
 
 class Evaluable(Protocol):
@@ -92,29 +87,6 @@ def evaluator(phi: Evaluable, dtype: npt.DTypeLike) -> Callable[[Matrix], Array]
     """The function x -> phi(x) for rows of this type."""
     basis, lift = phi.basis(dtype), phi.lift(dtype)
     return lambda X: lift(basis(X))
-
-
-def map_in_blocks(
-    function: Callable[[Matrix], Array],
-    X: Matrix,
-    width: int,
-    dtype: npt.DTypeLike,
-    *,
-    reentrant: bool,
-) -> Array:
-    """Apply a block function to all rows of X, by threads where it may be and there are many rows."""
-    out = np.empty((X.shape[0], width), dtype=dtype)
-    blocks = range(0, X.shape[0], BLOCK_ROWS)
-
-    def fill(start: int) -> None:
-        out[start : start + BLOCK_ROWS] = function(X[start : start + BLOCK_ROWS])
-
-    if not reentrant or len(blocks) < FEWEST_BLOCKS:
-        for start in blocks:
-            fill(start)
-    else:
-        side_by_side(fill, blocks)
-    return out
 
 
 class CentredMap:

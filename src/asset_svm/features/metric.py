@@ -35,6 +35,7 @@ from asset_svm.threads.blas import few_threads
 
 FEWEST_ROWS = 100
 """A smaller sample tells nothing of the directions."""
+BLOCK_ROWS = 128
 METRIC_DIRECTIONS = 128
 """k of the low-rank form."""
 BESIDE_INTERCEPT = 10.0
@@ -75,9 +76,12 @@ class Metric:
     @classmethod
     def of_columns(cls, V: Array, weight: Array | None = None, least: Array | float = 0.0) -> Metric:
         """The diagonal form, from a sample of rows; mean squares count as ``least`` at least."""
-        V = V.astype(np.float64)
-        mean_square = np.average(V * V, axis=0, weights=weight)
-        return cls.of_mean_squares(np.maximum(mean_square, least))
+        w = np.ones(len(V)) if weight is None else np.asarray(weight, dtype=np.float64)
+        total = np.zeros(V.shape[1])
+        for start in range(0, len(V), BLOCK_ROWS):  # memory touched for the first time is slow
+            block = V[start : start + BLOCK_ROWS].astype(np.float64)
+            total += w[start : start + BLOCK_ROWS] @ np.square(block, out=block)
+        return cls.of_mean_squares(np.maximum(total / w.sum(), least))
 
     @classmethod
     def of_directions(
@@ -109,8 +113,11 @@ class Metric:
 
     def beside_intercept(self, V: Array, weight: Array | None = None) -> Metric:
         """T times a number, for rows of V T with a mean square of ``BESIDE_INTERCEPT``."""
-        rows = self.apply(V).astype(np.float64)
-        mean_square = float(np.average(np.einsum("ij,ij->i", rows, rows), weights=weight))
+        squares = np.empty(len(V))
+        for start in range(0, len(V), BLOCK_ROWS):
+            rows = self.apply(V[start : start + BLOCK_ROWS]).astype(np.float64)
+            squares[start : start + BLOCK_ROWS] = np.einsum("ij,ij->i", rows, rows)
+        mean_square = float(np.average(squares, weights=weight))
         if mean_square == 0.0:
             return self
         times = float(np.sqrt(BESIDE_INTERCEPT / mean_square))

@@ -39,6 +39,7 @@ from asset_svm.features.factors import (
     default_threshold,
     descending_eigenpairs,
     inverse_cholesky,
+    symmetrise,
 )
 from asset_svm.features.kernel_basis import KernelBasis
 from asset_svm.features.landmarks import Sampler, uniform_landmarks
@@ -47,6 +48,7 @@ from asset_svm.kernels import Kernel
 from asset_svm.numerics.padding import padded_columns
 from asset_svm.numerics.row_products import product
 from asset_svm.threads.blas import few_threads
+from asset_svm.threads.blocks import map_in_blocks
 
 RankRule = Literal["relative", "absolute"]
 Basis = Literal["auto", "eigen", "cholesky"]
@@ -150,7 +152,9 @@ class NystroemFeatures(CentredMap, KernelBasis):
         with few_threads(components.shape[0]):
             gram = kernel(components, components)
         kernel.check_values(gram, components)
-        gram = 0.5 * (gram + gram.T)
+        if not kernel.is_reentrant:
+            gram = np.array(gram)  # a user's function may keep what it returned
+        symmetrise(gram)
         if not np.isfinite(gram).all():
             raise NonFiniteError(
                 "The kernel matrix of the landmarks is not finite; scale the columns of X "
@@ -170,9 +174,9 @@ class NystroemFeatures(CentredMap, KernelBasis):
         noise, wide = 0.0, False
         if centre is not None:
             gram, noise, wide = centred_gram(gram, centre, dtype, used)
-        values, vectors = descending_eigenpairs(gram)
+        values, vectors = descending_eigenpairs(gram, overwrite=True)
         if np.abs(values).max() <= noise:  # every landmark is 0, or all are alike: so is every feature
-            nothing = np.zeros((len(gram), 1))
+            nothing = np.zeros((len(values), 1))
             return cls(kernel, components, nothing, indices, np.ones(1), used, centre=centre, wide=wide)
         if values[0] <= default_threshold(np.float64) * np.abs(values).max():
             raise ValueError(
@@ -183,7 +187,8 @@ class NystroemFeatures(CentredMap, KernelBasis):
             level = max(used * values[0], noise) if rule == "relative" else used
             d = int(np.count_nonzero((values >= level) & (values > 0.0)))
             d = max(1, min(d, rank or d))
-            projection = np.ascontiguousarray(vectors[:, :d] / np.sqrt(values[:d]))
+            projection = np.ascontiguousarray(vectors[:, :d])
+            projection /= np.sqrt(values[:d])
             if centre is not None:  # its columns are orthogonal to 1, but for rounding that counts here
                 projection -= projection.mean(axis=0)
             features = cls(
@@ -200,7 +205,9 @@ class NystroemFeatures(CentredMap, KernelBasis):
         rounding = ROUNDING * float(np.finfo(dtype).eps) * self.kernel.diagonal(probe)
         limit = self.own_squares(probe) * (1.0 + NORM_TOLERANCE) + rounding
         with few_threads(self.dimension):
-            v = evaluator(self, dtype)(probe).astype(np.float64)
+            phi = evaluator(self, dtype)
+            v = map_in_blocks(phi, probe, self.dimension, dtype, reentrant=self.reentrant)
+            v = v.astype(np.float64)
         return bool((np.einsum("ij,ij->i", v, v) <= limit).all())
 
     def own_squares(self, X: Matrix) -> Array:

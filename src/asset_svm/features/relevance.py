@@ -22,8 +22,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from asset_svm.arrays import Array, Matrix
-from asset_svm.features.base import map_in_blocks
 from asset_svm.threads.blas import few_threads
+from asset_svm.threads.blocks import map_in_blocks
 
 NO_SPREAD = 1e-30
 """Times the square of its mean: a column of a smaller variance is one of rounding."""

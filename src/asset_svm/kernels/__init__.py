@@ -1,5 +1,6 @@
 """Kernels k(x, z) against a fixed set of landmarks, in blocks of dense or CSR rows.
 
+    profiles    what every named kernel is a function of, and that function, for numbers of any kind
     kernel      ``Kernel``, a name with its numbers: what everybody else asks
     formula     what a formula of a kernel supplies, and what it is a function of
     table       the formulas by their names
@@ -24,13 +25,21 @@ Conventions that bind the code here:
   which no two landmarks differ.
 - CSR rows are never made dense. What is left of landmarks is, up to ``DENSE_LANDMARK_BYTES``: a nonzero
   of x then costs one contiguous row of length s.
+
+Names are imported when they are first used: ``runtime`` takes the profiles, and no compiled code.
 """
 
-from asset_svm.kernels.formula import Argument, BlockFunction, Formula, SpectralDensity
-from asset_svm.kernels.kernel import Kernel
-from asset_svm.kernels.landmarks import DENSE_LANDMARK_BYTES
-from asset_svm.kernels.scale import scale_gamma, squared_norms
-from asset_svm.kernels.table import FORMULAS, NAMES, SPECTRAL, WITH_GAMMA, formula_type
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asset_svm.kernels.formula import Argument, BlockFunction, Formula, SpectralDensity
+    from asset_svm.kernels.kernel import Kernel
+    from asset_svm.kernels.landmarks import DENSE_LANDMARK_BYTES
+    from asset_svm.kernels.scale import scale_gamma, squared_norms
+    from asset_svm.kernels.table import FORMULAS, NAMES, SPECTRAL, WITH_GAMMA, formula_type
 
 __all__ = [
     "DENSE_LANDMARK_BYTES",
@@ -47,3 +56,25 @@ __all__ = [
     "scale_gamma",
     "squared_norms",
 ]
+
+_HOMES = {
+    "DENSE_LANDMARK_BYTES": "landmarks",
+    "FORMULAS": "table",
+    "NAMES": "table",
+    "SPECTRAL": "table",
+    "WITH_GAMMA": "table",
+    "Argument": "formula",
+    "BlockFunction": "formula",
+    "Formula": "formula",
+    "Kernel": "kernel",
+    "SpectralDensity": "formula",
+    "formula_type": "table",
+    "scale_gamma": "scale",
+    "squared_norms": "scale",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

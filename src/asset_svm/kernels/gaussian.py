@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from asset_svm.arrays import Array
+from asset_svm.kernels import profiles
 from asset_svm.kernels.distances import SquaredDistanceFormula
 from asset_svm.kernels.formula import SpectralDensity, Values
 from asset_svm.numerics.elementwise import gaussian_loop
@@ -45,7 +46,7 @@ class Gaussian(SquaredDistanceFormula):
 
     def profile(self, t: Values, xp: Any = np) -> Values:
         """exp(t)."""
-        return xp.exp(t, out=t)
+        return profiles.decay(t, xp)
 
     def derivative(self, t: Values, xp: Any = np) -> Values:
         """exp(t)."""

@@ -17,6 +17,7 @@ from asset_svm.arrays import Array, Matrix
 from asset_svm.kernels.formula import Argument, BlockFunction, Formula, SpectralDensity
 from asset_svm.kernels.table import formula_type
 from asset_svm.numerics.definite import is_semidefinite
+from asset_svm.threads.blocks import map_in_blocks
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,11 @@ class Kernel:
         return self.formula.against(Z, np.dtype(dtype))
 
     def __call__(self, X: Matrix, Z: Matrix) -> Array:
-        """Return k(X, Z) in float64, whatever the type of the rows."""
-        return self.against(Z, np.float64)(X)
+        """Return k(X, Z) in float64 for rows of any type, by threads where they are much work."""
+        values = self.against(Z, np.float64)
+        if not self.is_reentrant:
+            return values(X)
+        return map_in_blocks(values, X, Z.shape[0], np.float64, reentrant=True)
 
     def check_values(self, K: Array, X: Matrix) -> None:
         """Raise where the values of all pairs of rows show that they cannot be a kernel's."""

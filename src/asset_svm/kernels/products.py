@@ -9,6 +9,7 @@ import numpy as np
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.exceptions import NonFiniteError
+from asset_svm.kernels import profiles
 from asset_svm.kernels.formula import (
     Argument,
     BlockFunction,
@@ -82,21 +83,17 @@ class Polynomial(ProductFormula):
 
     def profile(self, t: Values, xp: Any = np) -> Values:
         """(t + coef0)^degree."""
-        t = self._bases(t)
-        t **= self.degree
-        return t
+        return profiles.polynomial(self._checked(t), self.degree, self.coef0)
 
     def derivative(self, t: Values, xp: Any = np) -> Values:
         """degree (t + coef0)^(degree - 1)."""
-        t = self._bases(t)
-        t **= self.degree - 1.0
+        t = profiles.polynomial(self._checked(t), self.degree - 1.0, self.coef0)
         t *= self.degree
         return t
 
-    def _bases(self, t: Values) -> Values:
-        """t + coef0; raises where one is negative that may not be."""
-        t += self.coef0
-        if not self.has_whole_degree and bool((t < 0.0).any()):
+    def _checked(self, t: Values) -> Values:
+        """The t themselves; raises where t + coef0 is negative and may not be."""
+        if not self.has_whole_degree and bool((t < -self.coef0).any()):
             raise NonFiniteError(
                 f"degree={self.degree:g} of a negative number gamma x.z + coef0 is not a real number; "
                 "set degree to an integer, or coef0 so high that none is negative."
@@ -115,8 +112,7 @@ class Sigmoid(ProductFormula):
 
     def profile(self, t: Values, xp: Any = np) -> Values:
         """tanh(t + coef0)."""
-        t += self.coef0
-        return xp.tanh(t, out=t)
+        return profiles.sigmoid(t, self.coef0, xp)
 
     def derivative(self, t: Values, xp: Any = np) -> Values:
         """1 - tanh(t + coef0)^2."""

@@ -23,12 +23,13 @@ the loss is for the host), with these members for T = float and double:
     T steepness(T y, T f, T parameter)  |slope| where loss(y, f) is positive
     T unit(T y)                         minus the sign of the slope on the first side of the target
     T turned(T y, T f, T along)         ``along`` where f is on the first side, else minus that
-    double low(double cost, double y), high(double cost, double y)      the box of the dual
+    double low(double cost, double y, double parameter), high(...)      the box of the dual; it may be
+                                        wider than ``box`` where no solution is
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -57,6 +58,15 @@ class OneForAll:
     def of_model(self, k: int) -> Self:
         """The loss itself."""
         return self
+
+    def of_models(self, which: Array) -> Self:
+        """The loss of the models with these numbers, on an axis of their own."""
+        own = getattr(self, "parameter", 0.0)
+        if not isinstance(own, tuple):
+            return self
+        build: Any = type(self)
+        found: Self = build(tuple(own[k % len(own)] for k in which))
+        return found
 
     def rounded(self, t: Array) -> tuple[Array, Array, Array]:
         """p (t - curvature p / 2) at its best p in [0, steepest], that p, and the curvature."""
@@ -112,6 +122,9 @@ class Loss(Protocol):
 
     def of_model(self, k: int) -> Self:
         """The loss of model k of an axis; others take (K, rows) targets and margins."""
+
+    def of_models(self, which: Array) -> Self:
+        """The loss of the models with these numbers, on an axis of their own."""
 
     @property
     def tube(self) -> float:

@@ -47,8 +47,8 @@ struct Loss {
   template <typename T> static __device__ __forceinline__ T turned(T y, T f, T along) {
     return y - f < 0 ? -along : along;
   }
-  static __device__ __forceinline__ double low(double cost, double) { return -cost; }
-  static __device__ __forceinline__ double high(double cost, double) { return cost; }
+  static __device__ __forceinline__ double low(double cost, double, double) { return -cost; }
+  static __device__ __forceinline__ double high(double cost, double, double) { return cost; }
 };
 """
 

@@ -47,8 +47,12 @@ struct Loss {
   template <typename T> static __device__ __forceinline__ T steepness(T, T, T) { return T(1); }
   template <typename T> static __device__ __forceinline__ T unit(T y) { return y; }
   template <typename T> static __device__ __forceinline__ T turned(T, T, T along) { return along; }
-  static __device__ __forceinline__ double low(double cost, double y) { return fmin(cost * y, 0.0); }
-  static __device__ __forceinline__ double high(double cost, double y) { return fmax(cost * y, 0.0); }
+  static __device__ __forceinline__ double low(double cost, double y, double) {
+    return fmin(cost * y, 0.0);
+  }
+  static __device__ __forceinline__ double high(double cost, double y, double) {
+    return fmax(cost * y, 0.0);
+  }
 };
 """
 

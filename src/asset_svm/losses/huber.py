@@ -39,7 +39,27 @@ class Huber(OneForAll):
     tube: ClassVar[float] = 0.0
     suits_pairs: ClassVar[bool] = False
     steepest: ClassVar[float] = 1.0
-    cuda: ClassVar[None] = None
+    cuda: ClassVar[str] = """\
+struct Loss {
+  template <typename T> static __device__ __forceinline__ T apart(T y, T f) {
+    return y < f ? f - y : y - f;
+  }
+  template <typename T> static __device__ __forceinline__ T excess(T y, T f, T epsilon) {
+    const T t = apart(y, f);
+    return t > epsilon ? t - epsilon / 2 : t * t / (2 * epsilon);
+  }
+  template <typename T> static __device__ __forceinline__ T steepness(T y, T f, T epsilon) {
+    const T t = apart(y, f);
+    return t < epsilon ? t / epsilon : T(1);
+  }
+  template <typename T> static __device__ __forceinline__ T unit(T) { return T(1); }
+  template <typename T> static __device__ __forceinline__ T turned(T y, T f, T along) {
+    return y - f < 0 ? -along : along;
+  }
+  static __device__ __forceinline__ double low(double cost, double, double) { return -cost; }
+  static __device__ __forceinline__ double high(double cost, double, double) { return cost; }
+};
+"""
 
     @property
     def parameter(self) -> float:

@@ -53,7 +53,27 @@ class Logistic(OneForAll):
     is_smooth: ClassVar[bool] = True
     steepest: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 0.0
-    cuda: ClassVar[None] = None
+    cuda: ClassVar[str] = """\
+struct Loss {
+  template <typename T> static __device__ __forceinline__ T excess(T y, T f, T) {
+    const T m = y * f;
+    if (y == 0) return T(0);
+    return m > 0 ? log1p(exp(-m)) : log1p(exp(m)) - m;
+  }
+  template <typename T> static __device__ __forceinline__ T steepness(T y, T f, T) {
+    const T m = y * f, small = exp(m > 0 ? -m : m);
+    return m > 0 ? small / (1 + small) : 1 / (1 + small);
+  }
+  template <typename T> static __device__ __forceinline__ T unit(T y) { return y; }
+  template <typename T> static __device__ __forceinline__ T turned(T, T, T along) { return along; }
+  static __device__ __forceinline__ double low(double cost, double y, double) {
+    return fmin(cost * y, 0.0);
+  }
+  static __device__ __forceinline__ double high(double cost, double y, double) {
+    return fmax(cost * y, 0.0);
+  }
+};
+"""
 
     def value(self, y: Array, f: Array) -> Array:
         """log(1 + exp(-y f)); 0 for y = 0."""

@@ -47,7 +47,22 @@ class Pinball(OneForAll):
     suits_pairs: ClassVar[bool] = False
     steepest: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 0.0
-    cuda: ClassVar[None] = None
+    cuda: ClassVar[str] = """\
+struct Loss {
+  template <typename T> static __device__ __forceinline__ T excess(T y, T f, T q) {
+    return y < f ? (q - 1) * (y - f) : q * (y - f);
+  }
+  template <typename T> static __device__ __forceinline__ T steepness(T y, T f, T q) {
+    return y < f ? 1 - q : q;
+  }
+  template <typename T> static __device__ __forceinline__ T unit(T) { return T(1); }
+  template <typename T> static __device__ __forceinline__ T turned(T y, T f, T along) {
+    return y - f < 0 ? -along : along;
+  }
+  static __device__ __forceinline__ double low(double cost, double, double q) { return (q - 1) * cost; }
+  static __device__ __forceinline__ double high(double cost, double, double q) { return q * cost; }
+};
+"""
 
     @property
     def parameter(self) -> tuple[float, ...]:

@@ -37,7 +37,27 @@ class SquaredEpsilonInsensitive(OneForAll):
     suits_pairs: ClassVar[bool] = False
     steepest: ClassVar[float] = np.inf
     curvature: ClassVar[float] = 0.5
-    cuda: ClassVar[None] = None
+    cuda: ClassVar[str] = """\
+struct Loss {
+  template <typename T> static __device__ __forceinline__ T beyond(T y, T f, T epsilon) {
+    const T residual = y - f;
+    return (residual < 0 ? -residual : residual) - epsilon;
+  }
+  template <typename T> static __device__ __forceinline__ T excess(T y, T f, T epsilon) {
+    const T t = beyond(y, f, epsilon);
+    return t > 0 ? t * t : t;
+  }
+  template <typename T> static __device__ __forceinline__ T steepness(T y, T f, T epsilon) {
+    return T(2) * beyond(y, f, epsilon);
+  }
+  template <typename T> static __device__ __forceinline__ T unit(T) { return T(1); }
+  template <typename T> static __device__ __forceinline__ T turned(T y, T f, T along) {
+    return y - f < 0 ? -along : along;
+  }
+  static __device__ __forceinline__ double low(double, double, double) { return -1e300; }
+  static __device__ __forceinline__ double high(double, double, double) { return 1e300; }
+};
+"""
 
     @property
     def parameter(self) -> float:

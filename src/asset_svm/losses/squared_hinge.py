@@ -39,7 +39,28 @@ class SquaredHinge(OneForAll):
     suits_pairs: ClassVar[bool] = False
     steepest: ClassVar[float] = np.inf
     curvature: ClassVar[float] = 0.5
-    cuda: ClassVar[None] = None
+    cuda: ClassVar[str] = """\
+struct Loss {
+  template <typename T> static __device__ __forceinline__ T beyond(T y, T f) {
+    return (y < 0 ? -y : y) - y * f;
+  }
+  template <typename T> static __device__ __forceinline__ T excess(T y, T f, T) {
+    const T t = beyond(y, f);
+    return t > 0 ? t * t : t;
+  }
+  template <typename T> static __device__ __forceinline__ T steepness(T y, T f, T) {
+    return T(2) * beyond(y, f);
+  }
+  template <typename T> static __device__ __forceinline__ T unit(T y) { return y; }
+  template <typename T> static __device__ __forceinline__ T turned(T, T, T along) { return along; }
+  static __device__ __forceinline__ double low(double, double y, double) {
+    return y < 0 ? -1e300 : 0.0;
+  }
+  static __device__ __forceinline__ double high(double, double y, double) {
+    return y > 0 ? 1e300 : 0.0;
+  }
+};
+"""
 
     def value(self, y: Array, f: Array) -> Array:
         """max(|y| - y f, 0)^2."""

@@ -20,12 +20,27 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import event
 
 from asset_svm.arrays import Array
+from asset_svm.numerics.compile_time import compile_time
 
 logger = logging.getLogger("asset_svm")
 PACKAGE = Path(__file__).parent.parent
 _told = False
+
+
+class _Told(event.Listener):  # type: ignore[misc]  # numba has no types
+    """Passes on when numba compiles, which it does not where a cache has the function."""
+
+    def on_start(self, event: Any) -> None:
+        compile_time.begin()
+
+    def on_end(self, event: Any) -> None:
+        compile_time.end()
+
+
+event.register("numba:compile", _Told())
 
 
 def njit(**options: Any) -> Callable[[Any], Any]:

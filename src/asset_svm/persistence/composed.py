@@ -113,7 +113,7 @@ def write_any(write: Writer, model: BaseEstimator, name: str) -> dict[str, Any]:
         return _write_transformer(write, model, name)
     if isinstance(model, SearchEstimator):
         raise ValueError(
-            f"A {type(model).__name__} cannot be saved, only the model that it found; save its "
+            f"{type(model).__name__} cannot be saved, only the model that it found; save its "
             "best_estimator_."
         )
     raise ValueError(

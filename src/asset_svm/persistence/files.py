@@ -58,6 +58,19 @@ def save(
     ------
     ValueError
         The model has a part that is not numbers, such as a callable kernel.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from sklearn.datasets import make_moons
+    >>> from asset_svm import AssetClassifier, load, save
+    >>> X, y = make_moons(500, noise=0.1, random_state=0)
+    >>> model = AssetClassifier(random_state=0).fit(X, y)
+    >>> path = Path(mkdtemp()) / "moons.asset"
+    >>> save(model, path)
+    >>> bool((load(path).decision_function(X) == model.decision_function(X)).all())
+    True
     """
     write = Writer(resumable=resumable)
     header = {
@@ -70,6 +83,11 @@ def save(
 def load(path: str | Path) -> Any:
     """Read a model file; executes nothing of it.
 
+    Parameters
+    ----------
+    path : path
+        A file that ``save``, or ``asset train``, has written.
+
     Returns
     -------
     model : estimator
@@ -79,6 +97,16 @@ def load(path: str | Path) -> Any:
     ------
     ModelFileError
         The file is cut, damaged, something else, or of a newer version.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from asset_svm import AssetRegressor, load, save
+    >>> path = Path(mkdtemp()) / "line.asset"
+    >>> save(AssetRegressor("linear", C=100).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]), path)
+    >>> type(load(path)).__name__
+    'AssetRegressor'
     """
     version, header, tensors = container.read_any(path, KIND)
     with told(path):

@@ -77,7 +77,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
         """The estimator that is searched for, with the parameters it shares with the search."""
         known = self._model().get_params(deep=False)
         given = self.get_params(deep=False) | {"kernel": self._kernel}
-        left = ("time_limit", "relevance")
+        left = ("time_limit", "relevance", "intervals")
         shared = {name: given[name] for name in known if name in given and name not in left}
         return self._model(**(shared | others))
 

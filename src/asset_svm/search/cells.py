@@ -21,7 +21,7 @@ from asset_svm.search.cost import cell_seconds
 from asset_svm.search.lines import Found, LineSearch
 from asset_svm.search.splits import Encoding, encode
 from asset_svm.settings import Settings
-from asset_svm.solvers.cell_models import CellModel, constant, same_targets
+from asset_svm.solvers.cell_models import CellModel, constant
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.tasks import Task
 from asset_svm.threads.granted import granted
@@ -228,12 +228,12 @@ class _Run:
         if len(rows) == 0:
             return out + encoding.offset[f]
         y = targets[:, rows]
-        trivial, like, paired = problem.is_trivial(y), same_targets(y), problem.is_paired(own)
+        trivial, like, paired = problem.is_trivial(y), problem.alike(y), problem.is_paired(own)
         for t, target in enumerate(y):
             if trivial[t] or like[t] != t:
                 out[:, :, t] = constant(target)[1] if trivial[t] else out[:, :, like[t]]
                 continue
-            path = _CostPath(problem, own, target, weight, seed + t, paired)
+            path = _CostPath(problem.of_model(t), own, target, weight, seed + t, paired)
             for c, C in enumerate(self.search.Cs):
                 beta, b, *_ = path.model(float(C))
                 out[c, :, t] = across @ beta.astype(own.dtype) + b

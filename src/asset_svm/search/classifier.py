@@ -49,7 +49,8 @@ class AssetClassifierCV(ClassifierMixin, SearchEstimator):
     >>> from sklearn.datasets import make_moons
     >>> from asset_svm import AssetClassifierCV
     >>> X, y = make_moons(500, noise=0.1, random_state=0)
-    >>> search = AssetClassifierCV(Cs=5, gammas=[0.1, 1.0, 10.0], random_state=0).fit(X, y)
+    >>> search = AssetClassifierCV(Cs=[0.1, 1, 10, 100, 1000], gammas=[0.1, 1.0, 10.0], random_state=0)
+    >>> search = search.fit(X, y)
     >>> search.best_score_ > 0.99
     True
     """

@@ -32,9 +32,9 @@ refit : bool, default=True
     Whether the best candidate is trained on all rows, as ``best_estimator_``: bitwise the estimator
     searched for, with ``best_params_`` and the same other parameters, fitted by itself.
 time_limit : float, default=None
-    Of a race: the seconds that it takes, the final model included; None: work counted from the number
-    of rows. Of a grid: seconds after which it ends with the best candidate so far, and warns; the refit
-    comes after.
+    Of a race: the seconds that it takes, the final model included, but not those of compiling, once on
+    a machine; None: work counted from the number of rows. Of a grid: seconds after which it ends with
+    the best candidate so far, and warns; the refit comes after.
 ensemble : bool, default=True
     Whether a race may end in a weighted mean of its best candidates, where that gains more than its
     standard error.

@@ -29,8 +29,8 @@ OPEN = "auto"
 RACING = (
     "kernel", "relevance", "encoder", "cv", "scoring", "refit", "time_limit", "ensemble",
     "probability", "n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "tol",
-    "memory_limit", "class_weight", "multi_class", "random_state", "n_jobs", "device", "precision",
-    "verbose",
+    "memory_limit", "class_weight", "multi_class", "quantiles", "intervals", "random_state", "n_jobs",
+    "device",    "precision", "verbose",
 )  # fmt: skip
 """Parameters that may be given to a race; any other asks for a grid."""
 FIXED = ("n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "tol")
@@ -57,6 +57,11 @@ class RacingSearch(MetaEstimatorMixin):
         return all(_same(given[name], default[name]) for name in default if name not in RACING) and (
             isinstance(self.kernel, str) and self.kernel in (OPEN, *KERNELS)
         )
+
+    @property
+    def _judged_by(self) -> dict[str, Any]:
+        """Parameters that candidates of a race have in place of those of the final model."""
+        return {}
 
     def _check_race(self) -> None:
         """Raise where a parameter of a race cannot be, or a grid is given besides."""
@@ -86,7 +91,7 @@ class RacingSearch(MetaEstimatorMixin):
             seed = one_seed(self.random_state)
             settings = settings.changed(random_state=seed)
             units = {"target_transform": "standard"} if is_regressor(self) else {}
-            found = gather(self._learner(**units), X, y, sample_weight)
+            found = gather(self._learner(**units, **self._judged_by), X, y, sample_weight)
             if found is None:
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
             given, index, learner = found

@@ -17,7 +17,8 @@ from sklearn.metrics import check_scoring, get_scorer_names
 
 from asset_svm.arrays import Array, Matrix
 from asset_svm.estimators.validation import classes_of
-from asset_svm.tasks import Task
+from asset_svm.tasks import Quantiles, Task
+from asset_svm.tasks.quantiles import in_order
 
 Scorer = Callable[..., Any]
 """As scikit-learn's: called with an estimator, rows and targets, it returns a score."""
@@ -56,10 +57,15 @@ class _DecidedClassifier(ClassifierMixin, _Decided):
 
 
 class _DecidedRegressor(RegressorMixin, _Decided):
-    """A regressor whose predictions of some rows are known."""
+    """A regressor whose predictions of some rows are known; quantiles are put in order."""
+
+    def __init__(self, X: Matrix, decisions: Array, *, ordered: bool):
+        super().__init__(X, decisions)
+        self.ordered = ordered
 
     def predict(self, X: Matrix) -> Array:
         known = self._known(X)
+        known = in_order(known) if self.ordered else known
         return known.ravel() if known.shape[1] == 1 else known
 
 
@@ -96,7 +102,7 @@ def scores(scorer: Scorer | None, task: Task, X: Matrix, y: Array, decisions: Ar
         return np.array([_number(scorer(_shown(X, part, task), X, y)) for part in decisions])
     if task.numeric and len(y) == 1:
         return np.full(len(decisions), np.nan)
-    if not task.numeric or y.ndim == 2:
+    if not task.numeric or y.ndim == 2 or isinstance(task, Quantiles):
         return np.array([task.score(part, y, None) for part in decisions])
     spread = float(((y - y.mean()) ** 2).sum())
     residual = ((decisions[:, :, 0] - y) ** 2).sum(axis=1)
@@ -118,5 +124,5 @@ def _number(score: Any) -> float:
 def _shown(X: Matrix, decisions: Array, task: Task) -> _Decided:
     """A model with these decisions, as a scorer sees it."""
     if task.numeric:
-        return _DecidedRegressor(X, decisions)
+        return _DecidedRegressor(X, decisions, ordered=isinstance(task, Quantiles))
     return _DecidedClassifier(X, decisions, task)

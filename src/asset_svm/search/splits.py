@@ -184,7 +184,7 @@ def encode(task: Task, rows: Rows, splits: list[Split]) -> Encoding:
         y_max.append(encoded.y_max)
         offset.append(encoded.offset)
         if task.numeric:
-            target += list(_columns(np.asarray(rows.y, dtype=np.float64) - encoded.offset))
+            target += list(settled.encode(rows.y).targets.block(np.arange(m)))
     if not task.numeric:
         target = list(task.encode(rows.y).targets.block(np.arange(m)))
     found = Splits(weight, np.array(target), task.numeric, np.array(y_max))

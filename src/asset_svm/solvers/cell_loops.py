@@ -1,6 +1,6 @@
 """The sweeps of many cells, by compiled threads that take the next cell by themselves.
 
-    a thread:  rows of a cell gathered, its kernel matrix, sweeps for each of its models
+    a thread:  rows of a cell gathered, its kernel matrix, sweeps for its models, some abreast
 
 Python runs once for all of them, before and after, and nobody waits for the interpreter in between.
 What sweeps have not solved within their budget goes on in ``CellProblem.solve``, from where they ended.
@@ -17,15 +17,15 @@ import numpy as np
 
 from asset_svm.arrays import Array
 from asset_svm.kernels.loops import fill_matrix, loop_code
-from asset_svm.losses import axis_arguments, dual_ridge, scalar_excess
+from asset_svm.losses import axis_arguments, dual_ridge
 from asset_svm.numerics.compiling import lent, njit
 from asset_svm.numerics.padding import padded_width
+from asset_svm.solvers.abreast import ABREAST, end_abreast
 from asset_svm.solvers.cell_models import CellSolution, Swept, constants
 from asset_svm.solvers.cells import CellProblem
-from asset_svm.solvers.exact_form import LOOK, sweep
 from asset_svm.solvers.gather import gathered
 from asset_svm.solvers.kernel_matrix import GROUP, has_loops
-from asset_svm.threads.counter import ENOUGH, take
+from asset_svm.threads.counter import take
 from asset_svm.threads.team import together
 
 MOST_NUMBERS = 1 << 23
@@ -211,56 +211,10 @@ def _solve(
             continue
         for i in range(m):
             K[i, i] += ridge[a + i]
-        for k in range(number % groups, len(y), groups):
-            if todo[c, k]:
-                found[c, k] = _ended(
-                    counter, K, y[k, a:b], cost[a:b], low[k, a:b], high[k, a:b], ridge[a:b],
-                    seeds[c] + k, code, parameter[k], tube, tol, most, budget * m * m, settle,
-                    beta[k, a:b],
-                )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def _ended(
-    counter: Array,
-    K: Array,
-    y: Array,
-    cost: Array,
-    low: Array,
-    high: Array,
-    ridge: Array,
-    seed: int,
-    code: int,
-    parameter: float,
-    tube: float,
-    tol: float,
-    most: int,
-    budget: float,
-    settle: bool,
-    beta: Array,
-) -> tuple[float, float, float]:
-    """``exact_form.solve_cell`` of one model: the sweeps, P and D where they end."""
-    m = len(y)
-    F, diagonal, order = np.zeros(m, K.dtype), np.empty(m), np.arange(m)
-    for i in range(m):
-        diagonal[i] = max(np.float64(K[i, i]), 1e-12)
-    sweeps, moves, between = 0, 0, max(LOOK // (m * m), 1)
-    while True:
-        limit = min(sweeps + between, most)
-        sweeps, moves, seed, primal, dual = sweep(
-            K, y, cost, low, high, code, parameter, tube, ridge, tol, limit, budget, seed,
-            order, beta, F, sweeps, moves, diagonal,
-        )  # fmt: skip
-        if sweeps < limit or limit == most or counter[0] >= ENOUGH:
-            break
-    if settle and primal - dual > tol * primal:
-        primal, dual = 0.0, 0.0
-        for i in range(m):
-            f = 0.0
-            for j in range(m):
-                f += np.float64(K[i, j]) * beta[j]
-            primal += 0.5 * beta[i] * (f - ridge[i] * beta[i])
-            f -= ridge[i] * beta[i]
-            primal += cost[i] * max(scalar_excess(code, parameter, y[i], f), 0.0)
-            dual += y[i] * beta[i] - tube * abs(beta[i]) - 0.5 * beta[i] * (f + ridge[i] * beta[i])
-    return float(sweeps), primal, dual
+        mine = np.flatnonzero(todo[c, number % groups :: groups]) * groups + number % groups
+        for start in range(0, len(mine), ABREAST):
+            some = mine[start : start + ABREAST]
+            end_abreast(
+                counter, K, a, y, cost[a:b], low, high, ridge[a:b], seeds[c], code, parameter, tube,
+                tol, most, budget * m * m, settle, some, beta, found[c],
+            )  # fmt: skip

@@ -122,7 +122,7 @@ class CellProblem:
                 return constant(y[k])
             swept = None if ended is None else ended[k]
             one = self.of_model(k)
-            return one.model(K, y[k], cost, seed + k, paired=paired, late=late, swept=swept)
+            return one.model(K, y[k], cost, seed, paired=paired, late=late, swept=swept)
 
         different = np.unique(like)
         found = dict(zip(different, side_by_side(model, different.tolist()), strict=True))

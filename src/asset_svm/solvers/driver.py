@@ -104,6 +104,8 @@ class Driver:
         self.weight, self.cut, self.form = weight, cut, form
         self.length = NEVER if length is None else length
         self.shrink_interval = shrink_interval or axis.shrink_interval(cut.longest)
+        # Of pairs of classes few see a row: a turn has as many rows that a model does see.
+        self.turn = row_steps.TURN * targets.n_models // max(models_of_a_row(targets), 1)
         self.position = 0
         self.slopes: Slopes | None = None
         self.progress = Progress.zeros(len(axis.lam))
@@ -234,7 +236,7 @@ class Driver:
         threads = min(self._threads(n), K)
         # As many models for every thread, in two lots where they are many: some are faster.
         lots = threads if threads == 1 or 4 * threads > K else 2 * threads
-        turn = n if K == 1 else row_steps.TURN
+        turn = n if K == 1 else self.turn
         arguments = (*self.axis.for_loops(self.rows.dtype), self.state.for_loops(), notes)
         _by_threads(threads, lambda counter: work_on_rows(counter, lots, turn, steps, *arguments))
 

@@ -33,14 +33,15 @@ LOOK = 1 << 26
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _add_row(F: Array, row: Array, a: float) -> None:
+def add_row(F: Array, row: Array, a: float) -> None:
+    """F += a row."""
     factor = F.dtype.type(a)
     for k in range(F.shape[0]):
         F[k] += factor * row[k]
 
 
 @njit(cache=True, nogil=True)
-def _shuffle(order: Array, seed: int) -> int:
+def shuffle(order: Array, seed: int) -> int:
     """Fisher and Yates, by a linear congruential generator; returns its state."""
     state = seed
     for k in range(order.shape[0] - 1, 0, -1):
@@ -125,31 +126,49 @@ def sweep(
 ) -> tuple[int, int, int, float, float]:
     """``solve_cell`` from the given numbers of sweeps and changes on: they, the seed, P and D."""
     m = y.shape[0]
-    primal, dual = 0.0, 0.0
     while True:
-        primal, dual, square, bent = 0.0, 0.0, 0.0, 0.0
-        for i in range(m):
-            f = F[i] - ridge[i] * beta[i]
-            square += beta[i] * F[i]
-            bent += ridge[i] * beta[i] * beta[i]
-            primal += cost[i] * max(scalar_excess(code, parameter, y[i], f), 0.0)
-            dual += y[i] * beta[i] - tube * abs(beta[i])
-        primal += 0.5 * (square - bent)
-        dual -= 0.5 * square
+        primal, dual = values(y, cost, code, parameter, tube, ridge, beta, F)
         if sweeps >= most or moves > budget or (sweeps > 0 and primal - dual <= tol * primal):
             break
-        seed = _shuffle(order, seed)
+        seed = shuffle(order, seed)
         for k in range(m):
             i = order[k]
-            step = 1.0 / diagonal[i]
-            new = beta[i] - (F[i] - y[i]) * step
-            if tube > 0.0:
-                new = np.sign(new) * max(abs(new) - tube * step, 0.0)
-            new = min(max(new, low[i]), high[i])
+            new = best(beta[i], F[i] - y[i], 1.0 / diagonal[i], tube, low[i], high[i])
             moved = new - beta[i]
             if moved != 0.0:
                 beta[i] = new
                 moves += 1
-                _add_row(F, K[i], moved)
+                add_row(F, K[i], moved)
         sweeps += 1
     return sweeps, moves, seed, primal, dual
+
+
+@njit(cache=True, nogil=True, inline="always")
+def best(beta: float, slope: float, step: float, tube: float, low: float, high: float) -> float:
+    """Where a coordinate has its maximum, ``slope`` being F_i - y_i and ``step`` 1 / K_ii."""
+    new = beta - slope * step
+    if tube > 0.0:
+        new = np.sign(new) * max(abs(new) - tube * step, 0.0)
+    return min(max(new, low), high)
+
+
+@njit(cache=True, nogil=True)
+def values(
+    y: Array,
+    cost: Array,
+    code: int,
+    parameter: float,
+    tube: float,
+    ridge: Array,
+    beta: Array,
+    F: Array,
+) -> tuple[float, float]:
+    """P and D at a beta."""
+    primal, dual, square, bent = 0.0, 0.0, 0.0, 0.0
+    for i in range(y.shape[0]):
+        f = F[i] - ridge[i] * beta[i]
+        square += beta[i] * F[i]
+        bent += ridge[i] * beta[i] * beta[i]
+        primal += cost[i] * max(scalar_excess(code, parameter, y[i], f), 0.0)
+        dual += y[i] * beta[i] - tube * abs(beta[i])
+    return primal + 0.5 * (square - bent), dual - 0.5 * square

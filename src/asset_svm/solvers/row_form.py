@@ -18,10 +18,13 @@ so that an inactive step costs nothing. It cancels once c has decayed: whenever 
 [0.1, 10] the sum is folded into ``total`` together with c into u.
 
 Conventions: w < 0 marks a row that this model must not see (no shrink, j stands still, the slope is
-reported as 0 and f as NaN). The slope reported is g l / (eta w): what of it the step used. reach is
-infinite for the paper's steps; |v|^2 + 1 has no "+ 1" without an intercept, where B = 0. Vectors
-have the type of the rows, with accumulators of that type; scalars are float64. Compiled code sees
-arrays, scalars and integer codes only.
+reported as 0 and f as NaN). A target that the loss has no slope at (``is_seen``) is a step that learns
+nothing, whatever f is: it is taken without a product, and f is reported as 0. Where nothing shrinks at
+a step, as in a metric, all of those up to the next target are one, so that ``average_from`` must not
+be among them. The slope reported is g l / (eta w): what of it the step used. reach is infinite for the
+paper's steps; |v|^2 + 1 has no "+ 1" without an intercept, where B = 0. Vectors have the type of the
+rows, with accumulators of that type; scalars are float64. Compiled code sees arrays, scalars and
+integer codes only.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from __future__ import annotations
 import numpy as np
 
 from asset_svm.arrays import Array
-from asset_svm.losses import scalar_excess, scalar_slope
+from asset_svm.losses import is_seen, scalar_excess, scalar_slope
 from asset_svm.numerics.compiling import njit
 
 FAST = {"reassoc", "contract"}
@@ -52,6 +55,13 @@ def step_length(eta_1: float, power: float, horizon: int, j: int) -> float:
     if power == 1.0:
         return eta_1 / j
     return eta_1 / j**power
+
+
+@njit(cache=True, nogil=True, inline="always")
+def total_length(eta_1: float, horizon: int, j: int, count: int) -> float:
+    """The sum of the lengths of ``count`` steps after the first j, which decay linearly to 0."""
+    count = max(min(count, horizon - j), 0)
+    return eta_1 * count * (1.0 - (j + 0.5 * (count - 1)) / horizon)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -143,15 +153,34 @@ def run_rows(
         |u|^2.
     """
     free = 1.0 if bound > 0.0 else 0.0
-    for i in range(index.shape[0]):
+    i = -1
+    while i + 1 < index.shape[0]:
+        i += 1
         w = weight[i]
         if w < 0.0:
             margins[i] = np.nan
             slopes[i] = 0.0
             continue
-        v = V[index[i], : u.shape[0]]
-        f = c * dot_row(u, v) + b
-        g = scalar_slope(code, parameter, target[i], f)
+        v, f, g = V[index[i], : u.shape[0]], 0.0, 0.0
+        if is_seen(code, target[i]):
+            f = c * dot_row(u, v) + b
+            g = scalar_slope(code, parameter, target[i], f)
+        elif horizon > 0 and lam == 0.0:
+            idle = 0
+            while i < index.shape[0] and weight[i] >= 0.0 and not is_seen(code, target[i]):
+                margins[i] = 0.0
+                slopes[i] = 0.0
+                idle += 1
+                i += 1
+            i -= 1
+            way = total_length(eta_1, horizon, j, idle)
+            travelled += way
+            j += idle
+            if j >= average_from:
+                A += way * c
+                eta_sum += way
+                b_sum += way * b
+            continue
         margins[i] = f
         slopes[i] = g
         j += 1

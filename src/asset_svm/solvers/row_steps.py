@@ -19,9 +19,9 @@ from asset_svm.solvers.state import LoopAxis, LoopState
 from asset_svm.solvers.tallies import Notes, note
 from asset_svm.threads.counter import take
 
-TURN = 512
-"""Rows after which it is the next model's turn. A fit of letter's 26 classes (d = 1018) takes 2.7 s so,
-and 3.9 s where every model goes through 2048 at a time."""
+TURN = 128
+"""Rows after which it is the next model's turn, where models see all of them. Eight outputs (d = 512)
+take a tenth longer with 512, and so with 32."""
 
 
 class Steps(NamedTuple):

@@ -116,7 +116,8 @@ class ModelAxis:
 
     def take(self, which: Array) -> ModelAxis:
         """Some of the models, or all of them in another order."""
-        return replace(self, **{name: getattr(self, name)[which] for name in BY_MODEL})
+        taken: dict[str, Any] = {name: getattr(self, name)[which] for name in BY_MODEL}
+        return replace(self, loss=self.loss.of_models(which), **taken)
 
     @property
     def loop_lam(self) -> Array:

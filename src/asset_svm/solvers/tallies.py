@@ -123,6 +123,8 @@ def note(
     keeps, finite = notes.slopes.shape[1] > 0, True
     loss, errors, active = notes.loss[k], notes.errors[k], notes.active[k]
     for i in range(rows.shape[0]):
+        if not is_seen(code, target[i]):
+            continue  # it costs nothing, and has no slope
         if keeps:
             notes.slopes[k, rows[i]] += np.float32(slopes[i])
         if weight[i] < 0.0:
@@ -130,7 +132,7 @@ def note(
         y, f = target[i], margins[i]
         finite = finite and np.isfinite(f)
         loss += max(scalar_excess(code, parameter, y, f), 0.0)
-        errors += 1.0 if y * f <= 0.0 and is_seen(code, y) else 0.0
+        errors += 1.0 if y * f <= 0.0 else 0.0
         active += 1.0 if slopes[i] != 0.0 else 0.0
     notes.loss[k], notes.errors[k], notes.active[k] = loss, errors, active
     if not finite:

@@ -1,9 +1,10 @@
-"""Checkpoints of a run over a file: a folder with two files, each whole or absent.
+"""Checkpoints of a run over a file: a folder with a few files, each whole or absent.
 
     run.asset      written once: the parameters, the summary of the rows, the map, notes of the caller
     state.asset    written every so many seconds: the solver's whole state, and where in the file it is
+    cells-N.asset  instead of it, of a run of cells: those that were solved since the file before
 
-``state.asset`` names the run it belongs to: one that is left over from another run does not count.
+All of them name the run they belong to: what is left over from another run does not count.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from asset_svm.features import FeatureMap, Metric
 from asset_svm.features.relevance import Learnt
 from asset_svm.storage import container
 from asset_svm.storage.atomic import check_writable, remove_left_over
+from asset_svm.storage.cells import SolvedCell, solved_cell
 from asset_svm.storage.fields import Fields, Writing, told
 from asset_svm.storage.maps import feature_map, learnt, metric
 from asset_svm.storage.session import session, snapshot
@@ -39,13 +42,14 @@ class SavedRun:
 
     Parameters
     ----------
-    kind : {"memory", "windows"}
-        Whether the rows are held in memory or read a window at a time.
+    kind : {"memory", "windows", "cells"}
+        Whether the rows are held in memory, read a window at a time, or sorted into cells.
     settings : dict
         Parameters of the estimator: a resumed run must have the same.
     summary : Summary or None
         Of the rows; None where they are in memory, and are read again.
-    phi : FeatureMap
+    phi : FeatureMap or None
+        None where cells are solved without one.
     metric : Metric or None
     seed : int
     files : Fingerprint
@@ -60,7 +64,7 @@ class SavedRun:
     kind: str
     settings: dict[str, Any]
     summary: Summary | None
-    phi: FeatureMap
+    phi: FeatureMap | None
     metric: Metric | None
     seed: int
     files: Fingerprint
@@ -83,19 +87,19 @@ class SavedRun:
 
 
 def _run(f: Fields) -> SavedRun:
-    kind, settings = f.text("kind", ("memory", "windows")), f.mapping("settings")
+    kind, settings = f.text("kind", ("memory", "windows", "cells")), f.mapping("settings")
     summary = f.maybe(f.record, "summary", _summary)
     found, n = None, None if summary is None else summary.n_features
     if f.has("learnt"):
         found = f.maybe(f.record, "learnt", learnt, n)
     n = n if found is None else found.width
-    phi = f.record("phi", feature_map, n)
+    phi = None if kind == "cells" else f.record("phi", feature_map, n)
     return SavedRun(
         kind,
         settings,
         summary,
         phi,
-        f.maybe(f.record, "metric", metric, phi.dimension),
+        None if phi is None else f.maybe(f.record, "metric", metric, phi.dimension),
         f.integer("seed"),
         f.record("files", _fingerprint),
         f.maybe(f.each, "component_search", "mapping"),
@@ -108,7 +112,8 @@ def _run(f: Fields) -> SavedRun:
 def _summary(f: Fields) -> Summary:
     n_rows, n_features, n_bytes = (f.integer(each) for each in ("n_rows", "n_features", "n_bytes"))
     targets, sample = f.record("targets", _targets), f.record("sample", _block, n_features)
-    return Summary(n_rows, n_features, n_bytes, targets, sample)
+    spread = f.maybe(f.record, "spread", _block, n_features) if f.has("spread") else None
+    return Summary(n_rows, n_features, n_bytes, targets, sample, spread=spread)
 
 
 def _targets(f: Fields) -> TargetSummary | SeveralTargets:
@@ -140,6 +145,11 @@ def _windows(f: Fields, phi: FeatureMap) -> dict[str, Any]:
     }
 
 
+def _cells(f: Fields, n: int) -> list[SolvedCell]:
+    """Cells with rows of n columns."""
+    return f.each("cells", "record", solved_cell, n)
+
+
 class Checkpoint:
     """A folder that a run is saved to.
 
@@ -166,10 +176,12 @@ class Checkpoint:
         self.folder, self.every, self.resume, self.notes = Path(folder), every, resume, notes or {}
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"{self.folder} is a file, and a checkpoint is a folder; name another.")
+        self._is_made = not self.folder.exists()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.run_path, self.state_path = self.folder / "run.asset", self.folder / "state.asset"
         check_writable(self.run_path)
-        remove_left_over(self.state_path)
+        for path in (self.state_path, self._next_cells):
+            remove_left_over(path)
         if self.run_path.exists() and not resume:
             raise ValueError(
                 f"{self.folder} holds the checkpoint of a run; go on with it (resume=True, --resume), "
@@ -200,6 +212,7 @@ class Checkpoint:
 
     def _form(self, run: SavedRun) -> tuple[Callable[..., dict[str, Any]], Any]:
         """The record of where a run is, and what it must fit."""
+        assert run.phi is not None
         return (snapshot, run.phi.dimension) if run.kind == "memory" else (_windows, run.phi)
 
     def _read(self, path: Path, kind: str) -> Fields:
@@ -214,6 +227,8 @@ class Checkpoint:
     def write_run(self, run: SavedRun) -> None:
         """Save a run that begins."""
         run.name, run.notes, self._run = uuid.uuid4().hex, self.notes, run
+        for path in self._cell_files():
+            path.unlink()
         write = Writer()
         container.write(self.run_path, "run", Writing.of(write, _run, "run", run), write.tensors)
 
@@ -227,16 +242,56 @@ class Checkpoint:
         assert self._run is not None
         write, (form, fitting) = Writer(), self._form(self._run)
         state = Writing.of(write, form, "state", state, fitting)
-        header = {"run": self._run.name, "state": state}
+        return self._saved(self.state_path, "state", {"run": self._run.name, "state": state}, write)
+
+    def _saved(self, path: Path, kind: str, header: dict[str, Any], write: Writer) -> bool:
+        """Write a file, if there is room for it."""
         self._saved_at = clock.now()
         try:
-            container.write(self.state_path, "state", header, write.tensors)
+            container.write(path, kind, header, write.tensors)
         except OSError as error:
             logger.warning("The checkpoint in %s could not be written: %s", self.folder, error)
             return False
         return True
 
+    def write_cells(self, cells: list[SolvedCell]) -> bool:
+        """Save cells beside those that are saved; a disk that is full is logged. True if saved."""
+        assert self._run is not None
+        write = Writer()
+        one = Writing.of(write, _cells, "cells", {"cells": cells}, self._width)
+        return self._saved(self._next_cells, "cells", {"run": self._run.name, **one}, write)
+
+    def read_cells(self) -> list[SolvedCell]:
+        """All cells of the run to go on with that are saved."""
+        found: list[SolvedCell] = []
+        for path in self._cell_files():
+            header = self._read(path, "cells")
+            with told(path, "list of solved cells"):
+                if self._run is not None and header.text("run") == self._run.name:
+                    found += _cells(header, self._width)
+        return found
+
+    def _cell_files(self) -> list[Path]:
+        return sorted(self.folder.glob("cells-*.asset"))
+
+    @property
+    def _next_cells(self) -> Path:
+        return self.folder / f"cells-{len(self._cell_files()):06}.asset"
+
+    @property
+    def _width(self) -> int:
+        """The columns of rows as cells have them."""
+        assert self._run is not None and self._run.summary is not None
+        found = self._run.learnt
+        return self._run.summary.n_features if found is None else found.width
+
+    def abandon(self) -> None:
+        """Remove the folder that was made for a run that cannot begin, where nothing is in it."""
+        if self._is_made:
+            with suppress(OSError):
+                self.folder.rmdir()
+
     def remove(self) -> None:
         """Remove the files of a run that has ended, and whose model is safe."""
-        for path in (self.state_path, self.run_path):
+        for path in (*self._cell_files(), self.state_path, self.run_path):
             path.unlink(missing_ok=True)

@@ -27,7 +27,6 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from asset_svm.exceptions import ModelFileError
 from asset_svm.storage.writing import Writer
@@ -298,9 +297,24 @@ class Fields:
         of: Of = None,
     ) -> Any:
         """A matrix of rows, dense or CSR, of floats."""
-        found = self.get(name)
-        if not (isinstance(found, dict) and "csr" in found):
+        if not self.is_csr(name):
             return self.array(name, (n_rows, n_columns), FLOATS, finite=finite)
+        import scipy.sparse as sp  # ``runtime`` reads files without it
+
+        matrix = self.object(name)
+        made = sp.csr_array if matrix.text("kind", ("array", "matrix")) == "array" else sp.csr_matrix
+        shape, parts = self.csr(name, n_columns, n_rows, finite=finite)
+        return made(parts, shape=shape)
+
+    def is_csr(self, name: str) -> bool:
+        """Whether a field is a CSR matrix."""
+        found = self.get(name)
+        return isinstance(found, dict) and "csr" in found
+
+    def csr(
+        self, name: str, n_columns: int | None, n_rows: int | None = None, *, finite: bool = True
+    ) -> tuple[tuple[int, int], tuple[Array, Array, Array]]:
+        """The shape of a CSR matrix, and its data, indices and indptr."""
         matrix = self.object(name)
         shape, parts = tuple(matrix.each("shape", "integer")), matrix.object("csr")
         matrix._hold(shape, (n_rows, n_columns), "shape")
@@ -309,8 +323,7 @@ class Fields:
         indptr = parts.array("indptr", (shape[0] + 1,), INTEGERS, low=0)
         if indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():
             parts.refuse("does not count the entries of rows", "indptr")
-        made = sp.csr_array if matrix.text("kind", ("array", "matrix")) == "array" else sp.csr_matrix
-        return made((data, indices, indptr), shape=shape)
+        return shape, (data, indices, indptr)
 
     # A user's own values ------------------------------------------------------------------------
 

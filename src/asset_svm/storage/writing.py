@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+
+from asset_svm.arrays import is_sparse
 
 Array = npt.NDArray[Any]
 TYPES = tuple(np.dtype(code) for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))
@@ -75,14 +76,14 @@ class Writer:
 
     def rows(self, value: Any, name: str) -> dict[str, Any] | None:
         """The JSON of a matrix, dense or CSR; null where there is none."""
-        if not sp.issparse(value):
+        if not is_sparse(value):
             return self.array(value, name)
         if id(value) not in self._written:
             parts = {
                 part: self.array(getattr(value, part), f"{name}.{part}")
                 for part in ("data", "indices", "indptr")
             }
-            kind = "array" if isinstance(value, sp.sparray) else "matrix"
+            kind = "array" if type(value).__name__ == "csr_array" else "matrix"
             written = {"csr": parts, "shape": list(value.shape), "kind": kind}
             self._written[id(value)] = (value, written)
         return self._written[id(value)][1]
@@ -112,7 +113,7 @@ class Writer:
             return {"slice": self.value([value.start, value.stop, value.step], name)}
         if isinstance(value, np.ndarray):
             return self.array(value, name)
-        if sp.issparse(value) and value.format == "csr":
+        if is_sparse(value) and value.format == "csr":
             return self.rows(value, name)
         if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
             return {"type": np.dtype(value).str}

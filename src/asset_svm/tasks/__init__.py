@@ -3,7 +3,7 @@
 from asset_svm.tasks.base import Constancy, Encoded, Task
 from asset_svm.tasks.classification import Classification, winner
 from asset_svm.tasks.one_class import OneClass, has_targets
-from asset_svm.tasks.outputs import Outputs, for_targets, several, with_outputs
+from asset_svm.tasks.outputs import Outputs, for_targets, several, units_of, with_outputs
 from asset_svm.tasks.quantiles import Quantiles
 from asset_svm.tasks.regression import Regression
 
@@ -19,6 +19,7 @@ __all__ = [
     "for_targets",
     "has_targets",
     "several",
+    "units_of",
     "winner",
     "with_outputs",
 ]

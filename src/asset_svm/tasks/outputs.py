@@ -20,6 +20,7 @@ from asset_svm.losses import Loss
 from asset_svm.tasks.base import Constancy, Encoded, train_test_rows
 from asset_svm.tasks.classification import Classification, checked_classes
 from asset_svm.tasks.regression import Regression
+from asset_svm.tasks.units import Units, UnitsOfColumns
 
 Part = Classification | Regression
 
@@ -310,6 +311,16 @@ def several(task: Any, count: int) -> Outputs:
 
 def _has_list(task: Any) -> bool:
     return isinstance(getattr(task, "class_weight", None), list)
+
+
+def units_of(task: Any) -> Units | UnitsOfColumns | None:
+    """What makes targets of a task out of the user's, where these are not the same."""
+    if not isinstance(task, Outputs):
+        found: Units | None = getattr(task, "units", None)
+        return found
+    each = [part.units for part in task.parts if isinstance(part, Regression)]
+    own = tuple(units for units in each if units is not None)
+    return UnitsOfColumns(own) if own else None
 
 
 def with_outputs(task: Any, make: Callable[[Any], Any]) -> Any:

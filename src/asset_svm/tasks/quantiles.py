@@ -85,8 +85,8 @@ class Quantiles:
         return self
 
     def with_epsilon(self, epsilon: float) -> Quantiles:
-        """Raise: there is no tube around a quantile."""
-        raise ValueError(f"epsilon={epsilon!r} is for AssetRegressor; leave it out.")
+        """The same task: there is no tube around a quantile."""
+        return self
 
     def standardised(self, y: Array, weight: Array) -> tuple[Quantiles, Array]:
         """The task of targets in units of their standard deviation."""
@@ -205,6 +205,11 @@ def checked_quantiles(quantiles: Any) -> tuple[float, ...]:
     return levels
 
 
+def has_tube(task: Any) -> bool:
+    """Whether errors of numbers up to some epsilon do not count."""
+    return bool(task.numeric) and not isinstance(task, Quantiles)
+
+
 def in_order(decisions: Array) -> Array:
     """The decisions of each row, the smallest for the first quantile."""
     return np.sort(decisions, axis=1)
@@ -220,6 +225,8 @@ def weighted_quantiles(y: Array, weight: Array, quantiles: tuple[float, ...]) ->
 
 def d2_of(predictions: Array, y: Array, quantiles: tuple[float, ...], weight: Array | None) -> float:
     """D^2 of the pinball loss, the mean over the quantiles, from (rows, K) predictions."""
+    if weight is None:
+        return plain_d2(predictions, np.asarray(y, dtype=np.float64), quantiles)
     from sklearn.metrics import d2_pinball_score
 
     found = [
@@ -227,3 +234,15 @@ def d2_of(predictions: Array, y: Array, quantiles: tuple[float, ...], weight: Ar
         for k, q in enumerate(quantiles)
     ]
     return float(np.mean(found))
+
+
+def plain_d2(predictions: Array, y: Array, quantiles: tuple[float, ...]) -> float:
+    """The same without weights, and without scikit-learn's checks, which searches make too often."""
+    if len(y) < 2:
+        return float("nan")
+    constants = np.percentile(y, 100.0 * np.array(quantiles))
+    loss, each = Pinball(quantiles), np.broadcast_to(y, (len(quantiles), len(y)))
+    found = loss.value(each, predictions.T).mean(axis=1)
+    usual = loss.value(each, np.broadcast_to(constants[:, None], each.shape)).mean(axis=1)
+    gained = 1.0 - np.divide(found, usual, out=np.ones(len(usual)), where=usual > 0.0)
+    return float(np.where((usual == 0.0) & (found == 0.0), 1.0, gained).mean())

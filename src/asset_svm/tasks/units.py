@@ -55,3 +55,15 @@ class Units:
     def slope(self, z: Array) -> Array:
         """The derivative of ``back``."""
         return self.scale * self.back(z) if self.kind == "log" else np.full_like(z, self.scale)
+
+
+@dataclass(frozen=True)
+class UnitsOfColumns:
+    """The units of each column of targets."""
+
+    parts: tuple[Units, ...]
+
+    def into(self, y: Any) -> Array:
+        """(rows, outputs) targets in these units."""
+        columns = zip(self.parts, np.asarray(y).T, strict=True)
+        return np.column_stack([units.into(column) for units, column in columns])

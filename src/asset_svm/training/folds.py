@@ -269,7 +269,8 @@ class ManyModels:
         if each and some is not None:
             y_max, bulk = y_max[some], np.asarray(bulk)[some]
         lam = 1.0 / (C * float(self.splits.total[split]))
-        recipe = replace(self.recipe, lam=(lam,) * len(bounds))
+        loss = self.recipe.loss if some is None else self.recipe.loss.of_models(some)
+        recipe = replace(self.recipe, loss=loss, lam=(lam,) * len(bounds))
         sets = recipe.feasible_sets(y_max, sample.kappa, bulk, self.metric)
         sizes = StepSizes(sets, bounds, sample.kappa, bulk, scale)
         return sizes.axis(recipe, self.metric, steps)

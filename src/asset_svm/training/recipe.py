@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from asset_svm.arrays import Array
+from asset_svm.data import Targets, models_of_a_row
 from asset_svm.feasible import FeasibleSet
 from asset_svm.features import Metric
 from asset_svm.losses import Loss
@@ -102,10 +103,12 @@ class Recipe:
             return [StrongStep(lam) for lam in self.lam]
         return [RobustStep(s.size, float(g), scale) for s, g in zip(sets, gradient_bounds, strict=True)]
 
-    @property
-    def loop_form(self) -> Form:
-        """How rows are stepped through; by many models with matrix products that they share."""
-        return "blocked" if len(self.lam) >= MANY_MODELS else self.form
+    def form_for(self, targets: Targets) -> Form:
+        """How rows are stepped through; where many models see each, by matrix products that they share.
+
+        Of many pairs of classes few see a row, and products would be those of all.
+        """
+        return "blocked" if models_of_a_row(targets) >= MANY_MODELS else self.form
 
     def usual_average(self, *, decaying: bool) -> float:
         """The fraction of its steps that a run averages where ``average`` is "auto"."""

@@ -148,7 +148,7 @@ class _Epochs:
             self.history, self.begun = list(snapshot.history), self.begun - snapshot.seconds
             state, average = snapshot.state, snapshot.average
             axis, _ = self.plan()
-        length, form = rows.order.n_rows * stopping.epochs, recipe.loop_form
+        length, form = rows.order.n_rows * stopping.epochs, recipe.form_for(rows.targets)
         visits = rows.visits(backend.cut(), form=form, length=length, ahead=True)
         self.driver = backend.driver(visits, axis, state, average)
         if snapshot is not None:

@@ -152,7 +152,7 @@ class Shard:
         if past.state is not None and past.average is not None:
             kept, average = deepcopy((past.state, past.average))
             state = replace(kept, direction=state.direction, pending=state.pending)
-        visits = rows.visits(cut, form=recipe.loop_form, length=steps, ahead=True)
+        visits = rows.visits(cut, form=recipe.form_for(rows.targets), length=steps, ahead=True)
         self.driver = backend.driver(visits, plan.axis(steps), state, average)
         self.driver.position = self.rounds.begin(self.done)
         self.driver.slopes = Slopes.zeros(len(recipe.lam), m)

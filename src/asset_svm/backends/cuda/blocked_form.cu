@@ -35,11 +35,12 @@ struct Run {
   const REAL* gram;           // (blocks, BLOCK, BLOCK)
   const REAL* target;         // (K, chunk)
   const double* weight;       // (chunk), negative: no model sees the row
-  const double* lam;          // (K) each, as are the next four
+  const double* lam;          // (K) each, as are the next five
   const double* radius;
   const double* bound;
   const double* eta;
   const double* horizon;
+  const double* parameter;    // of the loss
   REAL* direction;            // (K, columns): coef
   double* total;              // (K, columns)
   double* intercept;          // (K) each, as are the next four
@@ -61,7 +62,7 @@ struct Run {
   REAL* along;                // (K, n_directions)
   unsigned* arrived;          // 0 at the start
   long long stride, chunk, begin, end, piece, models, columns, tiles, n_directions, averages;
-  double power, reach, parameter, rest_square;
+  double power, reach, rest_square;
 };
 
 __device__ __forceinline__ float least(float x, float y) { return fminf(x, y); }
@@ -422,7 +423,7 @@ __device__ void take_steps(const Run& run, Shared& s, REAL* ring, int k, long lo
   const double* weight = run.weight + block;
   REAL* slopes = run.slopes + k * run.chunk + block;
   const double b_base = run.intercept[k], limit = run.bound[k];
-  const Fixed fixed = {b_base, limit, REAL(limit), REAL(b_base), REAL(run.parameter), lo, hi, lane};
+  const Fixed fixed = {b_base, limit, REAL(limit), REAL(b_base), REAL(run.parameter[k]), lo, hi, lane};
   Chain c = {};
   Sums sums = {};
   if (leads) {

@@ -18,6 +18,7 @@ from torch import Tensor
 from asset_svm.arrays import Array
 from asset_svm.backends.cuda.compiler import kernel, structure
 from asset_svm.features import Metric
+from asset_svm.losses import axis_arguments
 from asset_svm.solvers import ModelAxis, SolverState
 
 BLOCK = 256
@@ -29,11 +30,11 @@ _OF_STATE = "direction total intercept steps weight_sum intercept_total shrink_d
 
 _Run = structure(
     "_Run",
-    "V positions gram target weight lam radius bound eta horizon direction total intercept steps "
-    "weight_sum intercept_total shrink_due partial norms a gained factors slopes tally metric_square "
-    "directions transposed along_partial along arrived",
+    "V positions gram target weight lam radius bound eta horizon parameter direction total intercept "
+    "steps weight_sum intercept_total shrink_due partial norms a gained factors slopes tally "
+    "metric_square directions transposed along_partial along arrived",
     "stride chunk begin end piece models columns tiles n_directions averages",
-    "power reach parameter rest_square",
+    "power reach rest_square",
     ctypes.c_double,
 )
 
@@ -135,6 +136,7 @@ class CudaForm:
             "bound": number(axis.bound),
             "eta": number(axis.eta),
             "horizon": number(axis.horizon),
+            "parameter": number(axis_arguments(axis.loss, models)[1]),
             "partial": scratch(tiles, models, BLOCK),
             "norms": scratch(tiles, models, dtype=torch.float64),
             "a": scratch(models, BLOCK),
@@ -157,7 +159,7 @@ class CudaForm:
         self.kernel.reserve(self.shared)
         self.fixed: dict[str, Any] = {name: tensor.data_ptr() for name, tensor in self._tensors.items()}
         self.fixed |= dict(models=models, columns=columns, tiles=tiles, n_directions=n)
-        self.fixed |= dict(power=axis.power, parameter=axis.loss.parameter, rest_square=rest**2)
+        self.fixed |= dict(power=axis.power, rest_square=rest**2)
         self.fixed |= dict(reach=axis.reach if np.isfinite(axis.reach) else 0.0)
 
     def _add_metric(self, metric: Metric, real: torch.dtype) -> tuple[int, float]:

@@ -28,13 +28,14 @@ struct Run {
   const long long* first;   // (cells): where the cell's rows begin in the arrays of rows; a multiple of 4
   const double* y;          // (models, rows)
   const double* cost;       // (rows)
+  const double* parameter;  // (models): of the loss
   const int* wanted;        // (cells, models): 0: left alone
   const long long* seed;    // (cells)
   double* beta;             // (models, rows): 0 at the start
   double* found;            // (cells, models, 3): sweeps, P, D
   unsigned char* scratch;   // for cells beyond shared_rows: (cells, models, scratch_bytes)
   long long models, rows, most, shared_rows, scratch_bytes;
-  double parameter, tube, curvature, tol, budget;  // budget: times m^2
+  double tube, curvature, tol, budget;  // budget: times m^2
 };
 
 struct Sums {
@@ -134,14 +135,14 @@ struct Cell {
   }
 
   // All coordinates in the order at hand; returns the number of changes.
-  __device__ int sweep(double tube) const {
+  __device__ int sweep(double parameter, double tube) const {
     const int lane = threadIdx.x % LANES;
     int moves = 0;
     for (int base = 0; base < m; base += LANES) {
       const bool there = base + lane < m;
       const int i = there ? order[base + lane] : 0;
       const double b = beta[i], t = y[i];
-      const double least = Loss::low(cost[i], t), most = Loss::high(cost[i], t);
+      const double least = Loss::low(cost[i], t, parameter), most = Loss::high(cost[i], t, parameter);
       const double step = 1.0 / fmax(double(__ldg(K + (long long)i * stride + i)), 1e-12);
       unsigned left = ALL;  // visits that are still to come
       while (true) {
@@ -181,18 +182,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) solve_cells(const 
     cell.order[i] = (unsigned short)i;
   }
   __syncthreads();
-  const double most_moves = run.budget * double(cell.m) * double(cell.m);
-  long long sweeps = 0, moves = 0, state = run.seed[c] + model;
+  const double parameter = run.parameter[model], most_moves = run.budget * double(cell.m) * double(cell.m);
+  long long sweeps = 0, moves = 0, state = run.seed[c];
   double primal, dual;
   while (true) {
-    const Sums sums = cell.objectives(run.parameter, run.tube, run.curvature);
+    const Sums sums = cell.objectives(parameter, run.tube, run.curvature);
     primal = sums.loss + 0.5 * (sums.square - sums.bent);
     dual = sums.linear - 0.5 * sums.square;
     if (sweeps >= run.most || double(moves) > most_moves) break;
     if (sweeps > 0 && primal - dual <= run.tol * primal) break;
     if (threadIdx.x == 0) state = cell.shuffle(state);
     __syncthreads();
-    moves += cell.sweep(run.tube);
+    moves += cell.sweep(parameter, run.tube);
     ++sweeps;
   }
   double* beta = run.beta + model * run.rows + run.first[c];

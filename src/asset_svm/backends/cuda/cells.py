@@ -30,9 +30,9 @@ from asset_svm.backends.cuda.transfer import RowFeeder
 from asset_svm.backends.device import on_host
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.features.cells import Partition
-from asset_svm.losses import dual_ridge
+from asset_svm.losses import Loss, dual_ridge
 from asset_svm.memory import in_gigabytes
-from asset_svm.solvers.cell_models import CellSolution, constants, same_targets
+from asset_svm.solvers.cell_models import CellSolution, constants
 from asset_svm.solvers.cells import INSIDE, CellProblem
 from asset_svm.solvers.gather import gathered
 from asset_svm.threads.granted import granted
@@ -178,7 +178,7 @@ class CardCells:
         first = np.cumsum(padded) - padded
         parts = [slice(a, a + m) for a, m in zip(first, sizes, strict=True)]
         trivial = np.array([problem.is_trivial(y[:, part]) for part in parts])
-        like = np.array([same_targets(y[:, part]) for part in parts])
+        like = np.array([problem.alike(y[:, part]) for part in parts])
         again = like != np.arange(len(y))
         rule = SweepRule(
             problem.loss,
@@ -201,7 +201,9 @@ class CardCells:
                 c, k = hard.T
                 columns = first[c, None] + np.arange(K.shape[1])
                 chosen = c - np.searchsorted(of_batch, number)
-                ends = self._inside(problem, K, chosen, sizes[c], y[k[:, None], columns], cost[columns])
+                of_models = [problem.loss.of_model(one) for one in k]
+                boxes = (y[k[:, None], columns], cost[columns], of_models)
+                ends = self._inside(problem, K, chosen, sizes[c], *boxes)
                 inside |= zip(zip(c.tolist(), k.tolist(), strict=True), ends, strict=True)
 
         b = np.where(trivial, [constants(y[:, part]) for part in parts], 0.0)
@@ -209,7 +211,7 @@ class CardCells:
             part, place = parts[c], c - np.searchsorted(of_batch, of_batch[c])
             times = _Product(matrices[of_batch[c]][place, : sizes[c], : sizes[c]])
             ended, end = (beta[k, part], int(found[c, k, 0])), inside.get((c, k))
-            model = problem.settled(times, y[k, part], cost[part], *ended, end)
+            model = problem.of_model(k).settled(times, y[k, part], cost[part], *ended, end)
             beta[k, part], b[c, k], found[c, k] = model[0], model[1], (model[4], *model[2:4])
         for c, k in np.argwhere(again & ~trivial):
             same = like[c, k]
@@ -234,15 +236,23 @@ class CardCells:
         return lambda rows: gathered(X, rows, granted())
 
     def _inside(
-        self, problem: CellProblem, K: Tensor, which: Array, sizes: Array, y: Array, cost: Array
+        self,
+        problem: CellProblem,
+        K: Tensor,
+        which: Array,
+        sizes: Array,
+        y: Array,
+        cost: Array,
+        losses: Sequence[Loss],
     ) -> Iterator[tuple[Array, int]]:
         """What the interior-point method finds for some models of a batch.
 
-        Of each: ``which`` of the cells of the batch it belongs to, its size, targets and costs.
+        Of each: ``which`` of the cells of the batch it belongs to, its size, targets, costs and loss.
         """
         p = K.shape[1]
         most = max(self._memory // 2 // (64 * p * p), 1)  # K, its factor, and what they are made of
-        low, high = problem.loss.box(y, cost)
+        boxes = [loss.box(*each) for loss, *each in zip(losses, y, cost, strict=True)]
+        low, high = np.array(boxes).swapaxes(0, 1)
         for start in range(0, len(which), most):
             part = slice(start, start + most)
             m = sizes[part]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from asset_svm.backends.cuda.compiler import kernel, shared_memory, structure
-from asset_svm.losses import Loss
+from asset_svm.losses import Loss, axis_arguments
 
 THREADS = 256
 OWN_BYTES = 1 << 10
@@ -19,9 +19,9 @@ _NAMES = {torch.float32: "float", torch.float64: "double"}
 
 _Run = structure(
     "_Run",
-    "matrix size stride first y cost wanted seed beta found scratch",
+    "matrix size stride first y cost parameter wanted seed beta found scratch",
     "models rows most shared_rows scratch_bytes",
-    "parameter tube curvature tol budget",
+    "tube curvature tol budget",
     ctypes.c_double,
 )
 
@@ -99,19 +99,21 @@ class CudaSweeps:
         row_bytes, largest = 8 + size + 2, -(-max(strides) // 4) * 4
         shared_rows = min(largest, self.shared // row_bytes // 4 * 4)
         scratch_bytes = -(-largest * row_bytes // 16) * 16 if largest > shared_rows else 0
+        parameter = torch.from_numpy(axis_arguments(self.rule.loss, models)[1]).to(self.device)
         new: dict[str, Any] = dict(device=self.device)
         scratch = torch.empty(cells * models * scratch_bytes, dtype=torch.uint8, **new)
         beta = torch.zeros((models, rows), dtype=torch.float64, **new)
         found = torch.zeros((cells, models, 3), dtype=torch.float64, **new)
         tensors = dict(
             matrix=matrix, size=wave.sizes, stride=stride, first=wave.first, y=wave.y, cost=wave.cost,
-            wanted=wave.wanted, seed=wave.seeds, beta=beta, found=found, scratch=scratch,
+            parameter=parameter, wanted=wave.wanted, seed=wave.seeds, beta=beta, found=found,
+            scratch=scratch,
         )  # fmt: skip
         rule = self.rule
         arguments = _Run(
             **{name: tensor.data_ptr() for name, tensor in tensors.items()},
             models=models, rows=rows, most=rule.most, shared_rows=shared_rows,
-            scratch_bytes=scratch_bytes, parameter=rule.loss.parameter, tube=rule.loss.tube,
+            scratch_bytes=scratch_bytes, tube=rule.loss.tube,
             curvature=rule.loss.curvature, tol=rule.tol, budget=rule.budget,
         )  # fmt: skip
         self.kernel.reserve(shared_rows * row_bytes)

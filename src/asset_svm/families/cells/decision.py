@@ -21,11 +21,11 @@ from asset_svm.families.cells.constant import Constant
 from asset_svm.families.cells.flat import FlatCells, flatten
 from asset_svm.families.cells.nested import Nested
 from asset_svm.families.decision import Decision, finite
-from asset_svm.features.base import BLOCK_ROWS
 from asset_svm.features.cells import Partition
 from asset_svm.kernels import Kernel
 from asset_svm.numerics.compiling import lent
 from asset_svm.solvers.cell_models import CellFunctions
+from asset_svm.threads.blocks import BLOCK_ROWS
 from asset_svm.threads.granted import grant, granted
 from asset_svm.threads.team import check_interrupt, side_by_side
 

@@ -123,18 +123,9 @@ def _fit_partition(
     number: int,
 ) -> tuple[CellModels, list[FittedCell]]:
     """The cells of one partition; ``card`` has the same rows, where a card does the work."""
-    host, m = settings.host(), len(rows.y)
+    m = len(rows.y)
     partition, groups = grow_partition(rows.X, settings.cells_of(m), seed, number, card or Partition)
-    threads = granted()
-    if not problem.kernel.is_reentrant:
-        threads = 1
-    memory, largest = (card or host).memory(), problem.largest(settings.memory_limit)
-    if card is None:
-        problem.check_memory(map(len, groups), largest, available_memory())
-    matrix = problem.entry_bytes * min(max(map(len, groups)), largest) ** 2
-    fitting = max(min(threads, memory // max(matrix, 1)), 1)
-    # Several cells at a time, as memory allows, or, where there are few, several threads in each.
-    outer = fitting if len(groups) >= 2 * threads else 1
+    largest = problem.largest(settings.memory_limit)
     train = CellTrainer(
         settings,
         task,
@@ -144,17 +135,32 @@ def _fit_partition(
         partition_seed(seed, number),
         largest,
     )
-    progress.partition_begin(number, len(groups))
+    progress.partition_begin(number, len(groups), m)
     if card is not None:
         solved = _solved_by(card, problem, groups, train.seed, largest)
         fitted = _fit_lot(replace(train, solved=solved, device="cuda"), range(len(groups)), 1, progress)
     else:
-        fitted = []
-        for lot in progress.lots(len(groups), threads if train.largest_begun else len(groups)):
-            begun = (train.hurried() if progress.stopped else train).begun(lot, fitting)
-            fitted += _fit_lot(begun, lot, outer, progress)
+        fitted = solve_groups(train, range(len(groups)), progress)
     decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())
     return CellModels(partition, decisions, shares(rows.weight, groups), mean, m), fitted
+
+
+def solve_groups(train: CellTrainer, cells: Sequence[int], progress: CellProgress) -> list[FittedCell]:
+    """Train these cells on the host, as many at a time as there are threads, and memory allows."""
+    settings, problem = train.settings, train.problem
+    sizes = [len(train.groups[cell]) for cell in cells]
+    threads = granted() if problem.kernel.is_reentrant else 1
+    problem.check_memory(sizes, train.largest, available_memory())
+    matrix = problem.entry_bytes * min(max(sizes), train.largest) ** 2
+    fitting = max(min(threads, settings.host().memory() // max(matrix, 1)), 1)
+    # Several cells at a time, as memory allows, or, where there are few, several threads in each.
+    outer = fitting if len(cells) >= 2 * threads else 1
+    fitted = []
+    for part in progress.lots(len(cells), threads if train.largest_begun else len(cells)):
+        lot = cells[part.start : part.stop]
+        begun = (train.hurried() if progress.stopped else train).begun(lot, fitting)
+        fitted += _fit_lot(begun, lot, outer, progress)
+    return fitted
 
 
 def _fit_lot(
@@ -163,7 +169,7 @@ def _fit_lot(
     """Train some cells: in turn those that are solved already, the others side by side."""
 
     def one(cell: int) -> FittedCell:
-        with progress.cell(cell):
+        with progress.cell(cell, len(train.groups[cell])):
             return (train.hurried() if progress.stopped else train)(cell)
 
     hard = [cell for cell in lot if cell not in train.solved]

@@ -41,7 +41,7 @@ from asset_svm.families.rows import Rows
 from asset_svm.families.whole import WholeTask
 from asset_svm.settings import Settings
 from asset_svm.solvers import SolverState
-from asset_svm.tasks import Encoded, Outputs, Task, has_targets
+from asset_svm.tasks import Encoded, Task, has_targets
 from asset_svm.training.stream import OnlineSession
 
 WINDOW_ROWS = 65_536
@@ -113,9 +113,10 @@ class WindowFit:
         self.epochs = STREAM_EPOCHS.over(summary.n_rows, settings.max_iter)
         self.total = summary.n_rows * self.epochs
         self.sample = labelled(summary.sample, summary, numeric=self.task.numeric)
-        self.whole = self._whole()
+        self.whole = WholeTask.of_summary(self.task, summary, self.sample)
         self.encoded, self.weight = self._encode(self.sample)
         if keeper is not None and keeper.resumed is not None:
+            assert keeper.resumed.phi is not None
             self.seed, self.phi = keeper.resumed.seed, keeper.resumed.phi
         else:
             self.seed = settings.draw_seed()
@@ -130,34 +131,15 @@ class WindowFit:
             self.state = WindowState(**saved)
         self.begun -= self.state.seconds
 
-    def _whole(self) -> WholeTask:
-        """The task of all rows, by what the summary says of them."""
-        y, targets = np.asarray(self.sample.y), self.scanned.summary.targets
-        ones = np.ones(len(y))
-        if self.task.numeric:
-            return WholeTask.of_numbers(self.task, y, ones, np.array([targets.low, targets.high]))
-        return WholeTask.of_classes(self.task, y, ones, targets.classes, targets.class_counts)
-
     def _encode(self, block: Block) -> tuple[Encoded, Array]:
         """Targets and weights of a block."""
         y = np.asarray(block.y)
         return self.whole.encode(y), self.whole.weights(y, np.ones(len(y)))
 
-    def _total_weight(self) -> float:
-        if self.whole.factors is not None:
-            if isinstance(self.whole.task, Outputs):
-                raise ValueError(
-                    "class_weight multiplies the weights of all classes of a row, and how often those "
-                    "of several outputs meet is known of rows in memory only; leave it out, or raise "
-                    "memory_limit (--memory)."
-                )
-            return float(self.whole.factors @ self.scanned.summary.targets.class_counts)
-        return float(self.scanned.summary.n_rows)
-
     def _lam(self) -> float:
         """The regularisation: by the weight of all rows, or of one class by the sample."""
         if has_targets(self.whole.task):
-            return self.settings.lam_of(self._total_weight())
+            return self.settings.lam_of(self.whole.total_weight(self.scanned.summary))
         drawn, rows = DrawnMap(self.phi, None), self._sampled_rows()
         return lam_for(self.settings, self.whole.task, self.backend, drawn, rows, self.seed)
 
@@ -166,7 +148,11 @@ class WindowFit:
         return Rows(self.sample.X, y, np.ones(len(y)), self.weight, np.arange(len(y)))
 
     def _new_session(self) -> OnlineSession:
-        settings, W, K = self.settings, self._total_weight(), self.whole.task.n_models
+        settings, W, K = (
+            self.settings,
+            self.whole.total_weight(self.scanned.summary),
+            self.whole.task.n_models,
+        )
         session = OnlineSession(
             settings.recipe(self.encoded.loss, self._lam(), K, self.seed),
             self.phi,
@@ -189,6 +175,7 @@ class WindowFit:
         windows = -(-self.scanned.summary.n_rows // self.window)
         stride = max(1, windows * self.epochs // MOST_RECORDS)
         while state.epoch < self.epochs and not self.stopped:
+            self.scanned.check_steady()
             for window in self._windows():
                 block = labelled(window, self.scanned.summary, numeric=self.task.numeric)
                 record = self._learn(backend, block)
@@ -202,10 +189,12 @@ class WindowFit:
                 if self.stopped:
                     break
             if state.windows == windows:
+                self.scanned.check_steady()
                 state.epoch, state.windows = state.epoch + 1, 0
                 if callbacks.epoch_end(self._parts):
                     self.stopped = True
             elif not self.stopped:
+                self.scanned.check_steady()
                 raise DataError(f"{source.name} changed on the way: it has another number of rows.")
         callbacks.fit_end(self._parts)
 

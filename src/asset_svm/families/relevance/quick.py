@@ -26,11 +26,11 @@ from asset_svm.families.observing import Nobody
 from asset_svm.families.one_map.maps import draw_map
 from asset_svm.families.one_map.trial import some_of, trial
 from asset_svm.families.rows import Rows
-from asset_svm.features.base import map_in_blocks
 from asset_svm.features.relevance import Moments, Relevance, leading_directions
 from asset_svm.kernels import Argument, formula_type
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
+from asset_svm.threads.blocks import map_in_blocks
 
 Shape = Literal["columns", "directions"]
 

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from asset_svm.arrays import Array
+from asset_svm.tasks import Quantiles, Task
 
 PICKS = 10
 """Candidates that are added; a weight is a multiple of one over it."""
@@ -42,6 +43,33 @@ class Losses(Protocol):
 
     def of(self, rows: Array) -> Losses:
         """The losses on some of the rows."""
+
+
+def losses_of_numbers(task: Task, y: Array) -> Losses:
+    """What decisions of numbers are judged by: squares, or the pinball loss of quantiles."""
+    return PinballLosses(task, y) if isinstance(task, Quantiles) else SquaredLosses(y)
+
+
+@dataclass(frozen=True, eq=False)
+class PinballLosses:
+    """Of quantiles, in order."""
+
+    task: Quantiles
+    y: Array
+
+    def __call__(self, decisions: Array) -> Array:
+        """The pinball loss, the mean over the quantiles."""
+        return self.task.row_losses(decisions, self.y)
+
+    errors = __call__
+
+    def settled(self, decisions: Array) -> PinballLosses:
+        """There is nothing to fit."""
+        return self
+
+    def of(self, rows: Array) -> PinballLosses:
+        """The losses on some of the rows."""
+        return replace(self, y=self.y[rows])
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 from asset_svm import clock
 
-DOUBT = 1.0
-"""Seconds that count as having taken what they were guessed to: little work tells little of more."""
+DOUBT, MOST_DOUBT = 0.02, 1.0
+"""Seconds that count as having taken what they were guessed to, of those in all, and at most: little
+work tells little of more."""
 
 
 @dataclass(eq=False)
@@ -51,7 +52,8 @@ class Budget:
         if self.begun is None:
             return nominal
         done, took = self.work.get(kind, (0.0, 0.0))
-        return nominal * (took + DOUBT) / (done + DOUBT)
+        doubt = min(DOUBT * self.total, MOST_DOUBT)
+        return nominal * (took + doubt) / (done + doubt)
 
     @contextmanager
     def spending(self, kind: str, nominal: float) -> Iterator[None]:

@@ -29,6 +29,10 @@ from asset_svm.search.splits import Split
 from asset_svm.settings import Settings
 from asset_svm.tasks import Task
 
+FAR_FROM_ZERO = 3.0
+"""Standard deviations from 0, of the mean of a column: beyond, differences of rows lose digits."""
+FEW_TOLD = 20_000
+"""Rows that tell whether columns are standardised, about."""
 KEPT_BYTES = 1 << 30
 """Rows that are kept for the next look take no more, but for those of the last."""
 
@@ -60,6 +64,15 @@ class Given:
     task: Task
     encoders: dict[str, TableEncoder]
 
+    @property
+    def is_standard(self) -> bool:
+        """Whether the numbers have one scale already, and lie around 0."""
+        if self.X is None:
+            return False
+        some = slice(None, None, max(self.X.shape[0] // FEW_TOLD, 1))
+        found = Moments.of(self.X[some], self.weight[some], absolute=False)
+        return found.alike and bool((np.abs(found.mean) <= FAR_FROM_ZERO * found.deviation).all())
+
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
@@ -68,6 +81,14 @@ class Prepared:
     rows: Rows
     splits: list[Split]
     moments: Moments
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a relevance is learnt from: so many rows of a part, the first, on one map or in cells."""
+
+    rows: int
+    cells: bool
 
 
 @dataclass(eq=False)
@@ -86,6 +107,8 @@ class Columns:
     parts: list[Part]
     settings: Callable[[dict[str, Any]], Settings]
     learnt: dict[Any, Learnt] = field(default_factory=dict, init=False)
+    made: dict[tuple[str, int, int], tuple[Any, ...]] = field(default_factory=dict, init=False)
+    """Which numbers an encoding makes of a part, by how many rows it was learnt from."""
     kept: OrderedDict[Any, Any] = field(default_factory=OrderedDict, init=False)
 
     @cached_property
@@ -98,13 +121,24 @@ class Columns:
         """How many lots the parts of a shape come in."""
         return 1 if self._together(shape) else len(self.parts)
 
-    def prepared(self, shape: Shape, lot: int, count: int, judging: int) -> Prepared:
-        """A lot of a shape, ``count`` rows of each part to learn from and ``judging`` that judge."""
+    def prepared(self, shape: Shape, lot: int, count: int, judging: int, lesson: Lesson) -> Prepared:
+        """A lot of a shape, ``count`` rows of each part to learn from and ``judging`` that judge.
+
+        ``lesson`` is what its relevance is learnt from, where it has one.
+        """
         return (
             self._whole(shape, count, judging)
             if self._together(shape)
-            else self._part(shape, lot, count, judging)
+            else self._part(shape, lot, count, judging, lesson)
         )
+
+    def moments(self, shape: Shape, count: int) -> Moments:
+        """Those of the columns of a shape, before any relevance maps them, of looks at so many rows."""
+        if self._together(shape):
+            return self._whole(shape, count, 1).moments
+        if ("moments", shape.encoding, 0, count) in self.kept:
+            return self._moments(shape, 0, count, None)
+        return self._moments(shape, 0, count, self._encoded(shape.encoding, 0, count, 1)[0])
 
     def is_encoded(self, shape: Shape, count: int, judging: int) -> bool:
         """Whether the numbers of all lots of a shape are kept, before any relevance maps them."""
@@ -154,7 +188,7 @@ class Columns:
         factor = self.given.task.class_weights(y, weight)
         return Rows(X, y, weight, weight if factor is None else weight * factor, np.arange(len(y)))
 
-    def _part(self, shape: Shape, part: int, count: int, judging: int) -> Prepared:
+    def _part(self, shape: Shape, part: int, count: int, judging: int, lesson: Lesson) -> Prepared:
         """The rows of a part, those to learn from first."""
         learning, held = self._encoded(shape.encoding, part, count, judging)
         rows = self._rows(part, count, judging)
@@ -162,7 +196,7 @@ class Columns:
         moments = self._moments(shape, part, count, learning)
         X, out = learning.X, held
         if shape.relevance is not None:
-            found = self._learnt(shape, part, count, learning)
+            found = self._learnt(shape, part, learning, lesson, count)
             if found.relevance is not None:
                 X, out = found.relevance(X), found.relevance(out)
         together = sp.vstack([X, out], format="csr") if sp.issparse(X) else np.concatenate([X, out])
@@ -194,23 +228,42 @@ class Columns:
             encoder = clone(self.given.encoders[encoding])
             with telling():
                 encoder.learn(table, task, (y, weight), named=True)
+            self.made[encoding, part, count] = numbers_of(encoder)
             X = encoder.rows(table, learning=True, whole=True)
             out = encoder.rows(self.given.table[held])
         return self._keep(key, (self._weighted(X, learning), out))
 
-    def _learnt(self, shape: Shape, part: int, count: int, learning: Rows) -> Learnt:
-        """The relevance of a shape, learnt from rows of a part alone."""
-        key = shape, part, count
+    def is_learnt(self, shape: Shape, part: int, lesson: Lesson, count: int) -> bool:
+        """Whether the relevance of a shape is known, from this lesson in this part.
+
+        Where ``count`` rows are not encoded yet, they are taken to have the columns of the lesson.
+        """
+        key = self._lesson(shape, part, lesson, count)
+        if shape.encoding != GIVEN and (shape.encoding, part, count) not in self.made:
+            return any(known[:-1] == key[:-1] for known in self.learnt)
+        return key in self.learnt
+
+    def _lesson(self, shape: Shape, part: int, lesson: Lesson, count: int) -> tuple[Any, ...]:
+        """What a relevance hangs on: more rows may have more levels, and so other columns."""
+        made = self.made.get((shape.encoding, part, count), ())
+        return replace(shape, cells=lesson.cells), part, lesson.rows, made
+
+    def _learnt(self, shape: Shape, part: int, learning: Rows, lesson: Lesson, looked: int) -> Learnt:
+        """The relevance of a shape for looks at so many rows, learnt from rows of a part alone."""
+        count = min(lesson.rows, len(learning.y))
+        key = self._lesson(shape, part, lesson, looked)
         if key not in self.learnt:
             params: dict[str, Any] = {"kernel": shape.kernel, "relevance": shape.relevance}
-            if shape.cells:
+            if lesson.cells:
                 params["n_cells"] = "auto"
-            self.learnt[key] = learnt_of(self.settings(params), self.given.task, learning)
+            first = learning if count == len(learning.y) else learning.take(np.arange(count))
+            self.learnt[key] = learnt_of(self.settings(params), self.given.task, first)
         return self.learnt[key]
 
-    def _moments(self, shape: Shape, part: int, count: int, learning: Rows) -> Moments:
+    def _moments(self, shape: Shape, part: int, count: int, learning: Rows | None) -> Moments:
         key = "moments", shape.encoding, part, count
         if key not in self.kept:
+            assert learning is not None
             found = Moments.of(learning.X, learning.weight, absolute=is_absolute(shape.kernel))
             self._keep(key, found)
         return replace(self.kept[key], absolute=is_absolute(shape.kernel))
@@ -221,6 +274,14 @@ class Columns:
         while len(self.kept) > 1 and sum(map(_bytes, self.kept.values())) > KEPT_BYTES:
             self.kept.popitem(last=False)
         return value
+
+
+def numbers_of(encoder: TableEncoder) -> tuple[Any, ...]:
+    """Which numbers a fitted encoder makes: pieces, whose ends move with the rows, by count."""
+    return tuple(
+        (number, len(part.suffixes) if part.kind == "pieces" else tuple(part.suffixes))
+        for number, part in encoder.encoding_.parts
+    )
 
 
 class NothingToTellError(ValueError):

@@ -60,7 +60,8 @@ def confirm(outcome: Outcome, others: list[Part], end: float, watch: Watch | Non
         new = whole.judged(
             candidate, judged.rows, judging, np.concatenate(known), judged.seconds + other.seconds
         )
-        found.append(replace(new, at=other.at))
+        training = judged.training + other.training
+        found.append(replace(new, at=other.at, training=training))
         if watch is not None and watch(found[-1:]):
             budget.stopped = True
     if len(found) < FEWEST:
@@ -71,7 +72,7 @@ def confirm(outcome: Outcome, others: list[Part], end: float, watch: Watch | Non
 def _looks(first: Looks, parts: list[Part]) -> Looks:
     """Looks at other parts of the same rows."""
     columns = Columns(first.columns.given, parts, first.columns.settings)
-    return Looks(columns, first.budget, first.scorer, first.seed, begun=first.begun)
+    return Looks(columns, first.budget, first.scorer, first.seed, first.fixed, begun=first.begun)
 
 
 def _chosen(outcome: Outcome) -> list[Judged]:

@@ -12,20 +12,26 @@ from asset_svm import clock
 from asset_svm.arrays import Array
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.families.cells.partitions import grow_partition
-from asset_svm.search.auto.blend import LogLosses, Losses, SquaredLosses
+from asset_svm.search.auto.blend import LogLosses, Losses, losses_of_numbers
 from asset_svm.search.auto.budget import Budget
-from asset_svm.search.auto.columns import Columns, NothingToTellError, Prepared
+from asset_svm.search.auto.columns import Columns, Lesson, NothingToTellError, Prepared
 from asset_svm.search.auto.shapes import GIVEN, Candidate, cost_of
 from asset_svm.search.cells import CellSearch
-from asset_svm.search.cost import cell_seconds, map_seconds
+from asset_svm.search.cost import cell_seconds, map_seconds, relevance_seconds
 from asset_svm.search.maps import SEARCH_EPOCHS, MapSearch
 from asset_svm.search.scores import Scorer, scores
 from asset_svm.settings import Settings
 from asset_svm.settings.solving import CELL_ROWS
 from asset_svm.tasks import Classification, Outputs, Task
 
-MOST_SOLVED = 150_000
-"""Of more rows only so many are solved in a look, cell by cell: the others judge nothing then."""
+MOST_SOLVED, FEWEST_SOLVED, SOLVED = 75_000, 20_000, 1500
+"""Of more rows only so many are solved in a look, cell by cell: the others judge nothing then. So many
+for a second of the budget."""
+COMMON_CLASSES, RARE_CLASSES = 3.0, 0.2
+"""Classes that take the time of all rows of a cell, and the part that others take: most cells have
+few."""
+FAMILY = ("n_components", "landmarks", "n_cells", "n_partitions")
+"""Parameters of the family of a model."""
 LANDMARKS = 512
 """Those of a look at few rows."""
 QUICK_CELLS = 0.2
@@ -37,18 +43,15 @@ COLUMN_SECONDS = 0.0005
 """What encoding a column takes at least."""
 SOFT, SOFT_ROWS = 0.25, 1000
 """How much a smoothed error counts, which says more of few rows, up to so many; of more, less."""
-TIGHTER = 1.9
-"""How much longer than in a look cells take where all rows learn: they are larger by a quarter."""
-QUICK_SECONDS = 0.0125
-"""What a quick fit of few rows takes."""
 LOOK_SECONDS = 0.01
 """What a look takes at least."""
 FEWEST_JUDGING = 1000
 """Rows that judge, where there are so many, however few learn."""
-ROUNDS = 8
-"""Quick fits of a relevance, about."""
 QUICK_ROWS = 20_000
 """Rows that one learns from, at most."""
+LEARNING, FEWER = 0.04, (16_000, 4000)
+"""The part of the budget that learning a relevance may take in a look, and the rows that it learns from
+where all of them take longer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +90,8 @@ class Judged:
     """The score in every part."""
     at: float = 0.0
     """Seconds from the beginning of the race to the end of the look."""
+    training: float = 0.0
+    """Of ``seconds``, those of its models, without columns and relevance."""
     balanced: bool = False
     """Whether its classes have the same weight, which others have not."""
 
@@ -107,12 +112,15 @@ class Looks:
     scorer : callable, optional
         By default the estimator's own score.
     seed : int
+    fixed : dict
+        Parameters that the user has given, which every candidate has.
     """
 
     columns: Columns
     budget: Budget
     scorer: Scorer | None
     seed: int
+    fixed: dict[str, Any] = field(default_factory=dict)
     found: dict[tuple[Candidate, int, int], Judged] = field(default_factory=dict)
     _grown: tuple[Any, list[Array]] = (None, [])
     failure: str = ""
@@ -124,23 +132,35 @@ class Looks:
         """What is learnt."""
         return self.columns.given.task
 
+    @property
+    def most_solved(self) -> int:
+        """Rows of cells that one look solves, at most."""
+        return int(np.clip(SOLVED * self.budget.total, FEWEST_SOLVED, MOST_SOLVED))
+
     # What it costs ------------------------------------------------------------------------------
+
+    @property
+    def outputs_in_cells(self) -> float:
+        """The models of a cell that take as long as one that sees all its rows."""
+        K = self.task.n_models
+        return float(K if self.task.numeric else min(K, COMMON_CLASSES + RARE_CLASSES * K))
 
     def work(self, candidate: Candidate, n_Cs: int, count: int, judging: int) -> tuple[str, float]:
         """The kind of work of a look, and how much it is, without that of a relevance."""
         n, outputs = self.width(candidate), self.task.n_models
         m, lots = count + judging, self.columns.lots(candidate.shape)
-        models = n_Cs * outputs * len(self.columns.parts) / lots
+        models = n_Cs * len(self.columns.parts) / lots
         if not candidate.shape.cells:
             s = min(self.landmarks(candidate, count), m)
             each = (
-                map_seconds(m, n, s, models, SEARCH_EPOCHS.over(count))
+                map_seconds(m, n, s, outputs * models, SEARCH_EPOCHS.over(count))
                 + 4.0 * s**3 / 5e10
                 + LOOK_SECONDS
             )
             return "map", lots * each
         sizes, copies = self.cell_sizes(candidate, m)
-        solved = sizes[: max(len(sizes) * MOST_SOLVED // max(m, MOST_SOLVED), 1)]
+        solved = sizes[: max(len(sizes) * self.most_solved // max(m, self.most_solved), 1)]
+        models *= self.outputs_in_cells
         each = QUICK_CELLS * cell_seconds(solved, n, models, count / m, 2) + LOOK_SECONDS
         return "cells", lots * copies * (each + 1e-8 * m * n)
 
@@ -148,26 +168,46 @@ class Looks:
         """What training the final model on so many rows will take, about."""
         n, outputs, budget = self.width(candidate), self.task.n_models, self.budget
         if candidate.shape.cells:
-            sizes, copies = self.cell_sizes(candidate, n_rows)
-            work = FINAL_CELLS * QUICK_CELLS * copies * cell_seconds(sizes, n, outputs, 1.0, 2)
-            seconds = budget.seconds("cells", work)
+            seconds = self._cells_seconds(candidate, self._cells_work(candidate, n_rows))
         else:
-            s = int(candidate.family(n_rows)["n_components"])
+            s = min(int(self.family(candidate, n_rows)["n_components"]), n_rows)
             s = s if candidate.shape.has_gamma else min(s, n)
             work = map_seconds(n_rows, n, s, outputs, FINAL_EPOCHS) + 10.0 * s**3 / 5e10
             seconds = budget.seconds("map", work)
         if candidate.shape.relevance is not None:
-            seconds += budget.seconds("relevance", self._learning_work(candidate, n_rows))
+            lesson = Lesson(n_rows, candidate.shape.cells)
+            seconds += budget.seconds("relevance", self._learning_work(candidate, lesson))
         return seconds + budget.seconds("columns", self.encoding_work(candidate, n_rows))
 
     def training_seconds(self, judged: Judged, n_rows: int) -> float:
         """What training a candidate on so many rows will take, by what the look at it took too."""
-        guessed = self.final_seconds(judged.candidate, n_rows)
-        if self.budget.begun is None or not judged.candidate.shape.cells:
+        candidate = judged.candidate
+        guessed = self.final_seconds(candidate, n_rows)
+        if self.budget.begun is None or not candidate.shape.cells:
             return guessed
-        solved = min(judged.rows + judged.judging, MOST_SOLVED)
-        took = judged.seconds / np.size(judged.part_scores)
-        return max(guessed, TIGHTER * took * n_rows / solved)
+        looked = self.work(candidate, 1, judged.rows, judged.judging)[1]
+        work = self._cells_work(candidate, n_rows)
+        others = guessed - self._cells_seconds(candidate, work)
+        return max(guessed, others + judged.training / looked * work / FINAL_CELLS)
+
+    def _cells_seconds(self, candidate: Candidate, work: float) -> float:
+        """What so much work in cells takes, by the look at the most similar candidate too.
+
+        It hangs on C and the bandwidth more than on all that is counted.
+        """
+        seconds = self.budget.seconds("cells", work)
+        alike = [each for each in self.found.values() if each.candidate.shape == candidate.shape]
+        if self.budget.begun is None or not alike:
+            return seconds
+        known = min(alike, key=lambda each: (-each.rows, _apart(each.candidate, candidate)))
+        looked = self.work(known.candidate, 1, known.rows, known.judging)[1]
+        return max(seconds, work * known.training / looked)
+
+    def _cells_work(self, candidate: Candidate, n_rows: int) -> float:
+        """How much work training the cells of a final model is."""
+        sizes, copies = self.cell_sizes(candidate, n_rows)
+        each = cell_seconds(sizes, self.width(candidate), self.outputs_in_cells, 1.0, 2)
+        return FINAL_CELLS * QUICK_CELLS * copies * each
 
     def encoding_work(self, candidate: Candidate, m: int) -> float:
         """How much work making numbers of the columns of so many rows is, about."""
@@ -188,16 +228,25 @@ class Looks:
         shape = candidate.shape
         if shape.relevance is None:
             return 0.0
-        new = sum(
-            (shape, part, count) not in self.columns.learnt for part in range(len(self.columns.parts))
-        )
-        return new * self._learning_work(candidate, count)
+        lesson, parts = self.lesson(candidate, count), range(len(self.columns.parts))
+        new = sum(not self.columns.is_learnt(shape, part, lesson, count) for part in parts)
+        return new * self._learning_work(candidate, lesson)
 
-    def _learning_work(self, candidate: Candidate, count: int) -> float:
-        m, n = min(count, QUICK_ROWS), self.width(candidate)
-        quick = map_seconds(m, n, LANDMARKS, self.task.n_models, 3) + QUICK_SECONDS
-        in_cells = candidate.shape.cells and count > CELL_ROWS  # which rounds go on in
-        return ROUNDS * quick * (2.0 if in_cells else 1.0) + 2e-8 * count * n
+    def lesson(self, candidate: Candidate, count: int) -> Lesson:
+        """What a look at so many rows learns its relevance from: less, where all of them take long."""
+        cells, most = candidate.shape.cells, LEARNING * self.budget.total
+        for rows in (count, *(each for each in FEWER if each < count)):
+            for lesson in (Lesson(rows, cells), Lesson(rows, False)):
+                if self.budget.seconds("relevance", self._learning_work(candidate, lesson)) <= most:
+                    return lesson
+        return lesson
+
+    def _learning_work(self, candidate: Candidate, lesson: Lesson) -> float:
+        m, n = min(lesson.rows, QUICK_ROWS), self.width(candidate)
+        in_cells = lesson.cells and lesson.rows > CELL_ROWS  # which rounds go on in
+        turned = candidate.shape.relevance == "directions"
+        work = relevance_seconds(m, n, self.task.n_models, turned=turned, in_cells=in_cells)
+        return work + 2e-8 * lesson.rows * n
 
     def width(self, candidate: Candidate) -> int:
         """The numbers of a row, about."""
@@ -207,33 +256,38 @@ class Looks:
                 return int(kept[0].X.shape[1])
         return int(given.X.shape[1] if given.X is not None else 4 * given.table.shape[1])  # type: ignore[union-attr]
 
+    def family(self, candidate: Candidate, m: int) -> dict[str, Any]:
+        """The parameters of the family of a model of so many rows, with what is fixed of them."""
+        own = {name: value for name, value in self.fixed.items() if name in FAMILY}
+        return candidate.family(m) | own
+
     def cell_sizes(self, candidate: Candidate, m: int) -> tuple[list[int], int]:
-        """The sizes of the cells of a partition, and the number of partitions."""
-        family = candidate.family(m)
+        """The sizes of the cells of a partition, and the number of partitions.
+
+        A number that is fixed is that of all rows: of fewer there are fewer cells, as large.
+        """
+        family = self.family(candidate, m)
         cells = family["n_cells"]
-        count = max(1, round(m / CELL_ROWS)) if cells == "auto" else int(cells)
+        if cells != "auto" and "n_cells" in self.fixed:
+            cells = round(min(int(cells) * m / len(self.columns.given.y), m))
+        count = max(1, round(m / CELL_ROWS) if cells == "auto" else int(cells))
         return [m // count] * count, family.get("n_partitions", 1)
 
     def landmarks(self, candidate: Candidate, count: int) -> int:
         """The landmarks of a look."""
-        few = count <= 8000 and not candidate.size
-        found = LANDMARKS if few else int(candidate.family(count)["n_components"])
+        few = count <= 8000 and not candidate.size and "n_components" not in self.fixed
+        found = LANDMARKS if few else int(self.family(candidate, count)["n_components"])
         return found if candidate.shape.has_gamma else min(found, self.width(candidate))
 
     def seconds(self, candidate: Candidate, n_Cs: int, count: int, judging: int) -> float:
-        """What a look will take."""
+        """What a look will take; few rows that learn are judged by few."""
+        judging = min(judging, max(count, FEWEST_JUDGING))
         budget, learning = self.budget, self.relevance_work(candidate, count)
         kind, work = self.work(candidate, n_Cs, count, judging)
         encoding = self._new_encoding_work(candidate, count, judging)
         others = {"relevance": learning, "columns": encoding}
-        seconds = budget.seconds(kind, work)
-        usual = self.found.get(
-            (candidate.changed(size=0), count, min(judging, max(count, FEWEST_JUDGING)))
-        )
-        if budget.begun is not None and candidate.size and usual is not None:
-            # How long cells take hangs on C and the bandwidth more than on all that is counted.
-            of_usual = self.work(usual.candidate, 1, count, judging)[1]
-            seconds = max(seconds, usual.seconds * work / of_usual)
+        cells = candidate.shape.cells
+        seconds = self._cells_seconds(candidate, work) if cells else budget.seconds(kind, work)
         return seconds + sum(budget.seconds(each, amount) for each, amount in others.items())
 
     # Looks --------------------------------------------------------------------------------------
@@ -243,14 +297,20 @@ class Looks:
         keys = {C: (candidate.changed(C=C), count, judging) for C in Cs}
         new = sorted(C for C in Cs if keys[C] not in self.found)
         if new:
-            begun = clock.now()
+            begun, others = clock.now(), self._preparing
             decided = self._tried(candidate, new, count, judging)
             seconds, at = (clock.now() - begun) / len(new), clock.now() - self.begun
+            training = seconds - (self._preparing - others) / len(new)
             for C, decisions in zip(new, decided, strict=True):
                 key = keys[C]
                 judged = self.judged(key[0], count, judging, decisions, seconds)
-                self.found[key] = replace(judged, at=at)
+                self.found[key] = replace(judged, at=at, training=training)
         return [self.found[keys[C]] for C in Cs]
+
+    @property
+    def _preparing(self) -> float:
+        """The seconds that columns and relevances have taken until now."""
+        return sum(self.budget.work.get(kind, (0.0, 0.0))[1] for kind in ("columns", "relevance"))
 
     def _tried(self, candidate: Candidate, Cs: list[float], count: int, judging: int) -> list[Array]:
         """``_decided``; decisions of no use where a candidate has no finite model, or no columns."""
@@ -265,20 +325,21 @@ class Looks:
         """The (rows, outputs) decisions of the models of each C, part after part."""
         found: list[list[Array]] = [[] for _ in Cs]
         encoding = self._new_encoding_work(candidate, count, judging)
-        plain = replace(candidate.shape, relevance=None)
+        plain, lesson = replace(candidate.shape, relevance=None), Lesson(count, False)
         if encoding:
             with self.budget.spending("columns", encoding):
                 for lot in range(self.columns.lots(plain)):
-                    self.columns.prepared(plain, lot, count, judging)
-        learning = self.relevance_work(candidate, count)
+                    self.columns.prepared(plain, lot, count, judging, lesson)
+        # what the columns are is known from here on, and with them what learning takes
+        lesson, learning = self.lesson(candidate, count), self.relevance_work(candidate, count)
         if learning:
             with self.budget.spending("relevance", learning):
                 for lot in range(self.columns.lots(candidate.shape)):
-                    self.columns.prepared(candidate.shape, lot, count, judging)
+                    self.columns.prepared(candidate.shape, lot, count, judging, lesson)
         kind, work = self.work(candidate, len(Cs), count, judging)
         with self.budget.spending(kind, work):
             for lot in range(self.columns.lots(candidate.shape)):
-                rows = self.columns.prepared(candidate.shape, lot, count, judging)
+                rows = self.columns.prepared(candidate.shape, lot, count, judging, lesson)
                 lines = self._in_cells if candidate.shape.cells else self._on_map
                 for decisions in lines(candidate, Cs, rows):
                     for each, own in zip(found, decisions, strict=True):
@@ -327,15 +388,16 @@ class Looks:
     def _groups(self, candidate: Candidate, rows: Prepared, n_cells: int, number: int) -> list[Array]:
         """The rows of the cells that are solved: of many rows only some of the cells are."""
         m = len(rows.rows.y)
-        key = candidate.shape, m, n_cells, number
+        shape = candidate.shape  # rows that no relevance maps are the same for all kernels
+        key = shape if shape.relevance else shape.encoding, m, n_cells, number
         if self._grown[0] != key:
             self._grown = key, grow_partition(rows.rows.X, n_cells, self.seed, number)[1]
         groups = self._grown[1]
-        if m <= MOST_SOLVED:
+        if m <= self.most_solved:
             return groups
         order = np.random.default_rng([self.seed, 22]).permutation(len(groups))
         ends = np.cumsum([len(groups[k]) for k in order])
-        return [groups[k] for k in np.sort(order[: max(int((ends <= MOST_SOLVED).sum()), 1)])]
+        return [groups[k] for k in np.sort(order[: max(int((ends <= self.most_solved).sum()), 1)])]
 
     def _line(
         self, search: MapSearch | CellSearch, settings: Settings, candidate: Candidate
@@ -410,7 +472,7 @@ class Looks:
             found = units.back(decisions[None])
             score = float(scores(self.scorer, task, X, units.back(y), found)[0])
         if task.numeric:
-            losses = ((decisions - y.reshape(len(y), -1)) ** 2).mean(axis=1)
+            losses = self.losses(index)(decisions)
         else:
             size = _margin(decisions) if wide is None else float(np.abs(decisions).mean()) or 1.0
             soft = task.soft_losses(decisions / size, y)
@@ -430,7 +492,7 @@ class Looks:
         """What means of candidates are judged by on these rows."""
         y = self.columns.given.y[index]
         if self.task.numeric:
-            return SquaredLosses(y)
+            return losses_of_numbers(self.task, y)
         factor = self.task.class_weights(y, np.ones(len(y)))
         weight = np.ones(len(y)) if factor is None else factor / factor.mean()
         return LogLosses(np.unique(self.columns.given.y, return_inverse=True)[1][index], weight)
@@ -438,6 +500,11 @@ class Looks:
     def margin(self, decisions: Array) -> float:
         """The unit of decisions: of classes the mean margin of rows, of regressions 1."""
         return 1.0 if self.task.numeric else _margin(decisions)
+
+
+def _apart(one: Candidate, other: Candidate) -> float:
+    """How far two candidates of a shape are from each other, in steps of 10 of C and of the factor."""
+    return float(abs(np.log10(one.C / other.C)) + abs(np.log10(one.factor / other.factor)))
 
 
 def _margin(decisions: Array) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from asset_svm.arrays import Array
 from asset_svm.search.auto.looks import Judged, Looks
+from asset_svm.tasks.quantiles import has_tube
 
 SLOW = 1.2
 """How much longer than there is time a model may be guessed to take."""
@@ -97,9 +98,10 @@ class Outcome:
     def params(self, judged: Judged, n_rows: int) -> dict[str, Any]:
         """The parameters of the estimator of a candidate, for so many rows."""
         columns, shape = self.looks.columns, judged.candidate.shape
-        prepared = columns.prepared(shape, 0, judged.rows, 1)
-        task = columns.given.task
-        found = judged.candidate.params(n_rows, prepared.moments, numeric=task.numeric)
+        moments, task = columns.moments(shape, judged.rows), columns.given.task
+        found = judged.candidate.params(n_rows, moments, numeric=task.numeric)
+        if not has_tube(task):
+            found.pop("epsilon", None)
         return found | {"encoder": columns.given.encoders.get(shape.encoding)}
 
     def leaderboard(self) -> dict[str, list[Any]]:
@@ -126,8 +128,8 @@ class Outcome:
         """All results as GridSearchCV has them, with ``n_resources`` (rows)."""
         ranks = np.empty(len(self.history), dtype=np.int32)
         ranks[self._order()] = np.arange(1, len(self.history) + 1)
-        numeric = self.looks.task.numeric
-        params = [settings_of(each, numeric=numeric) for each in self.history]
+        tube = has_tube(self.looks.task)
+        params = [settings_of(each, tube=tube) for each in self.history]
         found: dict[str, Any] = {"params": params}
         for name in dict.fromkeys(name for one in params for name in one):
             values = np.array([one.get(name) for one in params], dtype=object)
@@ -150,7 +152,7 @@ class Outcome:
         return found
 
 
-def settings_of(judged: Judged, *, numeric: bool) -> dict[str, Any]:
+def settings_of(judged: Judged, *, tube: bool) -> dict[str, Any]:
     """What a candidate is, in a few words."""
     one = judged.candidate
     found: dict[str, Any] = {
@@ -163,7 +165,7 @@ def settings_of(judged: Judged, *, numeric: bool) -> dict[str, Any]:
     }
     found |= {"factor": one.factor} if one.shape.has_gamma else {}
     found |= {"class_weight": "balanced"} if judged.balanced else {}
-    return found | ({"epsilon": one.epsilon} if numeric else {})
+    return found | ({"epsilon": one.epsilon} if tube else {})
 
 
 def _ranked(history: list[Judged], numbers: list[int]) -> list[int]:

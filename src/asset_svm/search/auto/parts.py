@@ -16,7 +16,7 @@ FEW_ROWS = 6000
 MANY_ROWS = 60_000
 """Up to so many, one of the folds does, and the others judge the best."""
 FOLDS = 5
-HELD, MOST_HELD = 0.2, 20_000
+HELD, MOST_HELD = 0.2, 100_000
 """The part of more rows that judges, and how many at most."""
 
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from asset_svm.search.auto.looks import FEWEST_JUDGING, MOST_SOLVED, Judged, Looks
+from asset_svm.search.auto.looks import FEWEST_JUDGING, Judged, Looks
 from asset_svm.search.auto.shapes import GIVEN, WHOLE_ROWS, Candidate, Shape, is_absolute
 from asset_svm.settings.solving import CELL_ROWS
+from asset_svm.tasks.quantiles import has_tube
 
 FEW, MORE = 4000, 16_000
 """Rows of the first two stages, and of the third."""
@@ -28,7 +29,7 @@ NEARLY_STRAIGHT, STRAIGHT_COSTS = 1.0 / 64.0, (100.0, 1000.0, 10_000.0)
 """A kernel so wide that models bend little, and its Cs: tried where straight ones are good."""
 FACTORS = (1.0 / 1024.0, 4096.0)
 """The ends of the bandwidths."""
-SCREENED, LEARNT, WIDENED = 0.2, 0.45, 0.7
+SCREENED, LEARNT, WIDENED = 0.2, 0.5, 0.75
 """The parts of the budget that are spent after each stage."""
 SHAPES_CLIMBED, SHAPES_WIDENED, SHAPES_FINISHED = 5, 4, 3
 ROUNDS = 3
@@ -39,15 +40,26 @@ NEAR = 1.25
 """Times the smallest loss of a stage: shapes that have more are not gone on with."""
 NEAR_END = 1.15
 """The same of the last stage."""
+NOT_FAR = 1.5
+"""The same of shapes that learn a relevance, whose bandwidth is not known yet, and of plain ones, that
+may gain more of more rows."""
+ONE_WIDE = 0.06
+"""The part of the budget that a look at several Cs may take, where rows become more."""
 ONE_LOOK = 0.5
 """The part of what is left that one look at all rows may take."""
 LEAST_RESERVED, MOST_RESERVED = 0.06, 0.5
 """The parts of the budget that are kept for the final model (the first for each of a mean, the second
 for all of them); it may have to learn from fewer rows."""
+MOST_FOR_MEANS = 0.25
+"""The part of the budget that is kept for the other models of a mean: one good model comes first."""
 SPARE = 1.25
-"""Times what the best model is guessed to take, that is kept for it."""
+"""Times what the best model is guessed to take, that is kept for it, and what long looks may take."""
+SPARE_LEARNING = 1.6
+"""The same of one that learns a relevance first: what that leaves too little time for is no model."""
 QUICK = 0.015
 """The part of the budget that a look at a larger model may take for finer steps of such models."""
+DENSER = 4.0
+"""Times the rows of the stage before, from which on cells ask for other settings than there."""
 GAIN = 0.003
 """The part of the loss that a step of bandwidth or C must gain for one more in its direction."""
 NARROWER_IN_CELLS = 4.0
@@ -98,6 +110,7 @@ class Race:
         self.most = max(len(part.learning) for part in parts)
         self.judging = max(len(part.judging) for part in parts)
         self.wider, self.late = 1, False
+        self.before = self.looks.budget.used  # rows were read and checked
 
     def run(self) -> list[Judged]:
         """Run all stages; returns what was found of candidates on the most rows, best first."""
@@ -119,21 +132,23 @@ class Race:
     def _screen(self, count: int) -> None:
         """Encodings and kernels, on one map; in cells where there is nothing else."""
         end, cells = SCREENED, not self._on_map
-        first = [Shape(encoding, kernel, None, cells) for encoding, kernel in self._pairs()]
+        (usual, *others), encodings = self.axes.kernels, self.axes.encodings
+        for encoding in encodings:
+            self._try(Candidate(Shape(encoding, usual, None, cells)), COSTS, count, end)
+        near = {shape.encoding for shape in self._shapes(self._near(self.history))}
+        first = [Shape(each, kernel, None, cells) for each in encodings for kernel in others]
         for shape in first:
-            self._try(Candidate(shape), COSTS, count, end)
+            if shape.encoding in near:
+                self._try(Candidate(shape), COSTS, count, end)
         for shape in self._shapes(self._near(self.history))[:SHAPES_CLIMBED]:
             self._climb(shape, count, 4.0, end)
+        for shape in first:  # what has been left out, as time allows
+            if shape.encoding not in near:
+                self._try(Candidate(shape), COSTS, count, end)
         for shape in self._shapes(self._near(self.history, NEAR_END)):
-            curved = Shape(shape.encoding, "rbf", None, cells)
-            if not shape.has_gamma and curved in first:  # next to straight
+            if not shape.has_gamma and "rbf" in self.axes.kernels:  # next to straight
+                curved = Shape(shape.encoding, "rbf", None, cells)
                 self._try(Candidate(curved, NEARLY_STRAIGHT), STRAIGHT_COSTS, count, end)
-
-    def _pairs(self) -> Iterable[tuple[str, str]]:
-        """Encodings and kernels, the most promising first."""
-        for encoding in self.axes.encodings:
-            for kernel in self.axes.kernels:
-                yield encoding, kernel
 
     def _learn_relevance(self, count: int) -> None:
         """Each relevance of each kernel, with the encodings that did best."""
@@ -160,24 +175,34 @@ class Race:
         for _, candidate in sorted(tried, key=lambda pair: pair[0]):
             self._try(candidate, COSTS, count, np.inf if forced else self._end(LEARNT))
             forced = False
-        for shape in self._shapes(self._on(count))[: self.wider * SHAPES_WIDENED]:
+        for shape in self._shapes(self._near(self._on(count), NOT_FAR))[: self.wider * SHAPES_WIDENED]:
             self._climb(shape, count, 4.0, self._end(LEARNT))
 
     def _widen(self, count: int) -> None:
         """The best shapes on more rows, on one map and in cells."""
         for candidate in self._kept(self.history, self.wider * SHAPES_WIDENED):
-            for cells in self.axes.cells:
-                if cells and not candidate.shape.has_gamma:
-                    continue
-                shape = Shape(
-                    candidate.shape.encoding, candidate.shape.kernel, candidate.shape.relevance, cells
-                )
-                narrower = NARROWER_IN_CELLS if cells and not candidate.shape.cells else 1.0
-                start = candidate.changed(shape=shape, factor=candidate.factor * narrower, size=0)
-                Cs = COSTS if narrower > 1.0 else self._costs(candidate.C)
+            starts = [self._start(candidate, cells, count) for cells in self.axes.cells]
+            open_ = [each for each in starts if each is not None]
+            for _, start, Cs in sorted(open_, key=lambda one: one[0]):
                 self._try(start, Cs, count, self._end(WIDENED))
         for candidate in self._kept(self._on(count), self.wider * SHAPES_FINISHED):
             self._climb(candidate.shape, count, 4.0, self._end(WIDENED))
+
+    def _start(
+        self, candidate: Candidate, cells: bool, count: int
+    ) -> tuple[float, Candidate, tuple[float, ...]] | None:
+        """What a first look at a candidate on one map, or in cells, takes; its settings and Cs."""
+        before = candidate.shape
+        if cells and not before.has_gamma:
+            return None
+        shape = Shape(before.encoding, before.kernel, before.relevance, cells)
+        narrower = NARROWER_IN_CELLS if cells and not before.cells else 1.0
+        start = candidate.changed(shape=shape, factor=candidate.factor * narrower, size=0)
+        Cs = COSTS if narrower > 1.0 else self._costs(candidate.C)
+        seconds = self.looks.seconds(start, len(Cs), count, self.judging)
+        if seconds > ONE_WIDE * self.looks.budget.total:
+            Cs = (candidate.C,)
+        return seconds, start, Cs
 
     def _finish(self) -> None:
         """The best shapes on all rows, finer and larger."""
@@ -194,12 +219,20 @@ class Race:
             (c for c in counts if self.looks.seconds(kept[0], 1, c, self.judging) < ONE_LOOK * room),
             rows,
         )
+        denser = count >= DENSER * rows
         for candidate in kept:
-            self._try(candidate, (candidate.C,), count, 1.0)
+            Cs = (
+                (0.1 * candidate.C, candidate.C) if denser and candidate.shape.cells else (candidate.C,)
+            )
+            self._try(candidate, Cs, count, 1.0)
+        if not self._on(count):  # time has run out meanwhile
+            return
         self._enlarge_all(count)
         for each in self._near(self._by_shape(self._on(count)), NEAR_END):
             shape = each.candidate.shape
             size = each.candidate.size if self._is_quick(each.candidate, count) else 0
+            if shape.cells and denser:
+                self._climb(shape, count, 4.0, 1.0, costs=(1.0,), size=size)
             self._climb(shape, count, 2.0, 1.0, costs=(1.0,), size=size)
             self._climb_cost(shape, count, 3.0, size)
             best = self._best_of(shape, count, size)
@@ -207,7 +240,7 @@ class Race:
                 for other in self._sizes(best.candidate):
                     self._enlarge(best, other, count)
         best = self._ranked(self._on(count))[0]
-        if self.looks.task.numeric:
+        if has_tube(self.looks.task):
             finer = best.candidate.changed(epsilon=best.candidate.epsilon * FINER_EPSILON)
             self._try(finer, (best.candidate.C,), count, 1.0)
             best = self._ranked(self._on(count))[0]
@@ -228,14 +261,14 @@ class Race:
 
     def _is_quick(self, candidate: Candidate, count: int) -> bool:
         """Whether there is time for several looks at such a model."""
-        solved = not candidate.shape.cells or count <= MOST_SOLVED
+        solved = not candidate.shape.cells or count <= self.looks.most_solved
         seconds = self.looks.seconds(candidate, 1, count, self.judging)
         return solved and seconds <= QUICK * self.looks.budget.total
 
     def _enlarge(self, best: Judged, size: int, count: int) -> None:
         """Try the larger model; of cells that are not all solved, beside the usual on fewer rows."""
         larger = best.candidate.changed(size=size)
-        if not (larger.shape.cells and count > MOST_SOLVED):
+        if not (larger.shape.cells and count > self.looks.most_solved):
             self._try(larger, (larger.C,), count, 1.0)
             return
         few = min(MORE, self.most)
@@ -247,15 +280,21 @@ class Race:
             self.history.append(replace(best, candidate=larger, loss=best.loss - gained))
 
     def _sizes(self, candidate: Candidate) -> tuple[int, ...]:
-        """The larger models like a candidate; cells of few rows are one already, as are few columns."""
-        shape = candidate.shape
+        """The larger models like a candidate; cells of few rows are one already, as are few columns.
+
+        What is fixed may leave nothing larger.
+        """
+        shape, family = candidate.shape, self.looks.family
+        usual = family(candidate.changed(size=0), self.n_rows)
         if shape.cells:
             if self.n_rows <= 1.5 * CELL_ROWS:
                 return ()
-            return (1, 2) if self.n_rows <= WHOLE_ROWS else (1, 3)
-        usual = candidate.changed(size=0).family(self.n_rows)["n_components"]
-        most = self.n_rows if shape.has_gamma else self.looks.width(candidate)
-        return (1,) if usual < most else ()
+            sizes: tuple[int, ...] = (1, 2) if self.n_rows <= WHOLE_ROWS else (1, 3)
+        else:
+            most = self.n_rows if shape.has_gamma else self.looks.width(candidate)
+            sizes = (1,) if usual["n_components"] < most else ()
+        larger = {size: family(candidate.changed(size=size), self.n_rows) for size in sizes}
+        return tuple(size for size in sizes if larger[size] != usual)
 
     # Steps --------------------------------------------------------------------------------------
 
@@ -264,8 +303,10 @@ class Race:
         budget = self.looks.budget
         if self.history:
             seconds = self.looks.seconds(candidate, len(Cs), count, self.judging)
-            reserve = self.reserve(candidate)
-            allowed = end * (budget.total - reserve) - budget.used
+            if end >= 1.0 and seconds > ONE_WIDE * budget.total:
+                seconds *= SPARE  # what comes next is the final model
+            reserve = self._least_reserve(candidate, count)
+            allowed = end * (budget.total - reserve - self.before) - (budget.used - self.before)
             if end < np.inf and (seconds > allowed or budget.left <= 0.0):
                 return []
         judging = min(self.judging, max(count, FEWEST_JUDGING))
@@ -320,15 +361,25 @@ class Race:
         """The seconds that are left after the race: for the final model, or for all of a mean."""
         total = self.looks.budget.total
         seconds = self.looks.final_seconds(candidate, self.n_rows)
-        models = self.models * max(seconds, LEAST_RESERVED * total)
+        one = max(seconds, LEAST_RESERVED * total)
+        models = max(one, min(self.models * one, MOST_FOR_MEANS * total))
         return min(max(models, self._best_takes()), MOST_RESERVED * total) + self.kept * total
+
+    def _least_reserve(self, candidate: Candidate, count: int) -> float:
+        """``reserve``; on few rows one map stands for cells too, which many rows may ask for."""
+        shape, reserve = candidate.shape, self.reserve(candidate)
+        if count > FEW or not shape.has_gamma or shape.cells or True not in self.axes.cells:
+            return reserve
+        return min(reserve, self.reserve(candidate.changed(shape=replace(shape, cells=True))))
 
     def _best_takes(self) -> float:
         """The seconds of the best until now, by what looks at it took, with some to spare."""
         rows = max((each.rows for each in self.history), default=0)
         if rows < min(MORE, self.most):
             return 0.0
-        return SPARE * self.looks.training_seconds(self._ranked(self._on(rows))[0], self.n_rows)
+        best = self._ranked(self._on(rows))[0]
+        spare = SPARE if best.candidate.shape.relevance is None else SPARE_LEARNING
+        return spare * self.looks.training_seconds(best, self.n_rows)
 
     # What was found -----------------------------------------------------------------------------
 
@@ -372,7 +423,7 @@ class Race:
 
         Where rows become more, what is learnt of columns may gain less than it did.
         """
-        ranked = [each.candidate for each in self._by_shape(found)]
+        ranked = [each.candidate for each in self._near(self._by_shape(found), NOT_FAR)]
         plain = [each for each in ranked if each.shape.relevance is None]
         first: dict[tuple[str, bool], Candidate] = {}
         for each in plain:

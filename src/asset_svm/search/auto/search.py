@@ -35,8 +35,8 @@ MOST_DIRECTIONS, MOST_PIECES = 1000, 100
 """Columns up to which directions are learnt, and numbers are cut into pieces."""
 MODELS_OF_MEANS = 2.5
 """The models like the best that time is kept for, where a mean may follow."""
-LEAST_CONFIRMING = 20.0
-"""Seconds from which on the best are judged by other folds too: in less, more candidates tell more."""
+SHORT = 20.0
+"""Seconds below which more candidates gain more than other folds of the best, or a mean of them."""
 BALANCED = 3
 """Finalists that are tried with balanced classes, where there is a score of the user's."""
 EXACT_ROWS = 1500
@@ -112,6 +112,8 @@ def axes_of(given: Given, asked: Asked) -> Axes:
     encodings = [name for name in given.encoders if name != "pieces" or n <= MOST_PIECES]
     if given.X is not None:
         encodings.insert(1, GIVEN)
+        if "standard" in encodings and given.is_standard:
+            encodings.remove("standard")
     kernels: tuple[str, ...] = KERNELS if asked.kernel is None else (asked.kernel,)
     if sp.issparse(given.X):  # it would make landmarks dense
         kernels = tuple(each for each in kernels if each != "laplacian") or kernels
@@ -150,11 +152,14 @@ def run_race(
     def settings(params: dict[str, Any]) -> Settings:
         return settings_of(learner(random_state=seed, **(params | asked.fixed)))
 
-    looks = Looks(Columns(given, parts, settings), budget, scorer, seed)
-    if budget.total < LEAST_CONFIRMING:
-        others = []
-    models, kept = MODELS_OF_MEANS if ensemble else 1.0, CONFIRMED if others else 0.0
-    race = Race(looks, axes_of(given, asked), m, watch, models, kept)
+    looks = Looks(Columns(given, parts, settings), budget, scorer, seed, asked.fixed)
+    axes = axes_of(given, asked)
+    if budget.total < SHORT or (True in axes.cells and m > looks.most_solved):
+        others = []  # models in cells, of which only some are solved, do not judge all rows of a fold
+    hurried = time_limit is not None and budget.total < SHORT
+    models = MODELS_OF_MEANS if ensemble and not hurried else 1.0
+    kept = CONFIRMED if others else 0.0
+    race = Race(looks, axes, m, watch, models, kept)
     race.run()
     outcome = Outcome.of(looks, race.history, asked.relevance)
     if others:
@@ -177,6 +182,7 @@ def balanced_outcome(outcome: Outcome, learner: Callable[..., Learner]) -> Outco
         before.budget,
         before.scorer,
         before.seed,
+        before.fixed,
         begun=before.begun,
     )
     found: list[Judged] = []
