@@ -238,6 +238,7 @@ def outcome_of(finalists, rows=800):
         ([(1.0, 50.0), (1.05, 5.0)], 800, 10.0, 1),  # nearly as good, and in time
         ([(1.0, 20.0), (2.0, 5.0)], 800, 10.0, 0),  # on half of the rows
         ([(1.0, 90.0), (2.0, 50.0), (3.0, 5.0)], 800, 10.0, 2),  # on few
+        ([(1.0, 90.0), (2.0, 36.0), (3.0, 5.0)], 800, 10.0, 1),  # on a third of those that judged it
         ([(1.0, 90.0), (2.0, 50.0)], 800, 0.0, 1),  # none: the cheapest
         ([(1.0, 90.0), (2.0, 5.0)], 8, 10.0, 0),  # judged on few as well
     ],

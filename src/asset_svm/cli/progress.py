@@ -134,24 +134,29 @@ class Display(Watcher):
 
     def __call__(self, record: dict[str, Any]) -> bool:
         """Show a record, and return True after Ctrl-C."""
+        told, done, total = self.told(record)
+        if self.bar is not None and self.task is not None:
+            self.bar.update(self.task, description=self.what, completed=done, total=total, told=told)
+        else:
+            line = told if self.what == "training" else f"{self.what}: {told}"
+            self._say(line, now=done == total and "sorted" not in record)
+        return self.interrupt.asked
+
+    def told(self, record: dict[str, Any]) -> tuple[str, Any, Any]:
+        """What a record says, how much is done, and of how much."""
         if "sorted" in record:
-            told, done, total, ended = _told_of_sorting(record), record["sorted"], record["rows"], False
+            told, done, total = _told_of_sorting(record), record["sorted"], record["rows"]
             if done == 0 and record["partition"] == 1:
                 size = in_gigabytes(record["temporary"])
                 self._note(f"up to {size} of temporary files in {record['folder']}")
         elif "cells" in record:
             told, total = _told_of_cells(record), record["partitions"]
             done = record["partition"] - 1 + record["solved"] / record["cells"]
-            ended = done == total
         else:
             self.records.append(record)
             told, total = self._told(record), record.get("epochs")
-            done, ended = record.get("epoch", record.get("batch")), record.get("epoch") == total
-        if self.bar is not None and self.task is not None:
-            self.bar.update(self.task, description=self.what, completed=done, total=total, told=told)
-        else:
-            self._say(told if self.what == "training" else f"{self.what}: {told}", now=ended)
-        return self.interrupt.asked
+            done = record.get("epoch", record.get("batch"))
+        return told, done, total
 
     def _note(self, sentence: str) -> None:
         """Say something once, above the bar where there is one."""

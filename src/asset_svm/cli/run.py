@@ -200,9 +200,7 @@ class Run:
         scaling = None if self.scale in ("none", "auto") else ColumnScaling(self.scale)
         scanned = scan_for(
             source,
-            n_components=self.params.get("n_components"),
-            n_cells=self.params.get("n_cells"),
-            relevance=self.params.get("relevance"),
+            **self._sampling,
             memory_limit=self.params.get("memory_limit"),
             random_state=self.seed,
             fingerprint=fingerprint,
@@ -237,6 +235,11 @@ class Run:
         """Say what became of the columns of a table."""
         for line in column_lines(encoder.encoding_.notes):
             print(f"asset: {line}", file=sys.stderr)
+
+    @property
+    def _sampling(self) -> dict[str, Any]:
+        """What the samples of a scan are for."""
+        return {name: self.params.get(name) for name in ("n_components", "n_cells", "relevance")}
 
     def _check_stream(self) -> None:
         """Refuse what cannot be done with rows that do not fit in memory."""

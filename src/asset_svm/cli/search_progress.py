@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asset_svm import clock
-from asset_svm.cli.progress import Watcher
+from asset_svm.cli.progress import Display, Watcher
 from asset_svm.search import SearchProgress
 from asset_svm.search.base import SearchEstimator
 
@@ -92,8 +92,9 @@ class SearchDisplay(Watcher):
     machine with nothing else to do. A terminal sees the seconds pass, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, regression: bool = False) -> None:
         super().__init__()
+        self.regression = regression
         self.doing = "searching"
         self.live: Live | None = None
         self.last: SearchProgress | None = None
@@ -116,6 +117,17 @@ class SearchDisplay(Watcher):
     def refit(self) -> None:
         """Tell that the search is over."""
         self._do("training the best model on all rows")
+        self.trained = Display(regression=self.regression)
+
+    def train(self, record: dict[str, Any]) -> bool:
+        """Show how the best model learns from rows of a file, and return True after Ctrl-C."""
+        told, done, total = self.trained.told(record)
+        self.doing = f"training the best model on all rows: {told}"
+        if self.live is not None:
+            self.live.refresh()
+        else:
+            self._say(told, now=done == total and "sorted" not in record)
+        return self.interrupt.asked
 
     def _do(self, what: str) -> None:
         self.doing = what

@@ -18,14 +18,21 @@ from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.search_progress import SearchDisplay, scored, shown_count, shown_value
 from asset_svm.cli.tables import model_lines
 from asset_svm.data.scan import Scanned
-from asset_svm.data.source import Block
 from asset_svm.estimators import AssetClassifier, AssetRegressor
-from asset_svm.estimators.inside import encoder_of, take_encoder
+from asset_svm.estimators.files import check_streamed
+from asset_svm.estimators.inside import encoder_of, settings_of, take_encoder
 from asset_svm.families.labels import labelled
 from asset_svm.pages import Page
 from asset_svm.search import AssetClassifierCV, AssetRegressorCV
+from asset_svm.search.all_rows import SAMPLING
 from asset_svm.search.base import SearchEstimator
-from asset_svm.search.inside import check_parameters, learnt_rows, races, search_watched
+from asset_svm.search.inside import (
+    check_parameters,
+    learner_of,
+    learnt_rows,
+    races,
+    search_watched,
+)
 
 
 @dataclass
@@ -41,7 +48,7 @@ class Tuning(Run):
         source = self._open()
         scanned = self._scan(source)
         self.summary, held = scanned.summary, scanned.held
-        assert held is not None  # else _check_stream has told so
+        self.looked = len(held or scanned.summary.spread or scanned.summary.sample)
         search = self._search(self._found_task())
         estimator = self._raced(search, scanned) if races(search) else self._searched(search, scanned)
         if encoder_of(estimator) is None and scanned.source.feature_names is not None:
@@ -73,11 +80,9 @@ class Tuning(Run):
 
     def _raced(self, search: SearchEstimator, scanned: Scanned) -> Any:
         """The best model of a race, which takes a table as it is: what is made of it is learnt, too."""
-        assert scanned.held is not None and self.summary is not None
         if scanned.summary.table is not None:
             self._advise(scanned.summary.table)
-        display = RaceDisplay()
-        self._watched(search, display, scanned.held)
+        self._watched(search, RaceDisplay(regression=is_regressor(search)), scanned)
         encoder = encoder_of(search.best_estimator_)
         if encoder is not None:
             self._tell_columns(encoder)
@@ -85,32 +90,42 @@ class Tuning(Run):
 
     def _searched(self, search: SearchEstimator, scanned: Scanned) -> Any:
         """The best model of a grid."""
+        display = SearchDisplay(regression=is_regressor(search))
+        if scanned.held is None:
+            if self.raw:
+                search.set_params(encoder=self._table_encoder())
+            self._watched(search, display, scanned)
+            return search.best_estimator_
         # A search splits the rows itself: targets of those that judge have no part in any number.
         kind = AssetRegressor if is_regressor(search) else AssetClassifier
-        encoded = self._encoded(scanned, kind(), means=False).held
-        assert encoded is not None
-        self._watched(search, SearchDisplay(), encoded)
+        self._watched(search, display, self._encoded(scanned, kind(), means=False))
         estimator = search.best_estimator_
         if self.encoder is not None:
             estimator.set_params(encoder=self._table_encoder())
             take_encoder(estimator, self.encoder)
         return estimator
 
-    def _watched(self, search: SearchEstimator, display: SearchDisplay, held: Block) -> None:
+    def _watched(self, search: SearchEstimator, display: SearchDisplay, scanned: Scanned) -> None:
         """Search these rows, and show how it goes."""
         assert self.summary is not None
-        rows = labelled(held, self.summary, numeric=is_regressor(search))
+        X: Any = scanned
+        y = None
+        if scanned.held is not None:
+            rows = labelled(scanned.held, self.summary, numeric=is_regressor(search))
+            X, y = rows.X, rows.y
         self.interrupt = display.interrupt
         with display.shown() as watch:
             if isinstance(display, RaceDisplay):
                 display.begin(search.time_limit)
             search_watched(
                 search,
-                rows.X,
-                rows.y,
+                X,
+                y,
                 watch=watch,
                 foreseen=display.foresee,
                 refitting=display.refit,
+                training=display.train,
+                temp_dir=self._path.parent,
             )
 
     # What is told -------------------------------------------------------------------------------
@@ -131,6 +146,8 @@ class Tuning(Run):
             ["training seconds", f"{search.refit_time_:.2f}"],
         ]
         assert self.summary is not None
+        if self.looked < self.summary.n_rows:
+            lines.append(["rows looked at", f"{self.looked} of {self.summary.n_rows}"])
         if races(search) and learnt_rows(search) < self.summary.n_rows:
             lines.append(["rows learnt from", f"{learnt_rows(search)} of {self.summary.n_rows}"])
         return [*lines, *model_lines(model)]
@@ -212,8 +229,17 @@ class Tuning(Run):
         # Columns of arrays race as they are and encoded, unless somebody has said how to scale them.
         return search if self.scale == "auto" else search.set_params(encoder=None)
 
+    @property
+    def _sampling(self) -> dict[str, Any]:
+        return SAMPLING | {"n_components": self.params.get("n_components")}
+
     def _check_stream(self) -> None:
-        raise UsageError(
-            "A search needs all rows in memory, and these are too many for it; raise --memory, or tune "
-            "on a part of the rows and give asset train what was found."
-        )
+        """Refuse what the best model cannot have where it learns from the file."""
+        task = "classification" if self.task == "auto" else self.task
+        search = self._search(task)
+        check_streamed(settings_of(learner_of(search)))
+        if self.probability and not races(search):
+            raise UsageError(
+                "--probability trains on folds of rows in memory, and these are too many for it; raise "
+                "--memory, or leave the options of a grid out: a race has decisions of its own."
+            )

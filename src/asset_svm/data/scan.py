@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from asset_svm import clock
 from asset_svm.arrays import Array, Matrix
 from asset_svm.data.fingerprint import Fingerprint, Steady, fingerprinted
 from asset_svm.data.several_targets import SeveralTargets
@@ -148,7 +149,8 @@ class Summary:
 class Scanned:
     """A source, its summary, all of its rows where they fit in memory, and what its files were.
 
-    ``steady`` is what they were when they were first looked at, without reading them for it.
+    ``steady`` is what they were when they were first looked at, without reading them for it;
+    ``seconds`` is what the pass took.
     """
 
     source: RowSource
@@ -156,6 +158,7 @@ class Scanned:
     held: Block | None = None
     files: Fingerprint | None = None
     steady: Steady | None = None
+    seconds: float = 0.0
 
     def check_steady(self) -> None:
         """Raise where a file changed since it was scanned."""
@@ -270,7 +273,7 @@ def scan(
     targets: TargetSummary | SeveralTargets | None = None
     n_rows = n_features = n_bytes = 0
     held: list[Block] | None = []
-    steady = Steady.of(source.files)
+    steady, begun = Steady.of(source.files), clock.now()
     with ExitStack() as stack:
         files = stack.enter_context(fingerprinted(source.files)) if fingerprint else None
         for block in stack.enter_context(closing(source.blocks())):  # type: ignore[type-var]
@@ -320,4 +323,5 @@ def scan(
     if held is not None:
         whole = Block.joined(held)
         whole = Block(widened(whole.X, n_features), whole.y)
-    return Scanned(source.narrowed(n_features), summary, whole, told, steady)
+    seconds = clock.now() - begun
+    return Scanned(source.narrowed(n_features), summary, whole, told, steady, seconds)

@@ -121,12 +121,13 @@ def encode_rows(
     hold_bytes: int,
     *,
     means: bool = True,
+    named: bool = True,
     in_units: InUnits,
 ) -> Scanned:
     """Fit an encoder to a scan of a table, and the rows that it makes, to learn from.
 
     They are held in memory where they take no more than ``hold_bytes``. Without ``means`` no target has
-    a part in them.
+    a part in them. Columns that are not ``named`` are those of arrays.
     """
     summary, source = scanned.summary, scanned.source
     assert summary.table is not None
@@ -147,7 +148,8 @@ def encode_rows(
 
     learnt = task if has_targets(task) else None
     targets = None if learnt is None else (y, np.ones(len(y)))
-    encoder.settle(summary.table, encoder.given(some.X), learnt, targets, fill, named=True, means=means)
+    some_table = encoder.given(some.X)
+    encoder.settle(summary.table, some_table, learnt, targets, fill, named=named, means=means)
     width = encoder.encoding_.width * (SPARSE_PART if encoder.encoding_.sparse else 1.0)
     n_bytes = width * np.dtype(encoder.dtype).itemsize * summary.n_rows
     if n_bytes > hold_bytes and source.rereadable:

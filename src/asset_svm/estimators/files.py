@@ -270,6 +270,7 @@ def scan_for(
     relevance: str | None = None,
     memory_limit: float | None = None,
     random_state: Any = None,
+    looked_at: int = 0,
     fingerprint: bool = False,
     observe: Callable[[Any], Any] | None = None,
     too_large: Callable[[], Any] | None = None,
@@ -277,21 +278,23 @@ def scan_for(
     """Scan a source for an estimator with these parameters; rows that fit in memory are held.
 
     They do where they take at most a quarter of ``memory_limit`` (2 GiB without one); ``too_large``
-    is called as soon as they do not. ``fingerprint`` tells what the files were.
+    is called as soon as they do not. ``looked_at`` are the rows of the larger sample that a search
+    has, where there is room for them. ``fingerprint`` tells what the files were.
     """
     least_rows = SAMPLE_ROWS if relevance is None else RELEVANCE_ROWS
     least_rows = max(least_rows, n_components if is_integer(n_components) else 0)
     most_bytes = planned_memory(memory_limit) // SAMPLE_SHARE
 
     def spread(n_rows: int, n_bytes: int) -> int:
-        wanted = SAMPLE * resolve_cells(n_cells, n_rows)
+        cells = SAMPLE * resolve_cells(n_cells, n_rows) if n_cells is not None else 0
+        wanted = max(cells, looked_at)
         return max(least_rows, min(wanted, most_bytes * n_rows // max(n_bytes, 1)))
 
     look = partial(
         scan,
         source,
         sample_rows=least_rows,
-        spread=None if n_cells is None else spread,
+        spread=spread if n_cells is not None or looked_at else None,
         hold_bytes=held_bytes(memory_limit),
         free=available_memory,
         seed=int(random_state) if is_integer(random_state) else 0,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from asset_svm import clock
 from asset_svm.backends.device import on_host
+from asset_svm.data.scan import Scanned
 from asset_svm.data.source import RowSource
-from asset_svm.estimators.inside import checked_rows, fit_watched, settings_of, task_of
+from asset_svm.estimators.files import check_streamed
+from asset_svm.estimators.inside import checked_rows, settings_of, task_of
 from asset_svm.estimators.learner import Learner
 from asset_svm.estimators.scored import check_scored
 from asset_svm.estimators.validation import (
@@ -27,9 +31,11 @@ from asset_svm.estimators.validation import (
 from asset_svm.estimators.vocabulary import SpeaksOfSVC
 from asset_svm.exceptions import NonFiniteError, warn_caller
 from asset_svm.families import family_of
+from asset_svm.families.observing import Watch as ObservedFit
 from asset_svm.families.observing import logger, shown
 from asset_svm.families.one_map.maps import warn_of_few_landmarks
 from asset_svm.kernels import WITH_GAMMA, formula_type
+from asset_svm.search.all_rows import SAMPLING, HeldRows, SourceRows
 from asset_svm.search.grid import (
     Grid,
     resolve_costs,
@@ -143,13 +149,16 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
 
     # The search -------------------------------------------------------------------------------
 
-    def fit(self, X, y, sample_weight=None, groups=None):
+    def fit(self, X, y=None, sample_weight=None, groups=None):
         """Search, and train the best model on all rows.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or row source
+            Of a source (``open_rows``) that does not fit in memory a sample is searched, and all rows
+            train the best model.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            None with a row source, which brings its own.
         sample_weight : array-like of shape (n_samples,), optional
             Of the rows that are learnt from; scores do not weigh rows, and leave out those of weight 0.
         groups : array-like of shape (n_samples,), optional
@@ -170,6 +179,8 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
         watch: Watch | None = None,
         foreseen: Foreseen | None = None,
         refitting: Refitting | None = None,
+        training: ObservedFit | None = None,
+        temp_dir: str | Path | None = None,
     ) -> Any:
         """Search, as ``fit`` does, while somebody looks on.
 
@@ -183,21 +194,32 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
             Called with what is ahead, before the first map.
         refitting : callable, optional
             Called before the best model is trained on all rows.
+        training : callable, optional
+            Called with the progress of that, where rows come from a source that does not fit in memory;
+            returning True ends it.
+        temp_dir : path, optional
+            As for ``fit_rows``.
 
         Returns
         -------
         self
         """
-        begun = clock.now()
-        if isinstance(X, RowSource):
-            raise ValueError(
-                "A search needs all rows in memory, and X reads them from a file; pass arrays, for "
-                "example of a sample of the rows."
-            )
+        begun, source = clock.now(), None
+        if isinstance(X, RowSource | Scanned):
+            if y is not None or sample_weight is not None or groups is not None:
+                raise ValueError(
+                    "A row source brings its own targets; leave y, sample_weight and groups out."
+                )
+            with shown(self.verbose):
+                source = self._looked_at(X, training, temp_dir)
+            sample = source.sample(numeric=is_regressor(self))
+            X, y = sample.X, sample.y
         if self._races:
-            return self._race(X, y, sample_weight, groups, watch, refitting, begun)
+            return self._race(X, y, sample_weight, groups, watch, refitting, begun, source)
         with all_or_nothing(self), shown(self.verbose):
             learner, settings, scorer = self._checked()
+            if source is not None:
+                learner.set_params(encoder=source.encoder_of(learner))
             random_state = one_seed(self.random_state)
             settings = settings.changed(random_state=random_state)
             # Rows that judge have no part in what others are made of: no target means here.
@@ -253,21 +275,46 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
                     refitting()
                 refitted = clock.now()
                 best = self._learner(random_state=random_state, **self.best_params_)
-                drawn, encoder = run.take_drawn(), self.encoder_
-                self.best_estimator_ = fit_watched(
-                    best,
-                    X if encoder is None else encoder.rows(X),
-                    y,
-                    sample_weight,
-                    searched=True,
-                    drawn=drawn,
-                    encoder=encoder,
-                )
-                self.n_iter_ = best.n_iter_
+                if source is None:
+                    encoder = self.encoder_
+                    numbers = X if encoder is None else encoder.rows(X)
+                    all_rows = HeldRows(numbers, y, sample_weight, rows.index, encoder)
+                    all_rows.teach(best, drawn=run.take_drawn())
+                else:
+                    source.teach(best)
+                    self._take_names(best)
+                self.best_estimator_, self.n_iter_ = best, best.n_iter_
                 self.refit_time_ = clock.now() - refitted
             elif self.n_cells is None and isinstance(self.landmarks, str) and settings.is_nystroem:
                 warn_of_few_landmarks(settings.map, rows.X.shape[0])
         return self
+
+    def _looked_at(
+        self, source: RowSource | Scanned, training: ObservedFit | None, temp_dir: str | Path | None
+    ) -> SourceRows:
+        """The rows of a source, of which those that fit in memory are looked at."""
+        _, settings, _ = self._checked()
+        if not (self.cv is None or check.is_number(self.cv) or hasattr(self.cv, "split")):
+            raise ValueError(
+                "cv has pairs of indices, which are of rows in memory, and X reads them from a file; "
+                "set cv to a number of folds, a fraction or a splitter, or pass arrays."
+            )
+        return SourceRows.scan(
+            source,
+            temp_dir,
+            training,
+            **SAMPLING,
+            n_components=settings.map.n_components,
+            memory_limit=settings.memory_limit,
+            random_state=one_seed(self.random_state),
+            too_large=partial(check_streamed, settings),
+        )
+
+    def _take_names(self, model: Learner) -> None:
+        """Have the classes and the names of the columns of a model that has seen all rows."""
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
 
     def _splits(self, X, y, groups, rows, seed, cv=None):
         """The splits of what was passed to fit, without the rows that have no weight."""

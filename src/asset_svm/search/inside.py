@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from asset_svm.estimators.learner import Learner
 from asset_svm.search.base import SearchEstimator
 
 
 def check_parameters(search: SearchEstimator) -> None:
     """Raise for the first parameter of a search that cannot be."""
     search._checked()
+
+
+def learner_of(search: SearchEstimator) -> Learner:
+    """The estimator that is searched for, with the parameters it shares with the search."""
+    return search._learner()
 
 
 def search_watched(search: SearchEstimator, X: Any, y: Any, **options: Any) -> None:

@@ -15,6 +15,7 @@ from asset_svm.estimators.calibration import calibrated
 from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, classes_of, forget
 from asset_svm.families.observing import shown
 from asset_svm.families.rows import Rows
+from asset_svm.search.all_rows import AllRows, HeldRows, SourceRows
 from asset_svm.search.auto.final import Members, choose_members, train
 from asset_svm.search.auto.looks import Judged
 from asset_svm.search.auto.parts import Part
@@ -84,14 +85,22 @@ class RacingSearch(MetaEstimatorMixin):
                 'given; leave the grid out, or set relevance="auto".'
             )
 
-    def _race(self, X, y, sample_weight, groups, watch, refitting, begun) -> Any:
-        """Search everything that is open, by a race."""
+    def _race(
+        self, X, y, sample_weight, groups, watch, refitting, begun, source: SourceRows | None = None
+    ) -> Any:
+        """Search everything that is open, by a race.
+
+        The final model learns from the rows of ``source``, of which those of X are a sample.
+        """
         with all_or_nothing(self), shown(self.verbose):
             _, settings, scorer = self._checked()
             seed = one_seed(self.random_state)
             settings = settings.changed(random_state=seed)
             units = {"target_transform": "standard"} if is_regressor(self) else {}
-            found = gather(self._learner(**units, **self._judged_by), X, y, sample_weight)
+            learner = self._learner(**units, **self._judged_by)
+            if source is not None:
+                learner.set_params(encoder=source.encoder_of(learner))
+            found = gather(learner, X, y, sample_weight)
             if found is None:
                 raise ValueError("Every row has weight 0; give some row a positive weight.")
             given, index, learner = found
@@ -108,6 +117,8 @@ class RacingSearch(MetaEstimatorMixin):
             for name in FROM_VALIDATION:
                 if hasattr(learner, name):
                     setattr(self, name, getattr(learner, name))
+            if source is not None and getattr(self, "probability", False):
+                source.check_seen(given.task.classes)
             if given.task.classes is not None:
                 self.classes_ = classes_of(given.task)
             parts = None
@@ -121,13 +132,14 @@ class RacingSearch(MetaEstimatorMixin):
                 parts = [
                     Part(rng.permutation(split.train), rng.permutation(split.test)) for split in splits
                 ]
+            all_rows: AllRows = HeldRows(X, y, sample_weight, index) if source is None else source
             asked = None if self.scoring is None else scorer
             told = None if watch is None else _RaceWatch(watch, begun, self.time_limit)
             with grant(settings.n_threads):
                 outcome, budget = run_race(
                     self._learner,
                     given,
-                    self._asked(),
+                    self._asked(cells=source is None or source.fit_in_cells),
                     parts,
                     asked,
                     seed,
@@ -135,8 +147,10 @@ class RacingSearch(MetaEstimatorMixin):
                     None if self.time_limit is None else KEPT_TIME * self.time_limit,
                     told,
                     ensemble=self.ensemble,
+                    n_rows=all_rows.n_rows,
+                    reading=all_rows.reading,
                 )
-            m, fixed = len(given.y), dict(self._asked().fixed)
+            m, fixed = all_rows.n_rows, dict(self._asked().fixed)
             if getattr(self, "class_weight", 1) is None:
                 with grant(settings.n_threads):
                     balanced = balanced_outcome(outcome, self._learner)
@@ -173,12 +187,13 @@ class RacingSearch(MetaEstimatorMixin):
                         outcome,
                         partial(self._learner, random_state=seed),
                         fixed,
-                        (X, y, sample_weight),
-                        index,
+                        all_rows,
                         left,
                     )
                 self.n_iter_ = self.best_estimator_.n_iter_
                 self.refit_time_ = clock.now() - refitted
+                if source is not None:
+                    self._take_names(self.best_estimator_)
                 if getattr(self, "probability", False):
                     known = np.isfinite(decisions[:, 0])
                     self.calibrated_ = calibrated(
@@ -186,18 +201,18 @@ class RacingSearch(MetaEstimatorMixin):
                     )
         return self
 
-    def _asked(self) -> Asked:
-        """What a race finds fixed."""
+    def _asked(self, *, cells: bool = True) -> Asked:
+        """What a race finds fixed; cells are not open where they would not fit in memory."""
         default = type(self)().get_params(deep=False)
         given = self.get_params(deep=False)
         fixed = {name: given[name] for name in FIXED if not _same(given[name], default[name])}
-        cells = None
+        family = None if cells else False
         if "n_cells" in fixed or "n_partitions" in fixed:
-            cells = True
+            family = True
         elif "n_components" in fixed or "landmarks" in fixed:
-            cells = False
+            family = False
         kernel = None if self.kernel == OPEN else self.kernel
-        return Asked(kernel, self.relevance, cells, fixed)
+        return Asked(kernel, self.relevance, family, fixed)
 
     @property
     def leaderboard_(self):

@@ -11,6 +11,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.backends.device import on_host
+from asset_svm.data.scan import Scanned
+from asset_svm.data.source import RowSource
 from asset_svm.estimators.regressor import AssetRegressor
 from asset_svm.estimators.validation import all_or_nothing, is_wide
 from asset_svm.estimators.vocabulary import FEWER_LOSSES, QUANTILES
@@ -110,13 +112,16 @@ class AssetRegressorCV(RegressorMixin, SearchEstimator):
 
     score = SearchEstimator.score  # by ``scoring``, before the mixin's
 
-    def fit(self, X, y, sample_weight=None, groups=None):
+    def fit(self, X, y=None, sample_weight=None, groups=None):
         """Search, and train the best model on all rows.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or row source
+            Of a source (``open_rows``) that does not fit in memory a sample is searched, and all rows
+            train the best model.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            None with a row source, which brings its own.
         sample_weight : array-like of shape (n_samples,), optional
             Of the rows that are learnt from; scores do not weigh rows, and leave out those of weight 0.
         groups : array-like of shape (n_samples,), optional
@@ -127,6 +132,11 @@ class AssetRegressorCV(RegressorMixin, SearchEstimator):
         self
         """
         check.check_flag("intervals", self.intervals)
+        if self.intervals and isinstance(X, RowSource | Scanned):
+            raise ValueError(
+                "intervals=True trains on folds of rows in memory, and X reads them from a file; pass "
+                "arrays, or train AssetRegressor(intervals=True) with what is found."
+            )
         if self.intervals and is_wide(y):
             raise ValueError(
                 f"intervals=True is for one output, and y has {np.shape(y)[1]} columns; leave it out, "

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing
 
 from asset_svm import clock
 from asset_svm.arrays import Array
-from asset_svm.estimators.inside import copied_with, encoder_of, fit_watched, fitted_of
+from asset_svm.estimators.inside import copied_with, fitted_of
 from asset_svm.estimators.learner import Learner
 from asset_svm.families.blend import FittedBlend
 from asset_svm.families.observing import logger
+from asset_svm.search.all_rows import AllRows
 from asset_svm.search.auto.blend import worthwhile_weights
 from asset_svm.search.auto.looks import Judged
 from asset_svm.search.auto.outcome import Outcome
@@ -99,50 +99,34 @@ def train(
     outcome: Outcome,
     learner: Callable[..., Learner],
     fixed: dict[str, Any],
-    given: tuple[Any, Any, Any],
-    index: Array,
+    rows: AllRows,
     seconds: float,
 ) -> tuple[Learner, int]:
-    """Train all members on the rows that were given to ``fit``: X, y, weights.
+    """Train all members on all rows, or on those that there is time for.
 
-    ``index`` has the places of those of positive weight. Returns the model, and how many rows it has
-    learnt from.
+    Returns the model, and how many rows it has learnt from.
     """
-    X, y, weight = given
-    n_rows = len(index)
-    rows = rows_in_time(outcome, members, index, seconds)
-    learnt = n_rows if rows is None else len(rows)
-    if rows is not None:
-        X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
-        weight = None if weight is None else _safe_indexing(weight, rows)
+    n_rows = rows.n_rows
     end = clock.now() + max(seconds, LEAST_SECONDS)
+    rows = rows_in_time(outcome, members, rows, seconds)
     takes = [outcome.looks.training_seconds(each, n_rows) for each in members.judged]
     hurried = sum(takes) > EASY * seconds
-
-    def model(number: int) -> Learner:
-        """A member, which ends when its part of the time is up."""
-        params = outcome.params(members.judged[number], n_rows)
+    models, left = list[Learner](), rows
+    for number, member in enumerate(members.judged):
+        params = outcome.params(member, n_rows)
         if hurried and "n_cells" in params:
             params["tol"] = ROUGH_TOLERANCE  # as it was when it was judged
-        made = learner(**(params | fixed))
+        model = learner(**(params | fixed))
         if np.isfinite(end):
-            made.set_params(time_limit=time_of(takes[number:], end - clock.now()))
-        return made
-
-    first = model(0)
-    with unhurried():
-        fit_watched(first, X, y, weight, searched=True)
-    first.set_params(time_limit=None)
-    if len(members.judged) == 1:
-        return first, learnt
-    fitted, encoder = [fitted_of(first)], encoder_of(first)
-    numbers = X if encoder is None else encoder.rows(X, learning=True, whole=True)
-    for number in range(1, len(members.judged)):
-        other = model(number)
+            model.set_params(time_limit=time_of(takes[number:], end - clock.now()))
         with unhurried():
-            fit_watched(other, numbers, y, weight, searched=True, encoder=encoder)
-        fitted.append(fitted_of(other))
-    return copied_with(first, FittedBlend(tuple(fitted), members.weights)), learnt
+            left = left.teach(model)
+        models.append(model)
+    first = models[0].set_params(time_limit=None)
+    if len(models) == 1:
+        return first, rows.n_rows
+    blend = FittedBlend(tuple(fitted_of(model) for model in models), members.weights)
+    return copied_with(first, blend), rows.n_rows
 
 
 def time_of(takes: Sequence[float], left: float) -> float:
@@ -162,26 +146,18 @@ def unhurried() -> Iterator[None]:
         yield
 
 
-def rows_in_time(outcome: Outcome, members: Members, index: Array, seconds: float) -> Array | None:
-    """The rows that the models can learn from in time; None for all of them.
-
-    ``index`` has the places of rows of positive weight in what was given to ``fit``.
-    """
-    looks, n_rows = outcome.looks, len(index)
+def rows_in_time(outcome: Outcome, members: Members, rows: AllRows, seconds: float) -> AllRows:
+    """Those of the rows that the models can learn from in time."""
+    looks, n_rows = outcome.looks, rows.n_rows
     takes = sum(looks.training_seconds(each, n_rows) for each in members.judged)
     if takes <= SLOW * seconds:
-        return None
+        return rows
     least = min(n_rows, outcome.best.rows)
     count = max(int(n_rows * SLOW * max(seconds, 0.0) / takes), least)
     if count >= n_rows:
-        return None
+        return rows
     logger.warning(
         "time_limit leaves %.1f s for the model, which would take some %.1f s on all rows: it learns "
         "from %d of %d.", max(seconds, 0.0), takes, count, n_rows,
     )  # fmt: skip
-    given, seed = looks.columns.given, looks.seed
-    if given.task.numeric:
-        kept = np.random.default_rng([seed, 24]).permutation(n_rows)[:count]
-    else:
-        kept = given.task.split(given.y, 1.0 - count / n_rows, seed)[0]  # of every class some
-    return np.sort(index[kept])
+    return rows.some(count, looks.columns.given.task, looks.columns.given.y, looks.seed)

@@ -12,6 +12,7 @@ from asset_svm import clock
 from asset_svm.arrays import Array
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.families.cells.partitions import grow_partition
+from asset_svm.families.one_map.windows import STREAM_EPOCHS
 from asset_svm.search.auto.blend import LogLosses, Losses, losses_of_numbers
 from asset_svm.search.auto.budget import Budget
 from asset_svm.search.auto.columns import Columns, Lesson, NothingToTellError, Prepared
@@ -39,6 +40,8 @@ QUICK_CELLS = 0.2
 FINAL_EPOCHS = 12
 FINAL_CELLS = 0.5
 """The epochs of a final model, and the work of its cells beside that of rough ones."""
+SORTING = 3.0
+"""Passes over rows that are sorted into cells: they are read, written, and read again."""
 COLUMN_SECONDS = 0.0005
 """What encoding a column takes at least."""
 SOFT, SOFT_ROWS = 0.25, 1000
@@ -126,6 +129,13 @@ class Looks:
     failure: str = ""
     """Why the last candidate that has failed has."""
     begun: float = field(default_factory=clock.now)
+    n_rows: int = 0
+    """Rows that the final model learns from; by default those that are given."""
+    reading: float | None = None
+    """The seconds of reading all of them once, where they are not in memory."""
+
+    def __post_init__(self) -> None:
+        self.n_rows = self.n_rows or len(self.columns.given.y)
 
     @property
     def task(self) -> Task:
@@ -172,12 +182,32 @@ class Looks:
         else:
             s = min(int(self.family(candidate, n_rows)["n_components"]), n_rows)
             s = s if candidate.shape.has_gamma else min(s, n)
-            work = map_seconds(n_rows, n, s, outputs, FINAL_EPOCHS) + 10.0 * s**3 / 5e10
+            work = self._map_work(n_rows, n, s, outputs) + 10.0 * s**3 / 5e10
             seconds = budget.seconds("map", work)
         if candidate.shape.relevance is not None:
             lesson = Lesson(n_rows, candidate.shape.cells)
             seconds += budget.seconds("relevance", self._learning_work(candidate, lesson))
-        return seconds + budget.seconds("columns", self.encoding_work(candidate, n_rows))
+        encoding = budget.seconds("columns", self.encoding_work(candidate, n_rows))
+        if self.reading is None:
+            return seconds + encoding
+        passes = self._passes(candidate, n_rows)
+        return seconds + passes * (self.reading + encoding)
+
+    def _map_work(self, n_rows: int, n: int, s: int, outputs: float) -> float:
+        """How much work mapping and learning is; rows that are read are mapped in every epoch."""
+        if self.reading is None:
+            return map_seconds(n_rows, n, s, outputs, FINAL_EPOCHS)
+        return self._stream_epochs(n_rows) * map_seconds(n_rows, n, s, outputs, 1)
+
+    def _stream_epochs(self, n_rows: int) -> int:
+        return STREAM_EPOCHS.over(n_rows, self.fixed.get("max_iter"))
+
+    def _passes(self, candidate: Candidate, n_rows: int) -> float:
+        """How often the final model reads the rows: to settle what is made of columns, and to learn."""
+        encoded = float(candidate.shape.encoding != GIVEN)
+        if not candidate.shape.cells:
+            return encoded + self._stream_epochs(n_rows)
+        return encoded + SORTING * self.cell_sizes(candidate, n_rows)[1]
 
     def training_seconds(self, judged: Judged, n_rows: int) -> float:
         """What training a candidate on so many rows will take, by what the look at it took too."""
@@ -269,7 +299,7 @@ class Looks:
         family = self.family(candidate, m)
         cells = family["n_cells"]
         if cells != "auto" and "n_cells" in self.fixed:
-            cells = round(min(int(cells) * m / len(self.columns.given.y), m))
+            cells = round(min(int(cells) * m / self.n_rows, m))
         count = max(1, round(m / CELL_ROWS) if cells == "auto" else int(cells))
         return [m // count] * count, family.get("n_partitions", 1)
 

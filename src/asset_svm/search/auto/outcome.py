@@ -68,9 +68,8 @@ class Outcome:
     def in_time(self, n_rows: int, seconds: float) -> Outcome:
         """The same with the best first that can be trained on so many rows in time.
 
-        One that is nearly as good is taken for the best. Where there is none, the best stays, and will
-        have to learn from fewer rows; but where those would be far fewer than it was judged by, it is
-        the best of those in time.
+        One that is nearly as good is taken for the best. Where there is none, the best will have to
+        learn from fewer rows: it is the first that can learn from as many as when it was judged.
         """
         takes = {
             number: self.looks.training_seconds(self.history[number], n_rows)
@@ -82,12 +81,13 @@ class Outcome:
             if near and takes[number] <= SLOW * seconds:
                 rest = [other for other in self.finalists if other != number]
                 return replace(self, finalists=[number, *rest])
-        best = self.finalists[0]
-        if takes[best] * self.history[best].rows / n_rows <= FEW * max(seconds, 0.0):
-            return self  # it can learn from as many rows as when it was judged, about
-        number = next((each for each in self.finalists if takes[each] <= SLOW * seconds), -1)
-        if number < 0:
-            number = min(self.finalists, key=lambda each: takes[each])
+
+        def as_judged(number: int) -> bool:
+            """Whether it can learn from as many rows as when it was judged, about."""
+            return takes[number] * self.history[number].rows / n_rows <= FEW * max(seconds, 0.0)
+
+        able = [each for each in self.finalists if takes[each] <= SLOW * seconds or as_judged(each)]
+        number = able[0] if able else min(self.finalists, key=lambda each: takes[each])
         return replace(self, finalists=[number, *(each for each in self.finalists if each != number)])
 
     @property

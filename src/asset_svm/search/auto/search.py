@@ -140,8 +140,14 @@ def run_race(
     watch: Watch | None,
     *,
     ensemble: bool,
+    n_rows: int | None = None,
+    reading: float | None = None,
 ) -> tuple[Outcome, Budget]:
-    """Race, until the budget is spent; ``learner`` makes an estimator with given parameters."""
+    """Race, until the budget is spent; ``learner`` makes an estimator with given parameters.
+
+    The final model learns from ``n_rows``, by default those that are given; ``reading`` them once takes
+    so many seconds, where they are not in memory.
+    """
     others: list[Part] = []
     if parts is None:
         parts, others = draw_parts(given.task, given.y, seed)
@@ -152,14 +158,16 @@ def run_race(
     def settings(params: dict[str, Any]) -> Settings:
         return settings_of(learner(random_state=seed, **(params | asked.fixed)))
 
-    looks = Looks(Columns(given, parts, settings), budget, scorer, seed, asked.fixed)
+    all_rows = m if n_rows is None else n_rows
+    columns = Columns(given, parts, settings)
+    looks = Looks(columns, budget, scorer, seed, asked.fixed, n_rows=all_rows, reading=reading)
     axes = axes_of(given, asked)
     if budget.total < SHORT or (True in axes.cells and m > looks.most_solved):
         others = []  # models in cells, of which only some are solved, do not judge all rows of a fold
     hurried = time_limit is not None and budget.total < SHORT
     models = MODELS_OF_MEANS if ensemble and not hurried else 1.0
     kept = CONFIRMED if others else 0.0
-    race = Race(looks, axes, m, watch, models, kept)
+    race = Race(looks, axes, all_rows, watch, models, kept)
     race.run()
     outcome = Outcome.of(looks, race.history, asked.relevance)
     if others:
@@ -184,6 +192,8 @@ def balanced_outcome(outcome: Outcome, learner: Callable[..., Learner]) -> Outco
         before.seed,
         before.fixed,
         begun=before.begun,
+        n_rows=before.n_rows,
+        reading=before.reading,
     )
     found: list[Judged] = []
     for number in outcome.finalists[:BALANCED]:
