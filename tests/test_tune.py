@@ -135,7 +135,6 @@ def test_every_parameter_of_the_searches_is_an_option():
             "needs probabilities, and models of a",
         ),
         (["rows.npz", "--n-components", "auto"], "set it to a number for a search"),
-        (["rows.npz", "--memory", "1kB"], "A search needs all rows in memory"),
         (["rows.npz", "--C", "1"], "No such option"),
         (["rows-real.npz", "--probability"], "--probability is for classification"),
         (["rows.npz", "--report", "no/such/page.html"], "there is no folder"),
