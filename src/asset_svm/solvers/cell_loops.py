@@ -92,7 +92,7 @@ class _Sweeps:
     def by(self, threads: int) -> list[Found]:
         """``sweep_cells`` of these, by so many threads."""
         late = self.problem.is_late
-        beta, found = self._swept(threads, late=late)
+        beta, found = self._swept(threads, late=late, settle=late or self.problem.hurries)
         # Not a number, where the kernel matrix is not finite, is not solved.
         solved = self.problem.is_solved(found[..., 1], found[..., 2]) | late & np.isfinite(
             found[..., 1]
@@ -103,8 +103,11 @@ class _Sweeps:
             next(solutions) if whole[c] else self._models(c, beta, found) for c in range(len(whole))
         ]
 
-    def _swept(self, threads: int, *, late: bool) -> tuple[Array, Array]:
-        """The beta of all rows, (K, rows), and the (sweeps, P, D) of each cell and model."""
+    def _swept(self, threads: int, *, late: bool, settle: bool) -> tuple[Array, Array]:
+        """The beta of all rows, (K, rows), and the (sweeps, P, D) of each cell and model.
+
+        ``settle`` asks for the exact P and D of what sweeps have not solved, which may have to do.
+        """
         problem, formula, K = self.problem, self.problem.kernel.formula, len(self.y)
         low, high = (np.broadcast_to(end, self.y.shape) for end in problem.loss.box(self.y, self.cost))
         low, high = np.ascontiguousarray(low), np.ascontiguousarray(high)
@@ -120,7 +123,7 @@ class _Sweeps:
                 counter, order, groups, self.X, self.rows, self.first, self.y, self.cost, low, high,
                 ridge, todo, self.seeds, loop_code(formula), -formula.factor,
                 *axis_arguments(problem.loss, K), problem.loss.tube, problem.tol,
-                problem.most_sweeps(late=late), problem.budget(late=late), late,
+                problem.most_sweeps(late=late), problem.budget(late=late), settle,
                 padded_width(int(sizes.max())), beta, found,
             ),
             min(threads, groups * len(order)),

@@ -111,10 +111,15 @@ class CellProblem:
     def solve(self, rows: Array, seed: int, ended: Sequence[Swept] | None = None) -> CellSolution:
         """Solve the models of the cell with these rows.
 
-        ``ended`` is where the sweeps of each model have ended, if that has been found already.
+        ``ended`` is where the sweeps of each model have ended, if that has been found already: with a
+        deadline that is the solution where there is no time for a better one.
         """
-        K = self.kernel_matrix(rows)
         y, cost, late = self.targets.block(rows), self.cost[rows], self.is_late
+        if late and ended is not None and self.hurries:
+            known = [(beta, 0.0, primal, dual, sweeps) for beta, sweeps, primal, dual in ended]
+            parts = zip(self.is_trivial(y), y, known, strict=True)
+            return self.solution(rows, [constant(own) if alone else one for alone, own, one in parts])
+        K = self.kernel_matrix(rows)
         trivial, like, paired = self.is_trivial(y), self.alike(y), self.is_paired(K)
 
         def model(k: int) -> CellModel:
@@ -141,6 +146,11 @@ class CellProblem:
     def is_late(self) -> bool:
         """Whether the time is up: every cell still gets a model, that of one sweep."""
         return clock.now() >= self.deadline
+
+    @property
+    def hurries(self) -> bool:
+        """Whether the time will be up at some moment: then sweeps leave what can stand by itself."""
+        return bool(np.isfinite(self.deadline))
 
     def most_sweeps(self, *, late: bool) -> int:
         """The number of sweeps at most."""

@@ -138,7 +138,8 @@ def _fit_partition(
     progress.partition_begin(number, len(groups), m)
     if card is not None:
         solved = _solved_by(card, problem, groups, train.seed, largest)
-        fitted = _fit_lot(replace(train, solved=solved, device="cuda"), range(len(groups)), 1, progress)
+        done = _fit_lot(replace(train, solved=solved, device="cuda"), range(len(groups)), 1, progress)
+        fitted = [done[number] for number in range(len(groups))]
     else:
         fitted = solve_groups(train, range(len(groups)), progress)
     decisions, mean = [f.decision for f in fitted], float(rows.weight.mean())
@@ -155,26 +156,40 @@ def solve_groups(train: CellTrainer, cells: Sequence[int], progress: CellProgres
     fitting = max(min(threads, settings.host().memory() // max(matrix, 1)), 1)
     # Several cells at a time, as memory allows, or, where there are few, several threads in each.
     outer = fitting if len(cells) >= 2 * threads else 1
-    fitted = []
-    for part in progress.lots(len(cells), threads if train.largest_begun else len(cells)):
+    few, fitted = threads if train.largest_begun else len(cells), dict[int, FittedCell]()
+    waiting: list[tuple[CellTrainer, int]] = []
+    for part in progress.lots(len(cells), few):
         lot = cells[part.start : part.stop]
         begun = (train.hurried() if progress.stopped else train).begun(lot, fitting)
-        fitted += _fit_lot(begun, lot, outer, progress)
-    return fitted
+        if problem.hurries:  # every cell gets a usable model before any gets a better one
+            waiting += [(begun, cell) for cell in lot if cell not in begun.solved]
+            lot = [cell for cell in lot if cell in begun.solved]
+        fitted |= _fit_lot(begun, lot, outer, progress)
+    fitted |= _fit_waiting(waiting, outer, progress)
+    return [fitted[cell] for cell in cells]
 
 
 def _fit_lot(
     train: CellTrainer, lot: Sequence[int], threads: int, progress: CellProgress
-) -> list[FittedCell]:
+) -> dict[int, FittedCell]:
     """Train some cells: in turn those that are solved already, the others side by side."""
-
-    def one(cell: int) -> FittedCell:
-        with progress.cell(cell, len(train.groups[cell])):
-            return (train.hurried() if progress.stopped else train)(cell)
-
     hard = [cell for cell in lot if cell not in train.solved]
-    found = dict(zip(hard, side_by_side(one, hard, threads), strict=True))
-    return [found[cell] if cell in found else one(cell) for cell in lot]
+    found = _fit_waiting([(train, cell) for cell in hard], threads, progress)
+    return found | {cell: _fit_one(train, cell, progress) for cell in lot if cell not in found}
+
+
+def _fit_waiting(
+    cells: Sequence[tuple[CellTrainer, int]], threads: int, progress: CellProgress
+) -> dict[int, FittedCell]:
+    """Train cells that sweeps have not solved, side by side, each by its trainer."""
+    done = side_by_side(lambda one: _fit_one(*one, progress), cells, threads)
+    return {cell: fitted for (_, cell), fitted in zip(cells, done, strict=True)}
+
+
+def _fit_one(train: CellTrainer, cell: int, progress: CellProgress) -> FittedCell:
+    """Train one cell, and tell of it."""
+    with progress.cell(cell, len(train.groups[cell])):
+        return (train.hurried() if progress.stopped else train)(cell)
 
 
 def _warn_of_unused(settings: Settings, n_cells: int) -> None:
