@@ -51,6 +51,7 @@ from asset_svm.families.relevance.fitted import FittedRelevance
 from asset_svm.families.relevance.wrapping import inner_settings
 from asset_svm.families.rows import Rows
 from asset_svm.features import Metric, NystroemFeatures
+from asset_svm.features.relevance import Learnt
 from asset_svm.settings import Settings
 from asset_svm.settings import checks as check
 from asset_svm.tasks import Task, for_targets
@@ -227,6 +228,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         drawn: DrawnMap | None = None,
         keeper: Keeper | None = None,
         settings: Settings | None = None,
+        learnt: Learnt | None = None,
     ) -> Self:
         """Train on all rows, as ``fit`` does, while somebody looks on.
 
@@ -243,7 +245,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             The names of the columns, where X has none.
         encoder : TableEncoder, optional
             What has made the rows of X of a table.
-        drawn, keeper, settings
+        drawn, keeper, settings, learnt
             As for ``_train``.
 
         Returns
@@ -259,6 +261,7 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             keeper=keeper,
             settings=settings,
             encoded=encoder is not None,
+            learnt=learnt,
         )
         if encoder is not None:
             self._take_encoder(encoder)
@@ -280,11 +283,13 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
         keeper: Keeper | None = None,
         settings: Settings | None = None,
         encoded: bool = False,
+        learnt: Learnt | None = None,
     ) -> tuple[Settings, Trained[Any]]:
         """Train on all rows.
 
         ``drawn`` is the map that this fit would draw, where it is known; ``keeper`` saves the run;
-        ``settings`` are those of this estimator, where they are known; rows may be ``encoded`` already.
+        ``settings`` are those of this estimator, where they are known; rows may be ``encoded`` already;
+        ``learnt`` is the relevance to take, in place of learning one.
         """
         begun = clock.now()
         with all_or_nothing(self), shown(self.verbose):
@@ -298,7 +303,8 @@ class Learner(SeenByCallbacks, SpeaksOfSVC):
             task, rows = found
             observer = FitObserver(self, rows.X, rows.y, watch)
             before = self.__dict__.get("_fitted")
-            options = {} if keeper is None else {"keeper": keeper}
+            given = {"keeper": keeper, "learnt": learnt}
+            options = {name: value for name, value in given.items() if value is not None}
             with grant(settings.n_threads):
                 trained = family.fit(settings, task, rows, begun, observer, before, drawn, **options)
             self._adopt(trained.fitted)

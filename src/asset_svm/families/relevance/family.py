@@ -41,10 +41,15 @@ class Relevant:
         before: Fitted | None = None,
         drawn: Any = None,
         keeper: Any = None,
+        learnt: Learnt | None = None,
     ) -> Trained[FittedRelevance]:
-        """Learn the relevance, then train on mapped rows; parameters as in ``Family.fit``."""
+        """Learn the relevance, then train on mapped rows; parameters as in ``Family.fit``.
+
+        ``learnt`` is one to take in place of learning it, where it suits these rows.
+        """
         kept = before if isinstance(before, FittedRelevance) else None
-        learnt = None
+        if learnt is not None and not _suits(learnt, settings, rows):
+            learnt = None
         if keeper is not None and keeper.resumed is not None:
             learnt = keeper.resumed.learnt
         elif settings.warm_start and kept is not None and _suits(kept.learnt, settings, rows):

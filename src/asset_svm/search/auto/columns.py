@@ -243,6 +243,10 @@ class Columns:
             return any(known[:-1] == key[:-1] for known in self.learnt)
         return key in self.learnt
 
+    def known(self, shape: Shape, part: int, lesson: Lesson, count: int) -> Learnt | None:
+        """The relevance of a shape from this lesson, where it has been learnt."""
+        return self.learnt.get(self._lesson(shape, part, lesson, count))
+
     def _lesson(self, shape: Shape, part: int, lesson: Lesson, count: int) -> tuple[Any, ...]:
         """What a relevance hangs on: more rows may have more levels, and so other columns."""
         made = self.made.get((shape.encoding, part, count), ())

@@ -61,7 +61,7 @@ def confirm(outcome: Outcome, others: list[Part], end: float, watch: Watch | Non
             candidate, judged.rows, judging, np.concatenate(known), judged.seconds + other.seconds
         )
         training = judged.training + other.training
-        found.append(replace(new, at=other.at, training=training))
+        found.append(replace(new, at=other.at, training=training, learnt=judged.learnt))
         if watch is not None and watch(found[-1:]):
             budget.stopped = True
     if len(found) < FEWEST:
@@ -72,7 +72,8 @@ def confirm(outcome: Outcome, others: list[Part], end: float, watch: Watch | Non
 def _looks(first: Looks, parts: list[Part]) -> Looks:
     """Looks at other parts of the same rows."""
     columns = Columns(first.columns.given, parts, first.columns.settings)
-    return Looks(columns, first.budget, first.scorer, first.seed, first.fixed, begun=first.begun)
+    others = dict(begun=first.begun, n_rows=first.n_rows, reading=first.reading)
+    return Looks(columns, first.budget, first.scorer, first.seed, first.fixed, **others)  # type: ignore[arg-type]
 
 
 def _chosen(outcome: Outcome) -> list[Judged]:

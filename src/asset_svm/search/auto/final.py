@@ -109,7 +109,8 @@ def train(
     n_rows = rows.n_rows
     end = clock.now() + max(seconds, LEAST_SECONDS)
     rows = rows_in_time(outcome, members, rows, seconds)
-    takes = [outcome.looks.training_seconds(each, n_rows) for each in members.judged]
+    looks = outcome.looks
+    takes = [looks.training_seconds(each, n_rows) for each in members.judged]
     hurried = sum(takes) > EASY * seconds
     models, left = list[Learner](), rows
     for number, member in enumerate(members.judged):
@@ -119,8 +120,9 @@ def train(
         model = learner(**(params | fixed))
         if np.isfinite(end):
             model.set_params(time_limit=time_of(takes[number:], end - clock.now()))
+        reused = {"learnt": member.learnt} if looks.reuses(member.candidate, n_rows) else {}
         with unhurried():
-            left = left.teach(model)
+            left = left.teach(model, **reused)
         models.append(model)
     first = models[0].set_params(time_limit=None)
     if len(models) == 1:

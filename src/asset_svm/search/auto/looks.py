@@ -13,6 +13,7 @@ from asset_svm.arrays import Array
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.families.cells.partitions import grow_partition
 from asset_svm.families.one_map.windows import STREAM_EPOCHS
+from asset_svm.features.relevance import Learnt
 from asset_svm.search.auto.blend import LogLosses, Losses, losses_of_numbers
 from asset_svm.search.auto.budget import Budget
 from asset_svm.search.auto.columns import Columns, Lesson, NothingToTellError, Prepared
@@ -52,6 +53,9 @@ FEWEST_JUDGING = 1000
 """Rows that judge, where there are so many, however few learn."""
 QUICK_ROWS = 20_000
 """Rows that one learns from, at most."""
+ANEW = 0.1
+"""The part of a limit that learning the relevance of a final model from all rows may take: where it
+takes longer, the model has the one that it was judged with."""
 LEARNING, FEWER = 0.04, (16_000, 4000)
 """The part of the budget that learning a relevance may take in a look, and the rows that it learns from
 where all of them take longer."""
@@ -95,6 +99,8 @@ class Judged:
     """Seconds from the beginning of the race to the end of the look."""
     training: float = 0.0
     """Of ``seconds``, those of its models, without columns and relevance."""
+    learnt: Learnt | None = None
+    """The relevance of its rows, of the first part."""
     balanced: bool = False
     """Whether its classes have the same weight, which others have not."""
 
@@ -126,6 +132,8 @@ class Looks:
     fixed: dict[str, Any] = field(default_factory=dict)
     found: dict[tuple[Candidate, int, int], Judged] = field(default_factory=dict)
     _grown: tuple[Any, list[Array]] = (None, [])
+    _lesson: Lesson | None = None
+    """What the last look has learnt its relevance from."""
     failure: str = ""
     """Why the last candidate that has failed has."""
     begun: float = field(default_factory=clock.now)
@@ -184,14 +192,29 @@ class Looks:
             s = s if candidate.shape.has_gamma else min(s, n)
             work = self._map_work(n_rows, n, s, outputs) + 10.0 * s**3 / 5e10
             seconds = budget.seconds("map", work)
-        if candidate.shape.relevance is not None:
-            lesson = Lesson(n_rows, candidate.shape.cells)
-            seconds += budget.seconds("relevance", self._learning_work(candidate, lesson))
+        if candidate.shape.relevance is not None and not self.reuses(candidate, n_rows):
+            seconds += self._learning_seconds(candidate, n_rows)
         encoding = budget.seconds("columns", self.encoding_work(candidate, n_rows))
         if self.reading is None:
             return seconds + encoding
         passes = self._passes(candidate, n_rows)
         return seconds + passes * (self.reading + encoding)
+
+    def _learning_seconds(self, candidate: Candidate, n_rows: int) -> float:
+        """What learning the relevance of a final model will take."""
+        lesson = Lesson(n_rows, candidate.shape.cells)
+        return self.budget.seconds("relevance", self._learning_work(candidate, lesson))
+
+    def reuses(self, candidate: Candidate, n_rows: int) -> bool:
+        """Whether a final model has the relevance that it was judged with, for want of time.
+
+        It is one of columns as they are: what an encoder makes of other rows may be other columns.
+        """
+        shape = candidate.shape
+        known = shape.relevance is not None and shape.encoding == GIVEN and self.reading is None
+        if not known or self.budget.begun is None:
+            return False
+        return self._learning_seconds(candidate, n_rows) > ANEW * self.budget.total
 
     def _map_work(self, n_rows: int, n: int, s: int, outputs: float) -> float:
         """How much work mapping and learning is; rows that are read are mapped in every epoch."""
@@ -329,12 +352,13 @@ class Looks:
         if new:
             begun, others = clock.now(), self._preparing
             decided = self._tried(candidate, new, count, judging)
+            learnt = self._learnt(candidate, count)
             seconds, at = (clock.now() - begun) / len(new), clock.now() - self.begun
             training = seconds - (self._preparing - others) / len(new)
             for C, decisions in zip(new, decided, strict=True):
                 key = keys[C]
                 judged = self.judged(key[0], count, judging, decisions, seconds)
-                self.found[key] = replace(judged, at=at, training=training)
+                self.found[key] = replace(judged, at=at, training=training, learnt=learnt)
         return [self.found[keys[C]] for C in Cs]
 
     @property
@@ -342,8 +366,15 @@ class Looks:
         """The seconds that columns and relevances have taken until now."""
         return sum(self.budget.work.get(kind, (0.0, 0.0))[1] for kind in ("columns", "relevance"))
 
+    def _learnt(self, candidate: Candidate, count: int) -> Learnt | None:
+        """The relevance that the last look at a candidate had, in the first part."""
+        if candidate.shape.relevance is None or self._lesson is None:
+            return None
+        return self.columns.known(candidate.shape, 0, self._lesson, count)
+
     def _tried(self, candidate: Candidate, Cs: list[float], count: int, judging: int) -> list[Array]:
         """``_decided``; decisions of no use where a candidate has no finite model, or no columns."""
+        self._lesson = None
         try:
             return self._decided(candidate, Cs, count, judging)
         except (NonFiniteError, NothingToTellError) as error:
@@ -362,6 +393,7 @@ class Looks:
                     self.columns.prepared(plain, lot, count, judging, lesson)
         # what the columns are is known from here on, and with them what learning takes
         lesson, learning = self.lesson(candidate, count), self.relevance_work(candidate, count)
+        self._lesson = lesson
         if learning:
             with self.budget.spending("relevance", learning):
                 for lot in range(self.columns.lots(candidate.shape)):

@@ -378,7 +378,11 @@ class Race:
         if rows < min(MORE, self.most):
             return 0.0
         best = self._ranked(self._on(rows))[0]
-        spare = SPARE if best.candidate.shape.relevance is None else SPARE_LEARNING
+        learns = best.candidate.shape.relevance is not None
+        if learns and not self.looks.reuses(best.candidate, self.n_rows):
+            spare = SPARE_LEARNING
+        else:
+            spare = SPARE
         return spare * self.looks.training_seconds(best, self.n_rows)
 
     # What was found -----------------------------------------------------------------------------
