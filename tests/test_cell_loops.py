@@ -132,7 +132,7 @@ def test_who_says_enough_ends_the_sweeps(monkeypatch):
 
     monkeypatch.setattr(loops, "together", at_once)
     sweeps = loops._Sweeps(problem(), CELLS, range(len(CELLS)))
-    beta, found = sweeps._swept(1, late=False)
+    beta, found = sweeps._swept(1, late=False, settle=False)
     assert not beta.any() and not found.any()
 
 

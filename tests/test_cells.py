@@ -412,6 +412,34 @@ def test_the_time_is_looked_at_within_a_cell(fit_intercept, ticks, monkeypatch):
     assert model.score(X, y) > 0.5
 
 
+def test_when_the_time_is_up_no_cell_is_left_with_one_sweep_because_others_were_solved(monkeypatch):
+    X, _, _, y = rows(1500)
+    settings = dict(gamma=1.0, C=100.0, epsilon=0.01, n_cells=6, tol=1e-4, random_state=0, n_jobs=1)
+    whole = AssetRegressor(**settings).fit(X, y)
+    now, inside = [0.0], []
+
+    def solve_interior(*arguments, **options):
+        inside.append(now[0])
+        now[0] += 100.0  # the first that goes on takes all the time
+        return interior(*arguments, **options)
+
+    interior = cells_engine.solve_interior
+    monkeypatch.setattr(cells_engine, "BUDGET", 20.0)
+    monkeypatch.setattr(cells_engine, "solve_interior", solve_interior)
+
+    def tick():
+        now[0] += 1e-6
+        return now[0]
+
+    monkeypatch.setattr("asset_svm.clock.now", tick)
+    cut = AssetRegressor(**settings, time_limit=10.0).fit(X, y)
+    assert len(inside) == 1, "the time was not up, or was up before"
+    assert whole.objective_ < cut.objective_ < 1.05 * whole.objective_
+    assert cut.objective_ - cut.dual_gap_ <= whole.objective_ * (1 + 1e-6)
+    one_sweep = AssetRegressor(**settings, time_limit=1e-9).fit(X, y)
+    assert one_sweep.objective_ > 1.5 * whole.objective_
+
+
 def test_a_time_limit_that_is_not_reached_changes_no_cell():
     X, _, y, _ = rows(600)
     settings = dict(gamma=2.0, n_cells=3, random_state=0)

@@ -6,16 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from asset_svm import AssetClassifier, TableEncoder
+from asset_svm import AssetClassifier, TableEncoder, clock
 from asset_svm.arrays import Array
 from asset_svm.encoding.frames import as_table
 from asset_svm.estimators.inside import settings_of, task_of
+from asset_svm.search.all_rows import HeldRows
 from asset_svm.search.auto import looks as looks_module
 from asset_svm.search.auto import parts
 from asset_svm.search.auto import search as searches
 from asset_svm.search.auto.budget import Budget
 from asset_svm.search.auto.columns import Columns, Given, Lesson
+from asset_svm.search.auto.final import Members, train
 from asset_svm.search.auto.looks import FEWEST_SOLVED, MOST_SOLVED, Judged, Looks
+from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.race import Axes, Race
 from asset_svm.search.auto.search import Asked, axes_of, run_race
@@ -86,6 +89,37 @@ def test_what_is_learnt_from_few_rows_serves_looks_at_more():
     again.prepared(shape, 0, 1500, 100, lesson)  # the first 600 of them, whoever asks first
     (other,) = again.learnt.values()
     np.testing.assert_allclose(other.relevance(given.X[:5]), known.relevance(given.X[:5]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("limit", "anew"), [(1.0, False), (1e4, True), (None, True)])
+def test_a_final_model_that_would_learn_for_too_long_has_the_relevance_it_was_judged_with(limit, anew):
+    """A relevance of 300 rows, which is not that of the 600 that the final model learns from."""
+    budget = {} if limit is None else {"begun": clock.now()}
+    looks = looks_of(600, 200, limit or 60.0, **budget)
+    X = looks.columns.given.X
+    looks.columns.given = replace(looks.columns.given, y=(X[:, 0] * X[:, 1] > 0).astype(int))
+    shape = Shape("given", "rbf", "columns")
+    found = looks.look(Candidate(shape), (1.0, 10.0), 300, 200)
+    (known,) = looks.columns.learnt.values()
+    assert [each.learnt for each in found] == [known, known]
+    assert looks.reuses(Candidate(shape), 600) is not anew
+    outcome = Outcome.of(looks, found)
+    rows = HeldRows(X, looks.columns.given.y, None, np.arange(600))
+    model, learnt = train(Members.alone(outcome.best), outcome, fitter, {}, rows, np.inf)
+    assert learnt == 600
+    assert np.array_equal(model.relevance_, known.relevance.weights) is not anew
+
+
+def fitter(**params):
+    return AssetClassifier(**(params | {"n_components": 64, "random_state": 0}))
+
+
+def test_only_columns_as_they_are_keep_a_relevance():
+    looks = looks_of(600, 200, 1.0, begun=clock.now())
+    shapes = [Shape(encoding, "rbf", "columns") for encoding in ("given", "standard", "pieces")]
+    reused = [looks.reuses(Candidate(shape), 600) for shape in [*shapes, ON_MAP]]
+    assert reused == [True, False, False, False]
+    assert not replace(looks, reading=1.0).reuses(Candidate(shapes[0]), 600)
 
 
 @pytest.mark.parametrize("numbers", ["standard", "pieces"])

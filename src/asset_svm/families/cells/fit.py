@@ -161,9 +161,9 @@ def solve_groups(train: CellTrainer, cells: Sequence[int], progress: CellProgres
     for part in progress.lots(len(cells), few):
         lot = cells[part.start : part.stop]
         begun = (train.hurried() if progress.stopped else train).begun(lot, fitting)
-        if problem.hurries:  # every cell gets a usable model before any gets a better one
-            waiting += [(begun, cell) for cell in lot if cell not in begun.solved]
-            lot = [cell for cell in lot if cell in begun.solved]
+        if problem.hurries:  # every cell is swept before any goes on from where its sweeps ended
+            waiting += [(begun, cell) for cell in lot if cell in begun.ended]
+            lot = [cell for cell in lot if cell not in begun.ended]
         fitted |= _fit_lot(begun, lot, outer, progress)
     fitted |= _fit_waiting(waiting, outer, progress)
     return [fitted[cell] for cell in cells]
@@ -182,7 +182,7 @@ def _fit_waiting(
     cells: Sequence[tuple[CellTrainer, int]], threads: int, progress: CellProgress
 ) -> dict[int, FittedCell]:
     """Train cells that sweeps have not solved, side by side, each by its trainer."""
-    done = side_by_side(lambda one: _fit_one(*one, progress), cells, threads)
+    done = side_by_side(lambda place: _fit_one(*cells[place], progress), range(len(cells)), threads)
     return {cell: fitted for (_, cell), fitted in zip(cells, done, strict=True)}
 
 
