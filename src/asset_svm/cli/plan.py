@@ -277,17 +277,18 @@ class Planning(Training):
             little, much, twice = fit(few, top, 1), fit(rows, top, 1), fit(rows, top, 2)
             whole = self._mapped(own, rows)
         square = np.maximum(whole - 2.0 * half, 0.0) / (0.5 * top**2)
-        if streamed or not kept:
-            epoch = (twice - little) / (2 * m - len(few))
-            once = (
-                np.zeros(2) if streamed else np.maximum((much - little) / (m - len(few)) - epoch, 0.0)
-            )
+        mapped = (not streamed, not kept)
+        # Differences of trials may be anything where other work runs; features take what they take.
+        least_once, least_epoch = (np.maximum(whole * one, 1e-12) for one in mapped)
+        if kept:
+            epoch = np.maximum((twice - much) / m, least_epoch)
         else:
-            epoch = np.maximum((twice - much) / m, 1e-12)
-            once = np.maximum((much - little) / max(m - len(few), 1) - epoch, 0.0)
+            epoch = np.maximum((twice - little) / (2 * m - len(few)), least_epoch)
+        once = np.zeros(2)
+        if not streamed:
+            once = np.maximum((much - little) / max(m - len(few), 1) - epoch, least_once)
         setup = np.maximum(much - m * (once + epoch), 0.0)
-        tried = Tried(top, setup, once, epoch)
-        return Costs(read, tried, _eigen_cost(), square, (not streamed, not kept))
+        return Costs(read, Tried(top, setup, once, epoch), _eigen_cost(), square, mapped)
 
     def _mapped(self, model: Learner, rows: Block) -> Spent:
         """What the features of a row take: the best of some trials, on all threads by the clock."""
