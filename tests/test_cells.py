@@ -440,6 +440,68 @@ def test_when_the_time_is_up_no_cell_is_left_with_one_sweep_because_others_were_
     assert one_sweep.objective_ > 1.5 * whole.objective_
 
 
+@pytest.fixture
+def sweeps_take_seconds(monkeypatch):
+    """The library's clock, on which a second passes with every sweep of a large cell, and never else.
+
+    Cells are large, whatever their size; what is returned has the sweeps and the rows of every call.
+    """
+    now, calls = [0.0], []
+
+    def solve(K, *arguments):
+        def tick():  # looked at after each sweep, and not before
+            now[0] += 1.0
+            return now[0]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("asset_svm.clock.now", tick)
+            found = solve_cell(K, *arguments)
+        calls.append((found[0], len(K)))
+        return found
+
+    monkeypatch.setattr("asset_svm.families.cells.trainer.largest_swept", lambda problem: 0)
+    monkeypatch.setattr("asset_svm.solvers.exact_form.LOOK", 1)
+    monkeypatch.setattr(cells_engine, "solve_cell", solve)
+    monkeypatch.setattr(cells_engine, "BUDGET", 100.0)
+    monkeypatch.setattr("asset_svm.clock.now", lambda: now[0])
+    return calls
+
+
+def test_large_cells_share_the_time_by_the_squares_of_their_rows(sweeps_take_seconds):
+    X, _, _, y = rows(1500)
+    settings = dict(gamma=1.0, C=100.0, epsilon=0.01, n_cells=6, tol=1e-4, random_state=0, n_jobs=1)
+    whole = AssetRegressor(**settings).fit(X, y)
+    alone = sum(sweeps for sweeps, _ in sweeps_take_seconds)
+    sweeps_take_seconds.clear()
+    limit = alone / 4
+    cut = AssetRegressor(**settings, time_limit=limit).fit(X, y)
+    assert len(sweeps_take_seconds) == 6, "a cell was not swept, or was again though the time was up"
+    work = np.array([size**2 for _, size in sweeps_take_seconds], dtype=float)
+    for (sweeps, _), share in zip(sweeps_take_seconds, limit * work / work.sum(), strict=True):
+        assert abs(sweeps - share) <= 2  # the one that ends it, and what the one before left over
+    assert cut.n_iter_ == max(sweeps for sweeps, _ in sweeps_take_seconds) > 5
+    assert whole.objective_ < cut.objective_ < 1.5 * whole.objective_
+    assert cut.objective_ - cut.dual_gap_ <= whole.objective_ * (1 + 1e-6)
+
+
+def test_sweeps_that_were_cut_go_on_where_time_is_left(sweeps_take_seconds):
+    _, y, cell = problem("regression", intercept=False, C=3.0, tol=1e-3)
+    index = np.arange(len(y))
+    cell.solve(index, 0)
+    alone = sweeps_take_seconds.pop()[0]
+    hurried = CellProblem(**{**vars(cell), "deadline": 1e9})
+    for wanted in (3, alone // 2):
+        ended = hurried.swept(index, 0, cells_engine.clock.now() + wanted - 0.5)
+        assert ended[0].cut and ended[0].sweeps == wanted
+        assert sweeps_take_seconds.pop()[0] == wanted
+        found = hurried.solve(index, 0, ended)
+        more = sweeps_take_seconds.pop()[0]
+        assert found.converged and found.sweeps == wanted + more
+        assert wanted + more < 1.2 * alone, "it began anew"
+    solved_at_once = hurried.swept(index, 0, np.inf)
+    assert solved_at_once.converged and solved_at_once.sweeps == alone
+
+
 def test_a_time_limit_that_is_not_reached_changes_no_cell():
     X, _, y, _ = rows(600)
     settings = dict(gamma=2.0, n_cells=3, random_state=0)

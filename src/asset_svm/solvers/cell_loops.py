@@ -158,7 +158,7 @@ class _Sweeps:
             return None
         part = slice(self.first[c], self.first[c + 1])
         return [
-            (beta[k, part], int(count), float(primal), float(dual))
+            Swept(beta[k, part], int(count), float(primal), float(dual))
             for k, (count, primal, dual) in enumerate(found[c])
         ]
 

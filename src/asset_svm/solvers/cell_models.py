@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,17 @@ from asset_svm.kernels import Kernel
 
 CellModel = tuple[Array, float, float, float, int]
 """(beta, b, P, D, sweeps) of one model of a cell."""
-Swept = tuple[Array, int, float, float]
-"""(beta, sweeps, P, D) where the sweeps of one model of a cell have ended."""
+
+
+class Swept(NamedTuple):
+    """Where the sweeps of one model of a cell have ended."""
+
+    beta: Array
+    sweeps: int
+    primal: float
+    dual: float
+    cut: bool = False
+    """Whether their share of the time was up, so that they may go on."""
 
 
 @dataclass(frozen=True, eq=False)

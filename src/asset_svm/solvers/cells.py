@@ -116,9 +116,7 @@ class CellProblem:
         """
         y, cost, late = self.targets.block(rows), self.cost[rows], self.is_late
         if late and ended is not None and self.hurries:
-            known = [(beta, 0.0, primal, dual, sweeps) for beta, sweeps, primal, dual in ended]
-            parts = zip(self.is_trivial(y), y, known, strict=True)
-            return self.solution(rows, [constant(own) if alone else one for alone, own, one in parts])
+            return self._standing(rows, y, ended)
         K = self.kernel_matrix(rows)
         trivial, like, paired = self.is_trivial(y), self.alike(y), self.is_paired(K)
 
@@ -132,6 +130,48 @@ class CellProblem:
         different = np.unique(like)
         found = dict(zip(different, side_by_side(model, different.tolist()), strict=True))
         return self.solution(rows, [found[k] for k in like])
+
+    def swept(self, rows: Array, seed: int, until: float) -> CellSolution | list[Swept]:
+        """Where the sweeps of each model of a cell end, by ``until``; its solution, if they solve all.
+
+        What is not solved has the exact P and D of its beta, since it may have to do.
+        """
+        K = self.kernel_matrix(rows)
+        y, cost = self.targets.block(rows), self.cost[rows]
+        trivial, like = self.is_trivial(y), self.alike(y)
+        different, begun = np.unique(like), clock.now()
+
+        def end(place: int) -> Swept:
+            k = int(different[place])
+            if trivial[k]:
+                return Swept(np.zeros(len(rows)), 0, 0.0, 0.0)
+            share = begun + (until - begun) * (place + 1) / len(different)
+            one = replace(self.of_model(k), deadline=share)
+            own = one.ridged(K, cost)
+            found = one._swept(own, y[k], cost, seed, late=False, start=None)
+            if self.is_solved(found.primal, found.dual):
+                return found
+            times = own.astype(np.float64).__matmul__
+            _, _, primal, dual = one._finished(times, y[k], cost, found.beta)
+            return Swept(found.beta, found.sweeps, primal, dual, cut=one.is_late)
+
+        found = dict(zip(different, side_by_side(end, range(len(different))), strict=True))
+        ended = [found[k] for k in like]
+        if all(self.is_solved(one.primal, one.dual) for one in ended):
+            return self._standing(rows, y, ended)
+        return ended
+
+    def _standing(self, rows: Array, y: Array, ended: Sequence[Swept]) -> CellSolution:
+        """The solution that is where sweeps have ended."""
+        known = [(one.beta, 0.0, one.primal, one.dual, one.sweeps) for one in ended]
+        parts = zip(self.is_trivial(y), y, known, strict=True)
+        return self.solution(rows, [constant(own) if alone else one for alone, own, one in parts])
+
+    def ridged(self, K: Array, cost: Array) -> Array:
+        """The matrix of the dual: K, with the ridge of a curved loss on its diagonal."""
+        if self.loss.curvature > 0.0:
+            return np.asarray(K + np.diag(dual_ridge(self.loss, cost)).astype(K.dtype))
+        return K
 
     def of_model(self, k: int) -> CellProblem:
         """The problem with the loss of model k."""
@@ -274,12 +314,11 @@ class CellProblem:
             ``is_paired`` of K.
         start : array of shape (m,), optional
             The beta of a model with smaller costs, to go on from.
-        swept : (beta, sweeps, P, D), optional
+        swept : Swept, optional
             Where sweeps have ended already.
         """
         m = len(y)
-        if self.loss.curvature > 0.0:
-            K = K + np.diag(dual_ridge(self.loss, cost)).astype(K.dtype)
+        K = self.ridged(K, cost)
         if paired:
             beta, steps, found = self._paired(K, y, cost, late=late, start=start)
             if found[2] - found[3] <= self.tol * found[2] or not self.goes_inside(m, late=late):
@@ -287,9 +326,12 @@ class CellProblem:
         else:
             if swept is None:
                 swept = self._swept(K, y, cost, seed, late=late, start=start)
-            beta, steps, primal, dual = swept
-            if self.is_solved(primal, dual):
-                return beta, 0.0, primal, dual, steps
+            elif swept.cut:
+                more = self._swept(K, y, cost, seed, late=late, start=swept.beta)
+                swept = more._replace(sweeps=swept.sweeps + more.sweeps)
+            beta, steps = swept.beta, swept.sweeps
+            if self.is_solved(swept.primal, swept.dual):
+                return beta, 0.0, swept.primal, swept.dual, steps
         exact, inside = K.astype(np.float64), None
         if self.goes_inside(m, late=late):
             inside = solve_interior(
@@ -315,7 +357,7 @@ class CellProblem:
             K, y, cost, self.loss, self.tol, self.most_sweeps(late=late),
             self.budget(late=late) * len(y) ** 2, seed, beta, F, self.deadline,
         )  # fmt: skip
-        return beta, *ends
+        return Swept(beta, *ends)
 
     def _paired(
         self, K: Array, y: Array, cost: Array, *, late: bool, start: Array | None

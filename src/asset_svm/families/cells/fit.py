@@ -156,12 +156,15 @@ def solve_groups(train: CellTrainer, cells: Sequence[int], progress: CellProgres
     fitting = max(min(threads, settings.host().memory() // max(matrix, 1)), 1)
     # Several cells at a time, as memory allows, or, where there are few, several threads in each.
     outer = fitting if len(cells) >= 2 * threads else 1
+    # With little time every cell is swept before any goes on from where its sweeps ended.
+    others = outer if problem.hurries and len(cells) > 1 else 0
     few, fitted = threads if train.largest_begun else len(cells), dict[int, FittedCell]()
     waiting: list[tuple[CellTrainer, int]] = []
     for part in progress.lots(len(cells), few):
         lot = cells[part.start : part.stop]
-        begun = (train.hurried() if progress.stopped else train).begun(lot, fitting)
-        if problem.hurries:  # every cell is swept before any goes on from where its sweeps ended
+        now = train.hurried() if progress.stopped else train
+        begun = now.begun(lot, fitting, others, cells[part.stop :])
+        if others:
             waiting += [(begun, cell) for cell in lot if cell in begun.ended]
             lot = [cell for cell in lot if cell not in begun.ended]
         fitted |= _fit_lot(begun, lot, outer, progress)

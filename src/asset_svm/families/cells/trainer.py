@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from asset_svm.solvers.cell_loops import largest_swept, sweep_cells
 from asset_svm.solvers.cell_models import CellSolution, Swept
 from asset_svm.solvers.cells import CellProblem
 from asset_svm.tasks import Task
+from asset_svm.threads.team import side_by_side
 
 KEPT_ROWS = 100
 """Rows that a constant cell keeps."""
@@ -88,12 +89,19 @@ class CellTrainer:
         """Rows of a cell up to which ``begun`` has something to do for it; 0 where it never has."""
         return min(largest_swept(self.problem), self.largest)
 
-    def begun(self, numbers: Sequence[int], threads: int) -> CellTrainer:
-        """One for which so many compiled threads have swept those of these cells that they can."""
-        largest = self.largest_begun
-        small = [number for number in numbers if 0 < len(self.groups[number]) <= largest]
+    def begun(
+        self, numbers: Sequence[int], threads: int, others: int = 0, later: Sequence[int] = ()
+    ) -> CellTrainer:
+        """One for which so many compiled threads have swept those of these cells that they can.
+
+        The others, up to ``largest`` rows, are swept by so many ``others``, if any, each in its share
+        of the time that is left for them and for those that come ``later``.
+        """
+        small = [number for number in numbers if 0 < len(self.groups[number]) <= self.largest_begun]
         cells, seeds = [self.groups[c] for c in small], [self.seed + c for c in small]
-        found = zip(small, sweep_cells(self.problem, cells, seeds, threads), strict=True)
+        found = [*zip(small, sweep_cells(self.problem, cells, seeds, threads), strict=True)]
+        if others and not self.problem.intercept:
+            found += self._swept_in_time([*filter(self._is_large, numbers)], others, later)
         solved: dict[int, CellSolution] = {}
         ended: dict[int, list[Swept]] = {}
         for number, one in found:
@@ -102,6 +110,31 @@ class CellTrainer:
             elif one is not None:
                 ended[number] = one
         return replace(self, solved=solved, ended=ended)
+
+    def _is_large(self, number: int) -> bool:
+        """Whether a cell is solved whole, but not by compiled threads."""
+        return self.largest_begun < len(self.groups[number]) <= self.largest
+
+    def _swept_in_time(
+        self, numbers: Sequence[int], threads: int, later: Sequence[int]
+    ) -> Iterator[tuple[int, CellSolution | list[Swept] | None]]:
+        """Where the sweeps of large cells end: none where the time is up before they begin.
+
+        A sweep goes through the square of the rows, and that is by what cells share the time; what one
+        leaves of its share is there for those after it.
+        """
+        work = np.array([len(self.groups[number]) ** 2 for number in numbers], dtype=float)
+        after = sum(len(self.groups[number]) ** 2 for number in filter(self._is_large, later))
+        now = clock.now()
+        until = now + (self.problem.deadline - now) * np.cumsum(work) / max(work.sum() + after, 1.0)
+
+        def end(place: int) -> CellSolution | list[Swept] | None:
+            number = numbers[place]
+            if self.problem.is_late:
+                return None
+            return self.problem.swept(self.groups[number], self.seed + number, float(until[place]))
+
+        return zip(numbers, side_by_side(end, range(len(numbers)), threads), strict=True)
 
     def hurried(self) -> CellTrainer:
         """One whose time is up: it makes the least of a cell that predicts."""
