@@ -156,6 +156,10 @@ def outcomes(tasks: Sequence[Task], jobs: int, threads: int) -> Iterator[tuple[T
     with get_context("spawn").Pool(jobs, _begin_worker, (threads,)) as pool:
         for number, outcome in pool.imap_unordered(_run_numbered, enumerate(tasks)):
             yield tasks[number], outcome
+        # Those that have nothing left end by themselves: a signal that comes to one just before it
+        # waits for more work is seen by nobody, and the end of the pool would wait for ever.
+        pool.close()
+        pool.join()
 
 
 def _begin_worker(threads: int) -> None:
