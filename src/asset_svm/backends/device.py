@@ -43,8 +43,11 @@ def as_type(X: Matrix, dtype: npt.DTypeLike) -> Matrix:
     return X.astype(dtype, copy=False)
 
 
-def goes_to_card(device: str, X: Matrix, width: int) -> bool:
-    """Whether rows X go to the card: asked to, or there already, or ("auto") worth it."""
+def goes_to_card(device: str, X: Matrix, width: int, n_rows: int | None = None) -> bool:
+    """Whether rows X go to the card: asked to, or there already, or ("auto") worth it.
+
+    ``n_rows`` is the number of all rows, where X is a sample of them.
+    """
     if device == "cpu":
         if on_card(X):
             raise ValueError(
@@ -55,7 +58,8 @@ def goes_to_card(device: str, X: Matrix, width: int) -> bool:
     if device == "cuda":
         require_card()
         return True
-    return on_card(X) or (2.0 * X.shape[0] * X.shape[1] * width >= WORTH and _has_card())
+    m = X.shape[0] if n_rows is None else n_rows
+    return on_card(X) or (2.0 * m * X.shape[1] * width >= WORTH and _has_card())
 
 
 def _has_card() -> bool:

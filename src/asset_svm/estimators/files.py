@@ -249,11 +249,8 @@ def check_streamed(settings: Settings) -> None:
         ),
         "landmarks": (settings.map.by_margin, "margin", 'choose others, for example "rpcholesky"'),
     }  # fmt: skip
-    odd: dict[str, tuple[Any, Any, str]] = {
-        "device": (settings.device == "cuda", "cuda", 'set device="cpu"')
-    }
-    if settings.n_cells is None:
-        odd = {**of_epochs, **odd}
+    of_cells = {"device": (settings.device == "cuda", "cuda", 'set device="cpu"')}
+    odd: dict[str, tuple[Any, Any, str]] = of_epochs if settings.n_cells is None else of_cells
     for name, (is_odd, value, advice) in odd.items():
         if is_odd:
             raise ValueError(

@@ -168,17 +168,17 @@ class Settings:
         """``n_cells`` as a number for so many rows."""
         return resolve_cells(self.n_cells, n_rows)
 
-    def goes_to_card(self, X: Any) -> bool:
-        """Whether ``device`` sends these rows to the card."""
+    def goes_to_card(self, X: Any, n_rows: int | None = None) -> bool:
+        """Whether ``device`` sends these rows, or so many of which they are a sample, to the card."""
         if self.n_cells is not None:
             width = X.shape[0] // self.cells_of(X.shape[0])  # kernel values a row
         else:
             width = self.map.number or DEFAULT_COMPONENTS
-        return goes_to_card(self.device, X, width)
+        return goes_to_card(self.device, X, width, n_rows)
 
-    def backend(self, X: Any) -> Backend:
-        """The backend that does the work on these rows."""
-        return self.card() if self.goes_to_card(X) else self.host()
+    def backend(self, X: Any, n_rows: int | None = None) -> Backend:
+        """The backend that does the work on these rows, or on so many of which they are a sample."""
+        return self.card() if self.goes_to_card(X, n_rows) else self.host()
 
     def card(self) -> Any:
         """The backend of the card, whatever ``device`` says."""

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from asset_svm import clock
 from asset_svm.arrays import Array
+from asset_svm.backends.base import Backend
 from asset_svm.backends.cpu import CpuBackend
 from asset_svm.data.ahead import ahead
 from asset_svm.data.scan import Scanned
@@ -47,6 +48,8 @@ from asset_svm.training.stream import OnlineSession
 WINDOW_ROWS = 65_536
 WINDOW_BYTES = 32 << 20
 """A window has at most so many rows, and takes about so many bytes."""
+FOR_CARDS = 16
+"""Times these on a card, which is through with such windows before the next one is set up."""
 STREAM_EPOCHS = Epochs(least=3, steps=100_000)
 MOST_RECORDS = 200
 """The history has about so many records."""
@@ -87,7 +90,6 @@ class WindowFit:
         """Run all epochs, or go on with them; the rows of what is returned are a sample."""
         self.begun = clock.now()
         self.deadline = self.settings.deadline(self.begun)
-        self.backend = self.settings.host()
         self._prepare()
         self._learn_all()
         return Trained(self._finish(), self._sampled_rows(), sampled=True)
@@ -108,11 +110,14 @@ class WindowFit:
     def _prepare(self) -> None:
         """Settle the map, the task and the session, or find them again."""
         settings, summary, keeper = self.settings, self.scanned.summary, self.keeper
-        limit = WINDOW_BYTES if settings.memory_limit is None else settings.memory_limit // 8
-        self.window = summary.window_rows(min(limit, WINDOW_BYTES), WINDOW_ROWS)
+        self.sample = labelled(summary.sample, summary, numeric=self.task.numeric)
+        self.backend = settings.backend(self.sample.X, summary.n_rows)
+        times = 1 if isinstance(self.backend, CpuBackend) else FOR_CARDS
+        most = times * WINDOW_BYTES
+        limit = most if settings.memory_limit is None else settings.memory_limit // 8
+        self.window = summary.window_rows(min(limit, most), times * WINDOW_ROWS)
         self.epochs = STREAM_EPOCHS.over(summary.n_rows, settings.max_iter)
         self.total = summary.n_rows * self.epochs
-        self.sample = labelled(summary.sample, summary, numeric=self.task.numeric)
         self.whole = WholeTask.of_summary(self.task, summary, self.sample)
         self.encoded, self.weight = self._encode(self.sample)
         if keeper is not None and keeper.resumed is not None:
@@ -169,7 +174,7 @@ class WindowFit:
     def _learn_all(self) -> None:
         state, source = self.state, self.scanned.source
         # A row is mapped once in a window: keeping it would only take memory.
-        backend = replace(self.backend, memory_limit=0)
+        backend: Any = replace(self.backend, memory_limit=0)  # type: ignore[type-var]
         callbacks, watch = self.observer.epochs(self.epochs), self.observer.watch
         self.stopped, self.waited, self.mixing = False, 0.0, Mixing()
         windows = -(-self.scanned.summary.n_rows // self.window)
@@ -211,7 +216,7 @@ class WindowFit:
                     return
                 yield window
 
-    def _learn(self, backend: CpuBackend, block: Block) -> dict[str, Any]:
+    def _learn(self, backend: Backend, block: Block) -> dict[str, Any]:
         """One window; returns the record of what was seen of its rows before they were learnt from."""
         state, session = self.state, self.state.session
         error = progressive_error(self.whole.task, self._decision(), block.X, block.y)
