@@ -33,6 +33,7 @@ from asset_svm.runtime.model import (
     model_of,
 )
 from asset_svm.runtime.reading import read
+from asset_svm.storage.fields import told
 
 __all__ = [
     "Classifier",
@@ -64,4 +65,5 @@ def load(path: str | Path) -> Model:
     ModelFileError
         The file is cut, damaged, something else, or of a newer version.
     """
-    return model_of(read(path))
+    with told(path):
+        return model_of(read(path))
