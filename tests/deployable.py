@@ -151,9 +151,12 @@ def text_pipeline():
 
 def text_with_gaps():
     """Text in which both None and NaN are missing, and what scikit-learn makes of either."""
-    frame = pd.DataFrame({"a": X[:, 0], "b": np.array(["x", "y", "z"], dtype=object)[Y]})
-    frame["c"] = frame["b"]
-    frame.loc[::5, ["b", "c"]], frame.loc[1::5, "c"] = None, np.nan
+    one = np.array(["x", "y", "z"], dtype=object)[Y]
+    one[::5] = None
+    other = one.copy()
+    other[1::5] = np.nan
+    frame = pd.DataFrame({"a": X[:, 0]}, dtype=object)  # or None would become NaN
+    frame["b"], frame["c"] = pd.Series(one, dtype=object), pd.Series(other, dtype=object)
     filled = make_pipeline(SimpleImputer(strategy="constant", fill_value="?"), OneHotEncoder())
     parts = ColumnTransformer(
         [("filled", filled, ["b", "c"]), ("apart", OneHotEncoder(), ["c"])], remainder="passthrough"
