@@ -17,7 +17,10 @@ from asset_svm.export.describing import table_columns
 from deployable import GOLDEN, MODELS, arrays, differ, file_of, tolerance, trained
 from deployed import call, compiled, rows_for, run, session_of, together
 
-METHODS = ("predict", "decision_function", "predict_proba", "score_samples", "predict_interval")
+METHODS = (
+    "predict", "decision_function", "predict_proba", "predict_log_proba", "score_samples",
+    "predict_interval",
+)  # fmt: skip
 OUTPUTS = {
     "label": "predict",
     "predictions": "predict",

@@ -58,7 +58,8 @@ def load(path: str | Path) -> Model:
     -------
     model : Model
         With ``predict``, ``n_features_in_``, and, where the model has them, ``decision_function``,
-        ``predict_proba``, ``predict_interval``, ``classes_`` and ``feature_names_in_``.
+        ``predict_proba``, ``predict_log_proba``, ``predict_interval``, ``score_samples``, ``classes_``
+        and ``feature_names_in_``.
 
     Raises
     ------
