@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from asset_svm.runtime.description import Description
 from asset_svm.runtime.model import (
     Classifier,
     Model,
@@ -37,7 +36,6 @@ from asset_svm.storage.fields import told
 
 __all__ = [
     "Classifier",
-    "Description",
     "Model",
     "OutlierDetector",
     "QuantileRegressor",
