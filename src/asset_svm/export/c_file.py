@@ -45,7 +45,7 @@ MEMBERS = {"number": "double ", "time": "double ", "levels": "const char *"}
 SAID = {
     "number": "a number; NAN for a gap",
     "time": "a time: seconds since 1970 in UTC; NAN for a gap",
-    "levels": 'text in UTF-8; NULL or "" for a gap',
+    "levels": 'text in UTF-8, a whole number without ".0"; NULL or "" for a gap',
 }
 
 

@@ -43,7 +43,7 @@ class GraphColumns:
     """The columns of a table as inputs of a graph, one each.
 
     Numbers are float64, NaN for a gap; times int64, microseconds since 1970 (UTC), the least integer
-    for a gap; categories text, "" for a gap.
+    for a gap; categories text, whole numbers without ".0", "" for a gap.
     """
 
     def __init__(self, ops: GraphOperations, columns: list[tuple[str, str]]) -> None:
@@ -107,7 +107,7 @@ def to_onnx(
     -----
     Inputs: ``X`` (rows, columns), or for a table one (rows, 1) for each column, by its name: float64,
     NaN for a gap; int64 for a date, microseconds since 1970 in UTC, the least integer for a gap; text
-    for a category, "" for a gap.
+    for a category, a whole number without ".0", "" for a gap.
 
     Outputs: ``label``, ``probabilities`` and ``decisions`` of a classifier, ``predictions`` of a
     regression or quantiles, and ``interval`` where there are intervals, all of the shapes that the
