@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -30,8 +31,12 @@ class BadRequestError(ValueError):
 
 
 def plain(value: Any) -> Any:
-    """Arrays, and lists of them, as JSON has them."""
-    return [plain(each) for each in value] if isinstance(value, list) else np.asarray(value).tolist()
+    """Arrays, and lists of them, as JSON has them: null is a number that is not finite."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def not_finite(word: str) -> Any:
@@ -98,7 +103,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def reply(self, status: int, content: dict[str, Any]) -> None:
         """Send JSON."""
-        text = json.dumps(content).encode()
+        text = json.dumps(content, allow_nan=False).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))

@@ -149,6 +149,49 @@ def text_pipeline():
     return make_pipeline(parts, AssetClassifier(**COMMON)).fit(frame, WORDS), frame
 
 
+def text_with_gaps():
+    """Text in which both None and NaN are missing, and what scikit-learn makes of either."""
+    one = np.array(["x", "y", "z"], dtype=object)[Y]
+    one[::5] = None
+    other = one.copy()
+    other[1::5] = np.nan
+    frame = pd.DataFrame({"a": X[:, 0]}, dtype=object)  # or None would become NaN
+    frame["b"], frame["c"] = pd.Series(one, dtype=object), pd.Series(other, dtype=object)
+    filled = make_pipeline(SimpleImputer(strategy="constant", fill_value="?"), OneHotEncoder())
+    parts = ColumnTransformer(
+        [("filled", filled, ["b", "c"]), ("apart", OneHotEncoder(), ["c"])], remainder="passthrough"
+    )
+    return make_pipeline(parts, AssetClassifier(**COMMON)).fit(frame, WORDS), frame
+
+
+def folds_of_text():
+    frame = pd.DataFrame({"a": X[:, 0], "b": np.array(["x", "y", "z"])[Y]})
+    parts = ColumnTransformer([("encoded", OneHotEncoder(), ["b"])], remainder="passthrough")
+    model = make_pipeline(parts, AssetClassifier(**COMMON))
+    return CalibratedClassifierCV(model, cv=2).fit(frame, WORDS), frame
+
+
+def folds_behind_an_encoder():
+    frame = table()
+    folds = CalibratedClassifierCV(AssetClassifier(**COMMON), cv=2)
+    return make_pipeline(TableEncoder(), folds).fit(frame, table_target(frame) > 3.3), unseen_table()
+
+
+def times_behind_a_scaler():
+    """Seconds since 1970, which float32 counts in steps of two minutes."""
+    seconds = 1.7e9 + np.random.default_rng(0).uniform(0, 86_400, len(X))
+    rows = np.column_stack([seconds, X[:, 0]])
+    model = AssetClassifier(approximation="fourier", n_components=200, gamma=30.0, C=10, random_state=0)
+    return make_pipeline(StandardScaler(), model).fit(rows, seconds % 7200 > 3600), rows
+
+
+def large_categories():
+    """Numbers of which float32 holds every second one."""
+    rows = 20_000_001.0 + np.arange(len(X))[:, None] % 6
+    steps = OneHotEncoder(dtype=np.float32), AssetClassifier(n_components=6, random_state=0)
+    return make_pipeline(*steps).fit(rows, rows[:, 0] % 2), rows
+
+
 def encoder_in_a_pipeline():
     frame = table()
     model = make_pipeline(TableEncoder(), StandardScaler(), AssetRegressor(**COMMON))
@@ -268,6 +311,10 @@ MODELS = {
     "mean": blend,
     "pipeline": pipeline,
     "text pipeline": text_pipeline,
+    "text with gaps": text_with_gaps,
+    "text in folds": folds_of_text,
+    "times behind a scaler": times_behind_a_scaler,
+    "large categories": large_categories,
     "table standard": on_table(
         AssetClassifier, lambda y: y > 3.3, encoder=TableEncoder(numbers="standard"), **COMMON
     ),
@@ -282,6 +329,7 @@ MODELS = {
     ),
     "table intervals": on_table(AssetRegressor, intervals=True, **COMMON),
     "table in a pipeline": encoder_in_a_pipeline,
+    "table before folds": folds_behind_an_encoder,
     "table logistic": on_table(
         AssetClassifier, lambda y: np.where(y > 3.3, "yes", "no"), loss="logistic", **COMMON
     ),

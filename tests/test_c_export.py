@@ -64,6 +64,31 @@ def test_columns_that_compilers_have_macros_for_are_renamed(tmp_path):
     assert "int model_2024_predict(" in (tmp_path / "2024.c").read_text()
 
 
+WORDS = (
+    "alignas", "alignof", "asm", "bool", "constexpr", "false", "inline", "nullptr", "restrict",
+    "static_assert", "thread_local", "true", "typeof", "typeof_unqual", "_Bool", "_Atomic", "_Generic",
+    "__asm__", "__typeof", "__typeof_", "__inline__", "__LINE__", "__attribute__",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("standard", ["c99", "gnu17", "gnu2x"])
+def test_columns_may_be_keywords_of_any_standard(standard, tmp_path):
+    rows = np.random.default_rng(0).normal(size=(50, len(WORDS)))
+    frame = pd.DataFrame(rows, columns=WORDS)
+    model = AssetRegressor(n_components=4, max_iter=1, encoder=TableEncoder(), random_state=0)
+    to_c(model.fit(frame, rows[:, 0]), tmp_path / "words.c")
+    command = ["gcc", "-c", "-Wall", "-Wextra", "-Werror", f"-std={standard}", "words.c"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_classes_that_a_double_cannot_hold_are_told():
+    large = Y.astype(np.int64) + 2**53
+    model = AssetClassifier(n_components=8, max_iter=1, random_state=0).fit(X, large)
+    with pytest.raises(ValueError, match="class 9007199254740992 is beyond 9007199254740991"):
+        to_c(model)
+
+
 def test_a_program_can_be_written_against_the_head(tmp_path):
     """The file, and a program that knows no more than what its head declares."""
     model = AssetClassifier(n_components=20, max_iter=1, random_state=0)

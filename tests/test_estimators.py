@@ -54,6 +54,12 @@ def test_importing_the_package_imports_nothing_heavy():
     assert not modules & set(HEAVY.split())
 
 
+def test_what_is_for_deployment_is_there_once_the_package_is_imported():
+    modules = modules_after("import asset_svm; asset_svm.runtime.load; asset_svm.export.to_onnx")
+    assert not modules & {"sklearn", "numba", "scipy", "onnx", "safetensors"}
+    assert {"export", "runtime"} <= set(dir(asset_svm))
+
+
 def test_importing_an_estimator_imports_no_extra():
     """Beyond what scikit-learn's callbacks import themselves, where they are present."""
     extras = {"pandas", "polars", "rich", "typer", "torch", "dask", "pyarrow", "matplotlib"}

@@ -70,7 +70,25 @@ def test_the_ten_lines_of_the_readme_run():
 
 def test_public_things_are_listed_in_the_api_reference():
     reference = (ROOT / "docs" / "api" / "index.rst").read_text()
-    listed = set(re.findall(r"^   (\w+)$", reference, flags=re.M))
-    assert set(asset_svm.__all__) <= listed
-    if find_spec("distributed") is not None:
-        assert set(importlib.import_module("asset_svm.dask").__all__) <= listed
+    parts = re.split(r"^\.\. currentmodule:: (\S+)$", reference, flags=re.M)[1:]
+    listed = {
+        module: set(re.findall(r"^   (\w+)$", part, flags=re.M))
+        for module, part in zip(parts[::2], parts[1::2], strict=True)
+    }
+    assert set(asset_svm.__all__) <= listed["asset_svm"]
+    for name in ("dask", "datasets", "export", "runtime"):
+        if name != "dask" or find_spec("distributed") is not None:
+            there = set(importlib.import_module(f"asset_svm.{name}").__all__)
+            assert there <= listed[f"asset_svm.{name}"] | listed["asset_svm"], name
+
+
+def test_commands_are_listed_where_they_are_looked_for():
+    typer = pytest.importorskip("typer")
+    from asset_svm.cli.main import app
+
+    names = set(typer.main.get_command(app).commands)
+    reference = (ROOT / "docs" / "api" / "command.md").read_text()
+    assert set(re.findall(r"^## asset (\w+)$", reference, flags=re.M)) == names
+    assert set(re.findall(r"^```\{asset-options\} (\w+)$", reference, flags=re.M)) == names
+    table = (ROOT / "docs" / "files.md").read_text()
+    assert set(re.findall(r"^\| `asset (\w+)", table, flags=re.M)) == names

@@ -72,6 +72,28 @@ def test_columns_may_have_the_names_of_outputs():
     assert len(rows) == len(found["label"])
 
 
+def test_inputs_have_a_name_each():
+    names = ["column label", "label", "column label_2", "probabilities"]
+    frame = pd.DataFrame(X[:, :4], columns=names)
+    frame["label"] = np.where(frame["label"] > 0, "high", "low")
+    model = AssetClassifier(n_components=10, max_iter=1, random_state=0).fit(frame, Y == 1)
+    session = session_of(to_onnx(model))
+    given = [each.name for each in session.get_inputs()]
+    assert given == ["column label", "column label_3", "column label_2", "column probabilities"]
+    feeds = {
+        each.name: column_for(each.type, frame[name])
+        for name, each in zip(frame, session.get_inputs(), strict=True)
+    }
+    (found,) = session.run(["decisions"], feeds)
+    assert differ(found, model.decision_function(frame)) < 1e-5
+
+
+def test_the_input_is_as_fine_as_the_rows_of_the_fit():
+    for name in ("times behind a scaler", "large categories", "fourier iid", "rbf float64", "mean"):
+        assert session_of(to_onnx(trained(name)[0])).get_inputs()[0].type == "tensor(double)", name
+    assert session_of(to_onnx(trained("rbf float32")[0])).get_inputs()[0].type == "tensor(float)"
+
+
 def test_rows_that_are_not_finite_have_no_decision():
     session = session_of(to_onnx(trained("rbf float64")[0]))
     rows = X[:3].copy()
@@ -92,6 +114,9 @@ def test_what_cannot_be_exported_is_told(tmp_path):
         to_onnx(trained("binary")[0], dtype="int8")
     with pytest.raises(ValueError, match="takes a table"):
         to_onnx(trained("table pieces")[0], dtype=np.float32)
+    large = AssetClassifier(n_components=10, max_iter=1).fit(X, Y.astype(np.uint64) + np.uint64(2**63))
+    with pytest.raises(ValueError, match=f"class {2**63} is beyond {2**63 - 1}"):
+        to_onnx(large)
     with pytest.raises(FileNotFoundError):
         to_onnx(tmp_path / "none.asset")
 

@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("safetensors")
 
+from asset_svm import runtime
 from deployable import X, file_of, trained, unseen_table
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "server.py"
@@ -71,6 +72,14 @@ def test_rows_of_numbers_are_predicted(ask):
     status, found = ask("quantiles")("POST", "/predict", json.dumps({"rows": X[:3].tolist()}))
     assert status == 200 and np.allclose(found["predictions"], trained("quantiles")[0].predict(X[:3]))
     assert set(found) == {"predictions"}
+
+
+def test_what_is_not_finite_is_null(ask, example, monkeypatch):
+    status, found = ask("logarithms")("POST", "/predict", json.dumps({"rows": X[:2].tolist()}))
+    assert status == 200 and all(each > 0.0 for each in found["predictions"])
+    monkeypatch.setattr(runtime.Regressor, "predict", lambda *_: np.array([1.0, np.inf, np.nan]))
+    status, found = ask("logarithms")("POST", "/predict", json.dumps({"rows": X[:3].tolist()}))
+    assert status == 200 and found["predictions"] == [1.0, None, None]
 
 
 def test_an_answer_does_not_wait_for_its_head_to_be_acknowledged(ask, example, monkeypatch):

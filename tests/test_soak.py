@@ -14,13 +14,14 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 
+from asset_svm import runtime
 from asset_svm.storage import container
 from fuzz import readers
 from killed_runs import begin, ended, small_windows, write_rows
 from soak import __main__ as soak
 from soak.attack import Attack, Case, Tally, run_cases
 from soak.kills import die_at
-from soak.model_files import GOLDEN, MODELS, Damaged, write_models
+from soak.model_files import GOLDEN, MODELS, Damaged, Resealed, write_models
 from soak.mutations import mutated
 
 
@@ -121,6 +122,22 @@ def test_mutants_differ_and_may_come_of_nothing():
     made = {mutated(content, np.random.default_rng(seed)) for seed in range(100)}
     assert len(made) > 95
     assert mutated(b"", np.random.default_rng(0))
+
+
+def test_the_runtime_reads_attacked_files_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    attack = Resealed()
+    attack.fixed = True
+    attack.prepare()
+    cases = [Case("resealed", 0, number, print) for number in range(30)]
+    assert {attack.run(case) for case in cases} >= {"refused"}
+
+    def broken(path):
+        raise AttributeError(path)
+
+    monkeypatch.setattr(runtime, "load", broken)
+    with pytest.raises(AttributeError):
+        attack.run(cases[0])
 
 
 class Short(Numbers):

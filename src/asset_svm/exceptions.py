@@ -2,7 +2,8 @@
 
 ArithmeticError
  └─ NonFiniteError        an iterate or a feature became NaN or infinite
-ValueError                every bad parameter or bad input (scikit-learn's convention)
+ValueError                bad parameters and bad input (scikit-learn's convention), but what is of
+ │                        a type that can be none, or a name that is none, which is a TypeError
  ├─ DataError             rows of a file or stream that cannot be read: file, line or row, value
  └─ ModelFileError        a model file that is cut, damaged, foreign or newer than this version
 """

@@ -6,6 +6,7 @@ whenever one likes.
 
 A damaged file is refused with a ``ModelFileError``, or is the same model to the last bit. A resealed
 one is refused, or is some model, which predicts. Refusals are of one line, whatever the file holds.
+The runtime reads every file too: it refuses it likewise, or has a model that predicts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import asset_svm
-from asset_svm import AssetClassifier, AssetRegressor, ModelFileError, NonFiniteError
+from asset_svm import AssetClassifier, AssetRegressor, ModelFileError, NonFiniteError, runtime
 from asset_svm.storage import container
 from soak.attack import Attack, Case
 from soak.mutations import mutated
@@ -35,6 +36,8 @@ COMMON = {"n_components": 16, "max_iter": 2, "random_state": 0}
 
 OTHER_ROWS = ("features as input", "Found unknown categories")
 """What scikit-learn says of rows that a model is not for."""
+OF_ROWS = ("The decision of row", "Row ", "X has ")
+"""How the runtime begins what it says of those, or of decisions that are too large."""
 ROWS = np.random.default_rng(0).normal(size=(50, 5)).astype(np.float32)
 
 
@@ -83,6 +86,23 @@ class ModelFiles(Attack):
         self.parts = [container.read_any(path, "model") for path in paths]
         self.expected = [asset_svm.load(path).predict(self.X) for path in paths]
 
+    def serve(self, path: Path) -> None:
+        """Load a file in the runtime, and predict by every method that it has."""
+        try:
+            model = runtime.load(path)
+        except ModelFileError as error:
+            refusal(error)
+            return
+        for name in model.methods:
+            try:
+                found = getattr(model, name)(self.X)
+            except (ValueError, NonFiniteError) as error:
+                said = str(error)
+                assert said.startswith(OF_ROWS), said[:500]
+                return
+            each = found if isinstance(found, list) else [found]
+            assert all(len(one) == len(self.X) for one in each), name
+
 
 class Damaged(ModelFiles):
     """Bits, bytes and cuts."""
@@ -94,6 +114,7 @@ class Damaged(ModelFiles):
         which = int(case.rng.integers(len(self.contents)))
         path = Path("damaged.asset")
         path.write_bytes(mutated(self.contents[which], case.rng, self.contents))
+        self.serve(path)
         try:
             model = asset_svm.load(path)
         except ModelFileError as error:
@@ -118,6 +139,7 @@ class Resealed(ModelFiles):
                 edit_header(header, case.rng)
         path = Path("resealed.asset")
         container.write(path, "model", header, tensors, version=version)
+        self.serve(path)
         try:
             model = asset_svm.load(path)
         except ModelFileError as error:

@@ -340,7 +340,7 @@ def export(
         typer.Option(
             "--dtype",
             metavar="float32|float64",
-            help="Of the rows that an ONNX file takes; by default as in training.",
+            help="Of the rows that an ONNX file takes; by default that of landmarks, or float64.",
         ),
     ] = None,
     coverage: Annotated[

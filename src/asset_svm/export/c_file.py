@@ -10,7 +10,13 @@ from typing import Any
 import asset_svm
 from asset_svm.export.c_text import HELPERS, Tables, quoted, real
 from asset_svm.export.code import Cells, CodeOperations
-from asset_svm.export.describing import check_one_table, description_of, label_array, table_columns
+from asset_svm.export.describing import (
+    check_one_table,
+    description_of,
+    label_array,
+    table_columns,
+    unlike,
+)
 from asset_svm.runtime.description import Description
 from asset_svm.runtime.links import OfClasses, split
 from asset_svm.storage.atomic import replacing
@@ -22,6 +28,9 @@ KEYWORDS = frozenset(
         "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict",
         "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union",
         "unsigned", "void", "volatile", "while",
+        # Those of C23, and of compilers without -std=c99.
+        "alignas", "alignof", "bool", "constexpr", "false", "nullptr", "static_assert", "thread_local",
+        "true", "typeof", "typeof_unqual", "asm",
         # Macros of the three headers, and those that compilers have without -std=c99.
         "NULL", "NAN", "INFINITY", "HUGE_VAL", "HUGE_VALF", "HUGE_VALL", "FP_INFINITE", "FP_NAN",
         "FP_NORMAL", "FP_SUBNORMAL", "FP_ZERO", "FP_ILOGB0", "FP_ILOGBNAN", "FP_FAST_FMA",
@@ -30,11 +39,13 @@ KEYWORDS = frozenset(
         "M_SQRT2", "M_SQRT1_2", "linux", "unix", "i386",
     )
 )  # fmt: skip
+MOST_IN_DOUBLE = 2**53 - 1
+"""The integers up to which a ``double`` tells every one from the next."""
 MEMBERS = {"number": "double ", "time": "double ", "levels": "const char *"}
 SAID = {
     "number": "a number; NAN for a gap",
     "time": "a time: seconds since 1970 in UTC; NAN for a gap",
-    "levels": 'text in UTF-8; NULL or "" for a gap',
+    "levels": 'text in UTF-8, a whole number without ".0"; NULL or "" for a gap',
 }
 
 
@@ -93,7 +104,7 @@ def to_c(
     if name is None:
         name = "model" if path is None else Path(path).stem
     name = identifier(name)
-    if name.startswith("_"):  # such names belong to compilers
+    if name.startswith("_"):  # names of functions that begin so do too
         name = f"model{name}"
     source = _File(description, name, coverage).text()
     if path is not None:
@@ -106,11 +117,9 @@ def identifier(name: str, taken: Sequence[str] = ()) -> str:
     """A name of C that is like this one, and none of those taken."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
     plain = f"_{plain}" if plain[0].isdigit() else plain
-    plain = f"{plain}_" if plain in KEYWORDS else plain
-    found, again = plain, 2
-    while found in taken:
-        found, again = f"{plain}_{again}", again + 1
-    return found
+    if re.match("_[A-Z_]", plain):  # such names belong to compilers, and some are keywords
+        plain = f"own{plain}"
+    return unlike(f"{plain}_" if plain in KEYWORDS else plain, taken)
 
 
 def comment(text: str) -> str:
@@ -298,7 +307,7 @@ class _File:
 
     def _declare_classes(self, head: OfClasses, suffix: str) -> None:
         """The array of classes of an output, with external linkage."""
-        classes = label_array(head.classes)
+        classes = label_array(head.classes, MOST_IN_DOUBLE)
         if classes.dtype.kind == "U":
             type_, texts = "const char *const ", [quoted(each) for each in classes.tolist()]
         else:

@@ -60,8 +60,8 @@ class Traced:
         """Columns, which are numbers here."""
         return x
 
-    def equals(self: Any, x: Value, value: Any) -> Value:
-        """Whether columns have a value."""
+    def equals(self: Any, x: Value, value: Any, apart: bool) -> Value:
+        """Whether columns have a value; numbers have one gap, NaN."""
         if value is None or value != value:
             return self.isnan(x)
         if isinstance(value, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +48,28 @@ def check_one_table(description: Description) -> Encoding | None:
     return encode.encoding
 
 
-def label_array(classes: Array) -> Array:
-    """Classes as an array of text, float64, truth values or int64."""
+def unlike(name: str, taken: Collection[str]) -> str:
+    """A name, or this name with a number, that is none of those taken."""
+    found, again = name, 2
+    while found in taken:
+        found, again = f"{name}_{again}", again + 1
+    return found
+
+
+def label_array(classes: Array, most: int = np.iinfo(np.int64).max) -> Array:
+    """Classes as an array of text, float64, truth values or int64, of no integers beyond ``most``."""
     listed = classes.tolist()
     if all(isinstance(each, str) for each in listed):
         return np.array(listed, dtype=str)
     if classes.dtype.kind == "b":
         return classes
     if all(isinstance(each, int) for each in listed):
+        far = next((each for each in listed if not -most - 1 <= each <= most), None)
+        if far is not None:
+            raise ValueError(
+                f"The class {far} is beyond {most}, and cannot be exported; number the classes from 0, "
+                "or name all by words."
+            )
         return np.array(listed, dtype=np.int64)
     if all(isinstance(each, int | float) for each in listed):
         return np.array(listed, dtype=np.float64)

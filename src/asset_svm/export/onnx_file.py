@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,13 @@ import numpy as np
 
 import asset_svm
 from asset_svm.encoding.summary import DAY
-from asset_svm.export.describing import check_one_table, description_of, label_array, table_columns
+from asset_svm.export.describing import (
+    check_one_table,
+    description_of,
+    label_array,
+    table_columns,
+    unlike,
+)
 from asset_svm.export.graph import IR_VERSION, ML_OPSET, OPSET, GraphOperations, Node
 from asset_svm.runtime.description import Description
 from asset_svm.runtime.links import OfClasses, OneClassOnly, Quantiles, split
@@ -23,25 +30,30 @@ BATCH = "rows"
 TAKEN = re.compile(r"(label|probabilities|decisions|predictions|interval)(_\d+)?|asset/.*|")
 
 
-def input_name(column: str) -> str:
-    """The name of the input of a column: its own, unless an output or a node has that."""
-    return f"column {column}" if TAKEN.fullmatch(column) else column
+def input_names(columns: Sequence[str]) -> dict[str, str]:
+    """The name of the input of each column: its own, unless an output or a node has that."""
+    found = {column: column for column in columns if not TAKEN.fullmatch(column)}
+    for column in columns:
+        if column not in found:
+            found[column] = unlike(f"column {column}", found.values())
+    return found
 
 
 class GraphColumns:
     """The columns of a table as inputs of a graph, one each.
 
     Numbers are float64, NaN for a gap; times int64, microseconds since 1970 (UTC), the least integer
-    for a gap; categories text, "" for a gap.
+    for a gap; categories text, whole numbers without ".0", "" for a gap.
     """
 
     def __init__(self, ops: GraphOperations, columns: list[tuple[str, str]]) -> None:
         self.ops, self.kinds = ops, dict(columns)
+        self.inputs = input_names(list(self.kinds))
 
     def numbers(self, name: str) -> Node:
         """(rows, 1): numbers, or times in days."""
         kind = "i" if self.kinds[name] == "time" else "f"
-        found = Node(self.ops, input_name(name), kind)
+        found = Node(self.ops, self.inputs[name], kind)
         if kind == "f":
             return found
         gap = found == np.array(GAP)
@@ -52,7 +64,7 @@ class GraphColumns:
         """(rows, 1) of int64: the number of the level."""
         return self.ops.node(
             "LabelEncoder",
-            [input_name(name)],
+            [self.inputs[name]],
             "i",
             domain="ai.onnx.ml",
             keys_strings=[*levels, ""],
@@ -82,8 +94,8 @@ def to_onnx(
     path : path, optional
         Where the file goes, whole or not at all.
     dtype : {numpy.float32, numpy.float64}, optional
-        Of the input of a model of numeric rows; by default that of the rows that it has learnt from.
-        The graph computes in float64.
+        Of the input of a model of numeric rows; by default float64, or float32 where its landmarks are
+        rows of that type and no step stands before it. The graph computes in float64.
     coverage : float, default=0.9
         Of the intervals of a regression that has them.
 
@@ -95,7 +107,7 @@ def to_onnx(
     -----
     Inputs: ``X`` (rows, columns), or for a table one (rows, 1) for each column, by its name: float64,
     NaN for a gap; int64 for a date, microseconds since 1970 in UTC, the least integer for a gap; text
-    for a category, "" for a gap.
+    for a category, a whole number without ".0", "" for a gap.
 
     Outputs: ``label``, ``probabilities`` and ``decisions`` of a classifier, ``predictions`` of a
     regression or quantiles, and ``interval`` where there are intervals, all of the shapes that the
@@ -130,11 +142,11 @@ def _written(description: Description, dtype: Any, coverage: float) -> Any:
             raise ValueError(f"dtype={dtype!r} is for rows of numbers, and the model takes a table.")
         columns = table_columns(encoding)
         kinds = {"number": proto.DOUBLE, "time": proto.INT64, "levels": proto.STRING}
+        x = GraphColumns(ops, columns)
         inputs = [
-            helper.make_tensor_value_info(input_name(name), kinds[kind], [BATCH, 1])
+            helper.make_tensor_value_info(x.inputs[name], kinds[kind], [BATCH, 1])
             for name, kind in columns
         ]
-        x = GraphColumns(ops, columns)
     outputs = _outputs(ops, description, x, coverage)
     graph = helper.make_graph(
         ops.nodes,

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from asset_svm.runtime.description import Description
 from asset_svm.runtime.model import (
     Classifier,
     Model,
@@ -33,10 +32,10 @@ from asset_svm.runtime.model import (
     model_of,
 )
 from asset_svm.runtime.reading import read
+from asset_svm.storage.fields import told
 
 __all__ = [
     "Classifier",
-    "Description",
     "Model",
     "OutlierDetector",
     "QuantileRegressor",
@@ -57,11 +56,13 @@ def load(path: str | Path) -> Model:
     -------
     model : Model
         With ``predict``, ``n_features_in_``, and, where the model has them, ``decision_function``,
-        ``predict_proba``, ``predict_interval``, ``classes_`` and ``feature_names_in_``.
+        ``predict_proba``, ``predict_log_proba``, ``predict_interval``, ``score_samples``, ``classes_``
+        and ``feature_names_in_``.
 
     Raises
     ------
     ModelFileError
         The file is cut, damaged, something else, or of a newer version.
     """
-    return model_of(read(path))
+    with told(path):
+        return model_of(read(path))

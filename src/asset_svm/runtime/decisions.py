@@ -44,9 +44,9 @@ def fitted(f: Fields, K: int, n: int) -> tuple[Part, np.dtype[np.floating]]:
 
 
 def _type_of(part: Part) -> np.dtype[np.floating]:
-    """The type of the landmarks, float32 where there are none."""
+    """The type of the landmarks; float64 where there are none, which tell no type."""
     source = getattr(part, "source", None)
-    return source.Z.dtype if isinstance(source, Landmarks) else np.dtype(np.float32)
+    return source.Z.dtype if isinstance(source, Landmarks) else np.dtype(np.float64)
 
 
 def _sums(f: Fields, K: int, n: int) -> Sums:

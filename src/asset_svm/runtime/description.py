@@ -135,7 +135,7 @@ class Description:
     several : bool
         Whether targets had several columns.
     dtype : numpy type
-        Of the rows that it has learnt from.
+        Of the rows that it has learnt from, where that is known; else float64.
     intervals : Intervals, optional
     """
 
@@ -152,10 +152,16 @@ class Description:
     @cached_property
     def encoder(self) -> Encode | None:
         """The encoder, where the model takes tables."""
-        if isinstance(self.decide, Folds):
+        if not self.front and isinstance(self.decide, Folds):
             return self.decide.members[0].model.encoder
         first = self.front[0] if self.front else None
         return first if isinstance(first, Encode) else None
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """All steps before rows are numbers, those of folds too."""
+        folds = self.decide.members if isinstance(self.decide, Folds) else ()
+        return (*self.front, *(step for fold in folds for step in fold.model.steps))
 
     @property
     def breadth(self) -> int:

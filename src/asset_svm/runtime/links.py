@@ -28,6 +28,11 @@ def back(ops: Operations, units: Units | None, x: Value) -> Value:
     return ops.exp(found) if kind == "log" else found
 
 
+def log_expit(ops: Operations, x: Value) -> Value:
+    """The logarithm of 1 / (1 + exp(-x)), without an overflow."""
+    return ops.clip(x, None, 0.0) - ops.log(ops.exp(-ops.abs(x)) + 1.0)
+
+
 def shares(ops: Operations, each: Value, count: int) -> Value:
     """Probabilities of classes, from those of each against the rest; of two from the second's."""
     if count == 2:
@@ -84,9 +89,17 @@ class Classes:
         if self.width == 1:
             return ops.beside([ops.expit(-found), ops.expit(found)])
         # In logarithms: far from all classes their probabilities themselves are all 0.
-        each = ops.clip(found, None, 0.0) - ops.log(ops.exp(-ops.abs(found)) + 1.0)
+        each = log_expit(ops, found)
         each = ops.exp(each - ops.largest(each))
         return each / ops.total(each)
+
+    def log_probabilities(self, ops: Operations, found: Value) -> Value:
+        """(rows, classes): logarithms."""
+        if self.width == 1:
+            return log_expit(ops, ops.beside([-found, found]))
+        each = log_expit(ops, found)
+        each = each - ops.largest(each)
+        return each - ops.log(ops.total(ops.exp(each)))
 
 
 def found_many(head: Classes) -> bool:
@@ -136,6 +149,10 @@ class OneClassOnly:
     def probabilities(self, ops: Operations, found: Value) -> Value:
         """(rows, 1): 1."""
         return ops.full(found, np.ones(1))
+
+    def log_probabilities(self, ops: Operations, found: Value) -> Value:
+        """(rows, 1): 0."""
+        return ops.full(found, np.zeros(1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -139,20 +139,35 @@ class _WithProbabilities(Classifier):
         """Probabilities: (rows, classes); of several outputs a list, or (rows, outputs), of the second
         class of each, where each has two classes at most.
         """
+        return self._of_classes(X, "probabilities", (0.0, 1.0))
+
+    def _of_classes(self, X: Any, what: str, certain: tuple[float, float]) -> Any:
+        """What heads have of every class; ``certain``: of a label that no row has, or every one."""
         raw, _ = self._raw(X)
         heads = split(OPS, self._heads, raw)
+        each = [getattr(head, what)(OPS, own) for head, own in heads]
         if not self.description.several:
-            return heads[0][0].probabilities(OPS, raw)  # type: ignore[union-attr]
+            return each[0]
         if not self._is_multilabel:
-            return [head.probabilities(OPS, own) for head, own in heads]  # type: ignore[union-attr]
+            return each
         return np.column_stack(
             [
-                np.full(len(raw), float(head.side > 0.0))
+                np.full(len(raw), certain[head.side > 0.0])
                 if isinstance(head, OneClassOnly)
-                else head.probabilities(OPS, own)[:, 1]  # type: ignore[union-attr]
-                for head, own in heads
+                else found[:, 1]
+                for (head, _), found in zip(heads, each, strict=True)
             ]
         )
+
+
+class _Logistic(_WithProbabilities):
+    """Classes whose decisions are logarithms of odds."""
+
+    methods: ClassVar[tuple[str, ...]] = (*_WithProbabilities.methods, "predict_log_proba")
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of probabilities, of the shapes of ``predict_proba``."""
+        return self._of_classes(X, "log_probabilities", (-np.inf, 0.0))
 
 
 class _ByProbabilities(_WithProbabilities):
@@ -241,5 +256,6 @@ def model_of(description: Description) -> Model:
     if not all(getattr(head, "has_decisions", False) for head in heads):
         return _ByProbabilities(description)
     if all(getattr(head, "has_probabilities", False) for head in heads):
-        return _WithProbabilities(description)
+        logistic = all(hasattr(head, "log_probabilities") for head in heads)
+        return (_Logistic if logistic else _WithProbabilities)(description)
     return Classifier(description)

@@ -110,8 +110,8 @@ class Operations(Protocol):
     def numbers(self, x: Value) -> Value:
         """Columns that may have come as text as numbers, which may be missing; raises where not."""
 
-    def equals(self, x: Value, value: Any) -> Value:
-        """Whether columns have a value, which may be text, or no number."""
+    def equals(self, x: Value, value: Any, apart: bool) -> Value:
+        """Whether columns have a value: text, a number, NaN or None, told ``apart`` or one gap."""
 
     def known(self, x: Value, there: Value, column: int) -> Value:
         """x; raises, or is no number, in rows in which a column has an unknown category."""
@@ -134,6 +134,22 @@ class Operations(Protocol):
         """(rows, width): the function of the cell of each row, at that row."""
 
 
+def all_finite(x: Array, names: Sequence[str] | None = None) -> Array:
+    """Rows of numbers; raises where one is not finite, and says the column's name if it has one."""
+    if not np.isfinite(x).all():
+        row, column = np.argwhere(~np.isfinite(x))[0].tolist()
+        raise ValueError(
+            f"X has {x[row, column]} in row {row}, column {named(column, names)}, counted from 0; the "
+            "model takes finite numbers alone: impute or drop such rows."
+        )
+    return x
+
+
+def named(column: int, names: Sequence[str] | None) -> str:
+    """A column in an error: its name, or its number where it has none."""
+    return str(column) if names is None else repr(names[column])
+
+
 class NumpyOperations:
     """Predictions by numpy, in float64."""
 
@@ -144,7 +160,10 @@ class NumpyOperations:
     clip = staticmethod(np.clip)
     abs = staticmethod(np.abs)
     isnan = staticmethod(np.isnan)
-    where = staticmethod(np.where)
+
+    def where(self, condition: Array, x: Any, y: Any) -> Array:
+        """x where the condition holds, else y; text does not make text of numbers."""
+        return np.where(condition, x, y.astype(object) if isinstance(x, str) else y)
 
     def expit(self, x: Array) -> Array:
         """1 / (1 + exp(-x)), without an overflow."""
@@ -215,14 +234,7 @@ class NumpyOperations:
 
     def finite_rows(self, x: Array) -> Array:
         """Rows of numbers, all of them finite."""
-        x = self.numbers(x)
-        if not np.isfinite(x).all():
-            row, column = np.argwhere(~np.isfinite(x))[0]
-            raise ValueError(
-                f"X has {x[row, column]} in row {row}, column {column}, counted from 0; the model "
-                "takes finite numbers alone: impute or drop such rows."
-            )
-        return x
+        return all_finite(self.numbers(x))
 
     def marked(self, found: Array, x: Array) -> Array:
         """The decisions; rows that are not finite were refused."""
@@ -239,12 +251,19 @@ class NumpyOperations:
             x.shape
         )
 
-    def equals(self, x: Array, value: Any) -> Array:
+    def equals(self, x: Array, value: Any, apart: bool) -> Array:
         """Whether columns have a value."""
-        if value is None or value != value:
-            gaps = [each is None or each != each for each in x.ravel().tolist()]
-            return np.array(gaps, dtype=bool).reshape(x.shape)
-        return np.asarray(x == value, dtype=bool)
+        if value is not None and value == value:
+            return np.asarray(x == value, dtype=bool)
+        if x.dtype != object:
+            return np.isnan(x) & (value is not None or not apart)
+        cells = x.ravel().tolist()
+        none = np.array([each is None for each in cells], dtype=bool)
+        if apart and value is None:
+            gaps = none
+        else:
+            gaps = np.array([each != each for each in cells], dtype=bool) | (none & (not apart))
+        return gaps.reshape(x.shape)
 
     def known(self, x: Array, there: Array, column: int) -> Array:
         """x; raises where a row has an unknown category."""

@@ -5,7 +5,9 @@ docs/files.md has the records. What learning goes on from is passed over.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from asset_svm.runtime.heads import heads_of
 from asset_svm.runtime.legacy import upgraded
 from asset_svm.runtime.links import (
     Classes,
+    Numbers,
+    OneClassOnly,
+    Outliers,
     Quantiles,
     Shares,
     Sigmoids,
@@ -32,8 +37,15 @@ from asset_svm.storage import container
 from asset_svm.storage.fields import FLOATS, Fields, shown, told
 from asset_svm.storage.tables import encoding
 
-ESTIMATORS = ("classifier", "regressor", "quantile regressor", "outlier detector")
+ESTIMATORS: dict[str, tuple[type[Any], ...]] = {
+    "classifier": (Classes, OneClassOnly),
+    "regressor": (Numbers,),
+    "quantile regressor": (Quantiles,),
+    "outlier detector": (Outliers,),
+}
+"""The heads of each kind of estimator."""
 SPREAD_ERROR = "is no model of one quantile"
+BEHIND_ERROR = "a TableEncoder behind another step is not served; put it first"
 
 
 def read(path: str | Path) -> Description:
@@ -103,16 +115,19 @@ def _pipeline(f: Fields) -> Description | tuple[Step, ...]:
             known = width_of(steps)
             fits = known in (None, found.n_columns)
             record.check(fits, f"takes {found.n_columns} columns, and {known} come out before it")
-            count, names = columns if columns is not None else (found.n_columns, found.names)
             if not steps:
-                count, names = found.n_columns, found.names
+                return replace(found, intervals=None)
+            if any(isinstance(step, Encode) for step in found.steps):
+                raise ValueError(BEHIND_ERROR)
+            count, names = columns if columns is not None else (found.n_columns, found.names)
+            # Steps make small numbers of large ones, which float32 would not tell apart.
             return Description(
                 found.kind, count, names, (*steps, *found.front), found.decide, found.heads,
-                found.several, found.dtype,
+                found.several, np.dtype(np.float64),
             )  # fmt: skip
         steps += found
         if any(isinstance(step, Encode) for step in steps[1:]):
-            raise ValueError("a TableEncoder behind another step is not served; put it first")
+            raise ValueError(BEHIND_ERROR)
     return tuple(steps)
 
 
@@ -122,6 +137,8 @@ def _pipeline(f: Fields) -> Description | tuple[Step, ...]:
 def _estimator(f: Fields, kind: str) -> Description:
     n_columns, names = _columns(f)
     heads, several = heads_of(f.object("task"))
+    learnt = all(isinstance(head, ESTIMATORS[kind]) for head in heads)
+    f.check(learnt, f"is not that of a {kind}", "task")
     K = sum(head.width for head in heads)
     front: tuple[Step, ...] = ()
     n = n_columns
@@ -132,22 +149,26 @@ def _estimator(f: Fields, kind: str) -> Description:
     if f.has("members"):
         members = [fitted(each, K, n) for each in f.objects("members")]
         weights = f.array("weights", (len(members),))
-        decide, dtype = Mean(tuple(one for one, _ in members), weights), members[0][1]
+        decide = Mean(tuple(one for one, _ in members), weights)
+        dtype = np.result_type(*(of for _, of in members))
     else:
         decide, dtype = fitted(f, K, n)
     f.check(decide.width == K, f"has {decide.width} decisions instead of {K}", "model")
     intervals = None
     if kind == "regressor" and f.has("intervals"):
-        intervals = _intervals(f.object("intervals"))
+        f.check(K == 1, f"are of a model of {K} outputs", "intervals")
+        intervals = _intervals(f.object("intervals"), n)
     return Description(kind, n_columns, names, front, Finite(decide), heads, several, dtype, intervals)
 
 
-def _intervals(f: Fields) -> Intervals:
+def _intervals(f: Fields, n: int) -> Intervals:
+    """The intervals of a regression of n columns."""
     record = f.object("spread")
     spread = _estimator(record, record.text("kind", ("quantile regressor",)))
     head = spread.heads[0]
     if not isinstance(head, Quantiles) or head.width != 1 or spread.front:
         f.refuse(SPREAD_ERROR, "spread")
+    f.check(spread.n_columns == n, f"takes {spread.n_columns} columns instead of {n}", "spread")
     units, scores = head.units, f.array("scores", (None,), low=0)
     f.check(bool((np.diff(scores) >= 0.0).all()), "are not in order", "scores")
     return Intervals(spread.decide, lambda ops, x: back(ops, units, x), f.number("unit", 0.0), scores)

@@ -13,6 +13,8 @@ from asset_svm.encoding.frames import as_table, is_frame, table_of
 from asset_svm.encoding.table import Table, is_gap
 from asset_svm.exceptions import DataError
 from asset_svm.runtime.description import Description
+from asset_svm.runtime.operations import all_finite, named
+from asset_svm.runtime.steps import Encode, knows_none
 
 
 def prepared(description: Description, X: Any) -> Any:
@@ -20,12 +22,21 @@ def prepared(description: Description, X: Any) -> Any:
     X = _by_columns(X)
     encode = description.encoder
     if encode is not None:
-        return encode.prepared(_table(description, X))
+        return encode.prepared(_table(description, encode, X))
     if hasattr(X, "tocsr"):
         return _counted(description, X.tocsr())
-    if isinstance(X, Mapping) or is_frame(X):
-        return _ordered(description, X)
-    return _counted(description, _array(X, text=bool(description.front)))
+    names = description.names
+    if isinstance(X, Mapping) and names is None:
+        raise ValueError(
+            "The model was trained on rows without names of columns; give an array of "
+            f"{description.n_columns} columns."
+        )
+    # Steps may take text, or leave such columns out.
+    text = bool(description.steps)
+    if names is None or not (isinstance(X, Mapping) or is_frame(X)):
+        return _counted(description, _array(X, text))
+    found = _counted(description, _array(_ordered(description, names, X), text, names))
+    return found if text else all_finite(found, names)
 
 
 def _by_columns(X: Any) -> Any:
@@ -50,19 +61,23 @@ def _by_columns(X: Any) -> Any:
     return {name: [row[name] for row in X] for name in names}
 
 
-def _table(description: Description, X: Any) -> Table:
-    """The columns by the names of those that were learnt from."""
-    encode = description.encoder
-    assert encode is not None
+def _table(description: Description, encode: Encode, X: Any) -> Table:
+    """The columns by the names of those that were learnt from; x0, x1, ... where they had none."""
     names = encode.encoding.names
-    by_name = isinstance(X, Mapping) or is_frame(X)
+    by_name = isinstance(X, Mapping) or (encode.named and is_frame(X))
+    if isinstance(X, Mapping) and not encode.named and set(X) != set(names):
+        raise ValueError(
+            "The model was trained on rows without names of columns, and X has "
+            f"{', '.join(map(repr, list(X)[:20]))}; give an array of {len(names)} columns, or call "
+            f"them {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}."
+        )
     used = {note.name for note in encode.encoding.notes if note.kept}
-    unread = (lambda given: set(given) - used) if encode.named and by_name else None
+    unread = (lambda given: set(given) - used) if by_name else None
     if isinstance(X, Mapping):
         times = {note.name for note in encode.encoding.notes if note.kind == "time"}
         X = {name: _times(name, each) if name in times else each for name, each in X.items()}
     table = table_of(X, unread) if isinstance(X, Mapping) else as_table(X, unread)
-    if encode.named and by_name:
+    if by_name:
         return table
     if len(table.names) != len(names):
         raise ValueError(f"X has {len(table.names)} columns, and the model takes {len(names)}.")
@@ -86,36 +101,55 @@ def _times(name: str, column: Any) -> Any:
     return found
 
 
-def _ordered(description: Description, X: Any) -> Array:
+def _ordered(description: Description, names: Sequence[str], X: Any) -> Array:
     """Named columns as an array, in the order of the model."""
     given = [str(name) for name in (X if isinstance(X, Mapping) else X.columns)]
-    names = description.names
-    if names is None:
-        if isinstance(X, Mapping):
-            raise ValueError(
-                "The model was trained on rows without names of columns; give an array of "
-                f"{description.n_columns} columns."
-            )
-        return _counted(description, _array(X, text=bool(description.front)))
     missing = next((name for name in names if name not in given), None)
     if missing is not None:
         raise DataError(
             f"The column {missing!r} is missing, which the model was trained with; the columns are "
             f"{', '.join(map(repr, given[:20]))}."
         )
-    columns = [np.asarray(X[name], dtype=object) for name in names]
+    columns = [_column(X[name]) for name in names]
+    if isinstance(X, Mapping) and not knows_none(description.steps):
+        columns = [_without_none(column) for column in columns]
     lengths = {len(column) if column.ndim == 1 else -1 for column in columns}
     if len(lengths) > 1 or -1 in lengths:
         raise DataError("The columns of X are not lists of the same length.")
-    return _counted(description, _array(np.column_stack(columns), bool(description.front), names))
+    return np.column_stack(columns)
 
 
-def _array(X: Any, text: bool, names: Sequence[str] | None = None) -> Array:
-    """A matrix of float64; of objects where there is ``text`` that may stay."""
+NUMBERS = {float, int, bool}
+
+
+def _column(values: Any) -> Array:
+    """A column of numbers in their own type, everything else as objects."""
+    if not isinstance(values, list | tuple) or NUMBERS.issuperset(map(type, values)):
+        found = _unmasked(values)
+        if found.dtype.kind in "biuf":
+            return found
+    return np.asarray(values, dtype=object)
+
+
+def _without_none(column: Array) -> Array:
+    """A column of a dict, in which None is what JSON has for a gap, for steps that know no None."""
+    if column.dtype != object:
+        return column
+    gaps = [each is None for each in column.ravel().tolist()]
+    return np.where(np.reshape(gaps, column.shape), np.nan, column)
+
+
+def _unmasked(X: Any) -> Array:
+    """An array of what has no masked values."""
     if np.ma.is_masked(X):
         count = int(np.sum(np.ma.getmaskarray(X)))
         raise ValueError(f"X has {count} masked values; fill them in, or leave their rows out.")
-    found = np.asarray(X)
+    return np.asarray(X)
+
+
+def _array(X: Any, text: bool, names: Sequence[str] | None = None) -> Array:
+    """A matrix of float64; of objects where there is ``text``, or None, that may stay."""
+    found = _unmasked(X)
     if found.ndim != 2:
         raise ValueError(
             f"X has {found.ndim} dimension{'' if found.ndim == 1 else 's'} instead of 2: it is a table "
@@ -130,20 +164,30 @@ def _array(X: Any, text: bool, names: Sequence[str] | None = None) -> Array:
         for column, cell in enumerate(cells):
             if isinstance(cell, str | bytes) and not is_gap(cell):
                 if text:
-                    return found.astype(object)
-                where = column if names is None else repr(names[column])
+                    return _objects(found)
                 raise ValueError(
-                    f"X has the text {str(cell)[:40]!r} in row {row}, column {where}, counted from 0; "
-                    "the model takes numbers."
+                    f"X has the text {str(cell)[:40]!r} in row {row}, column {named(column, names)}, "
+                    "counted from 0; the model takes numbers."
                 )
+            if text and cell is None:
+                return _objects(found)
             try:
                 out[row, column] = np.nan if is_gap(cell) else float(cell)
             except (TypeError, ValueError, OverflowError):
                 raise ValueError(
-                    f"X has {repr(cell)[:40]} in row {row}, column {column}, counted from 0, which is "
-                    "no number."
+                    f"X has {repr(cell)[:40]} in row {row}, column {named(column, names)}, counted "
+                    "from 0, which is no number."
                 ) from None
     return out
+
+
+def _objects(found: Array) -> Array:
+    """Cells as they are, but NaN for all that stands for it, as pandas.NA, which cannot be compared."""
+    cells = found.astype(object)
+    for at, cell in enumerate(cells.flat):
+        if cell is not None and not isinstance(cell, str) and is_gap(cell):
+            cells.flat[at] = np.nan
+    return cells
 
 
 def _counted(description: Description, X: Any) -> Any:

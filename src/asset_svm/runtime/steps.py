@@ -6,7 +6,7 @@ Every step is a function of ``Operations`` and the columns of rows, which may be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -109,11 +109,24 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """Columns with a value where one is missing; those without any value are left out."""
+    """Columns with a value where one is missing; those without any value are left out.
+
+    Parameters
+    ----------
+    missing : number, text, NaN or None
+        What stands for a missing value.
+    values : sequence
+        What is put there, by column.
+    kept : tuple of int
+        The columns that are left.
+    apart : bool
+        Whether None and NaN are two values: they are in objects, and one gap in numbers.
+    """
 
     missing: Any
     values: Sequence[Any]
     kept: tuple[int, ...]
+    apart: bool
 
     @property
     def n(self) -> int:
@@ -130,9 +143,15 @@ class Filled:
         found = []
         for number in self.kept:
             column = ops.columns(x, np.array([number]))
-            gaps = ops.equals(column, self.missing)
+            gaps = ops.equals(column, self.missing, self.apart)
             found.append(ops.where(gaps, self.values[number], column))
         return ops.beside(found)
+
+
+def _which(ops: Operations, column: Value, listed: Sequence[Any]) -> list[Value]:
+    """Whether a column has each of its categories; None and NaN are two among those of objects."""
+    apart = any(value is None or isinstance(value, str) for value in listed)
+    return [ops.equals(column, value, apart) for value in listed]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +177,7 @@ class Kinds:
         found = []
         for number, (listed, dropped) in enumerate(zip(self.categories, self.dropped, strict=True)):
             column = ops.columns(x, np.array([number]))
-            each = [ops.number(ops.equals(column, value)) for value in listed]
+            each = [ops.number(one) for one in _which(ops, column, listed)]
             if self.strict:
                 each[0] = ops.known(each[0], ops.total(ops.beside(each)) > 0.0, number)
             found += [one for k, one in enumerate(each) if k != dropped]
@@ -188,7 +207,7 @@ class Ordinals:
         found = []
         for number, (listed, by) in enumerate(zip(self.categories, self.numbers, strict=True)):
             column = ops.columns(x, np.array([number]))
-            each = [ops.equals(column, value) for value in listed]
+            each = _which(ops, column, listed)
             known = ops.total(ops.beside([ops.number(one) for one in each])) > 0.0
             code = ops.full(ops.number(each[0]), np.array([self.unknown or 0.0]))
             for one, value in zip(each, by, strict=True):
@@ -224,3 +243,17 @@ class Together:
             columns = ops.numbers(columns)
             found.append(columns if weight == 1.0 else columns * weight)
         return ops.beside(found)
+
+
+def knows_none(steps: Iterable[Step]) -> bool:
+    """Whether any of these steps was fitted to None, which is then a value of its own."""
+    for step in steps:
+        if isinstance(step, Together):
+            met = any(knows_none(inner) for _, inner, _ in step.parts)
+        elif isinstance(step, Filled):
+            met = step.missing is None or None in step.values
+        else:
+            met = isinstance(step, Kinds | Ordinals) and any(None in each for each in step.categories)
+        if met:
+            return True
+    return False

@@ -84,8 +84,7 @@ def _ordinal(f: Fields, n: int, params: dict[str, Any], inner: Inner) -> Step:
     found = _categories(f, n)
     gap, strict = params.get("encoded_missing_value", math.nan), "handle_unknown" not in params
     numbers = [
-        [gap if each is None or _is_nan(each) else float(k) for k, each in enumerate(listed)]
-        for listed in found
+        [gap if _is_nan(each) else float(k) for k, each in enumerate(listed)] for listed in found
     ]
     unknown = None if strict or params["handle_unknown"] == "error" else params.get("unknown_value")
     return Ordinals(found, numbers, None if unknown is None else float(unknown))
@@ -96,7 +95,8 @@ def _imputer(f: Fields, n: int, params: dict[str, Any], inner: Inner) -> Step:
     keeps = bool(params.get("keep_empty_features"))
     kept = tuple(k for k, value in enumerate(values) if keeps or not _is_nan(value))
     f.check(kept, "has no value for any column", "statistics")
-    return Filled(params.get("missing_values", math.nan), values, kept)
+    apart = f.text("fit_type").lstrip("<|>=") == "O"
+    return Filled(params.get("missing_values", math.nan), values, kept, apart)
 
 
 def _nothing(f: Fields, n: int, params: dict[str, Any], inner: Inner) -> Step:
