@@ -860,3 +860,16 @@ def test_rows_whose_squares_overflow_are_refused(factor):
     rows = rng.normal(size=(3000, 8))
     with pytest.raises(NonFiniteError):
         AssetClassifier(n_cells=6, gamma=0.1, random_state=0).fit(rows * factor, rows[:, 0] > 0)
+
+
+def test_cells_too_large_to_be_exact_are_those_of_some_rows_when_the_time_is_up(monkeypatch):
+    X, _, y, _ = rows(3000)
+    asked = []
+    nested = "asset_svm.families.cells.trainer.CellTrainer._approximate"
+    monkeypatch.setattr(nested, lambda self, number, index: asked.append(number))
+    model = AssetClassifier(
+        gamma=2.0, n_cells=4, memory_limit=2_000_000, time_limit=1e-6, random_state=0
+    ).fit(X, y)
+    assert asked == [] and model.score(X, y) > 0.8
+    landmarks = [len(d.source.components) for d in model._fitted.decision.parts[0].decisions]
+    assert 0 < max(landmarks) <= 316, "more rows than memory_limit allows were solved"

@@ -132,3 +132,24 @@ def test_one_group_is_told_before_the_search(monkeypatch):
 def test_before_a_fit_there_are_none():
     with pytest.raises(NotFittedError):
         AssetRegressorCV().predict_interval(np.zeros((2, 2)))
+
+
+def test_groups_and_rows_of_no_weight_are_none_and_are_told_before_the_search(monkeypatch):
+    X, y = noisy(np.random.default_rng(0), 60)
+    monkeypatch.setattr("asset_svm.search.base.SearchEstimator.fit", None)  # not reached
+    search, half = AssetRegressorCV(intervals=True), np.arange(60) % 2
+    with pytest.raises(ValueError, match="intervals=True holds out whole groups, and groups has one"):
+        search.fit(X, y, half, half)
+    few = np.zeros(60)
+    few[:2] = 1.0
+    with pytest.raises(ValueError, match="and 2 have a positive weight; it needs 3 of them"):
+        search.fit(X, y, few)
+
+
+@pytest.mark.parametrize("kind", [sp.coo_matrix, sp.csc_matrix])
+def test_sparse_rows_of_any_format_are_searched_and_have_intervals(kind):
+    X, y = noisy(np.random.default_rng(0), 80)
+    options = dict(kernel="rbf", Cs=[1.0], cv=2, intervals=True, random_state=0)
+    one = AssetRegressorCV(**options).fit(kind(X), y)
+    other = AssetRegressorCV(**options).fit(sp.csr_matrix(X), y)
+    np.testing.assert_array_equal(one.predict_interval(X[:5]), other.predict_interval(X[:5]))

@@ -164,3 +164,22 @@ def test_a_plan_is_made_where_the_system_has_no_module_for_its_memory(capsys, mo
     write_rows(make_waves(1000), "rows.npy")
     options = ["--scale", "none", "--n-components", "8", "--max-iter", "1"]
     assert planned(capsys, "rows.npy", *options)["memory"] == "0.29 GB"
+
+
+def test_rows_that_are_sorted_and_tables_with_little_memory_are_planned_too(capsys):
+    rng = np.random.default_rng(0)
+    with open("sorted.csv", "w") as file:
+        file.write("age,city,y\n")
+        for k, age in enumerate(rng.normal(40, 9, 1500)):
+            file.write(f"{age:.2f},{'abc'[k % 3]},{int(k > 900)}\n")
+    options = ["--target", "y", "--n-components", "16", "--max-iter", "1"]
+    assert planned(capsys, "sorted.csv", *options)["rows"].startswith("1500")
+    many = planned(capsys, "sorted.csv", *options, "--memory", "10MB", "--rows", "1e8")
+    assert many["rows are"] == "read a window at a time"
+
+
+@pytest.mark.parametrize("option", [["--probability"], ["--time-limit", "5"]])
+def test_what_a_plan_does_not_count_is_refused(option, capsys):
+    write_rows(make_waves(1000), "rows.npy")
+    assert main(["plan", "rows.npy", *option]) == 2
+    assert f"{option[0]}: a plan is of one training, to its end" in capsys.readouterr().err

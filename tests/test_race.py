@@ -177,8 +177,8 @@ def test_rows_that_judge_are_not_learnt_from_and_all_are_used():
 @pytest.mark.parametrize("kind", [AssetClassifierCV, AssetRegressorCV])
 def test_the_best_of_many_rows_are_judged_by_all_folds(kind, monkeypatch):
     monkeypatch.setattr(parts, "FEW_ROWS", 300)
-    monkeypatch.setattr(searches, "MOST_WORK", 3.0)
     monkeypatch.setattr(searches, "SHORT", 2.0)
+    monkeypatch.setattr("asset_svm.search.auto.confirm.ENOUGH", 0)  # not fewer folds for more of them
     frame, y = shop(900)
     y = y if kind is AssetClassifierCV else frame.age.to_numpy() + 20.0 * (y == y[0])
     search = kind(random_state=0).fit(frame, y)
@@ -616,3 +616,37 @@ def test_relevance_is_found_on_few_rows():
     y = X[:, 0] * X[:, 1] > 0
     search = AssetClassifierCV(random_state=0, refit=False).fit(X, y)
     assert search.best_params_["relevance"] is not None and search.best_score_ > 0.9
+
+
+def test_a_score_that_a_scorer_cannot_tell_is_none_and_its_own_words_are_told_where_all_are():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = X[:, 0] ** 2 + 0.1
+    calls = []
+
+    def odd(model, X, y):
+        calls.append(len(y))
+        if len(calls) % 2:
+            raise ValueError("a deviance needs predictions above 0")
+        return -float(np.mean((model.predict(X) - y) ** 2))
+
+    search = AssetRegressorCV(scoring=odd, random_state=0).fit(X, y)
+    scores = search.leaderboard_["score"]
+    assert np.isfinite(search.best_score_) and scores.isna().any() and scores.notna().any()
+    with pytest.raises(ValueError, match="No candidate of the search has a score: of no use"):
+        AssetRegressorCV(scoring=never, random_state=0).fit(X, y)
+
+
+def never(model, X, y):
+    raise ValueError("of no use")
+
+
+@pytest.mark.parametrize("count", [2, 3, 9])
+def test_groups_are_kept_together_in_as_many_folds_as_there_are(count):
+    groups = np.arange(len(Y_MOONS)) % count
+    search = AssetClassifierCV("rbf", random_state=0, refit=False, encoder=None)
+    assert search.fit(X_MOONS, Y_MOONS, groups=groups).n_splits_ == min(count, 5)
+    weight = (groups < 2).astype(float)  # the others count for nothing
+    assert search.fit(X_MOONS, Y_MOONS, weight, groups).n_splits_ == 2
+    with pytest.raises(ValueError, match="groups has one group of rows with a positive weight"):
+        search.fit(X_MOONS, Y_MOONS, groups=np.zeros(len(Y_MOONS)))

@@ -16,7 +16,7 @@ from asset_svm.search.auto import parts
 from asset_svm.search.auto import search as searches
 from asset_svm.search.auto.budget import Budget
 from asset_svm.search.auto.columns import Columns, Given, Lesson
-from asset_svm.search.auto.final import Members, train
+from asset_svm.search.auto.final import Members, rows_in_time, train
 from asset_svm.search.auto.looks import FEWEST_SOLVED, MOST_SOLVED, Judged, Looks
 from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import Part
@@ -195,7 +195,7 @@ def test_what_is_fixed_of_a_family_is_what_looks_look_at():
     assert looks.cell_sizes(cells.changed(size=1), 20_000) == ([2000] * 10, 4)
     assert looks.cell_sizes(cells, 100) == ([100], 1)
     axes = Axes(("given",), ("rbf",), (None,), (False, True))
-    assert Race(looks, axes, 20_000)._sizes(cells) == (1, 3)  # with partitions, which are open
+    assert Race(looks, axes, 20_000)._sizes(cells) == (1,)  # with partitions, which are open
     looks = replace(looks, fixed={"n_cells": 10, "n_partitions": 2})
     assert Race(looks, axes, 20_000)._sizes(cells) == ()
     few = replace(looks, fixed={"n_components": 60, "landmarks": "uniform"})
@@ -219,7 +219,8 @@ def test_cells_of_which_only_some_are_solved_are_not_left_for_what_all_rows_have
     def learner(**params):
         return AssetClassifier(**params)
 
-    monkeypatch.setattr(searches, "MOST_WORK", 1.5)
+    monkeypatch.setattr(searches, "MOST_WORK", 8.0)
+    monkeypatch.setattr("asset_svm.search.auto.confirm.ENOUGH", 0)
     for most, folds in ((75_000, {1, 5}), (1000, {1})):
         monkeypatch.setattr(looks_module, "MOST_SOLVED", most)
         monkeypatch.setattr(looks_module, "FEWEST_SOLVED", most)
@@ -237,3 +238,54 @@ def test_a_machine_that_sleeps_between_two_looks_ends_the_race_with_what_there_i
     monkeypatch.setattr(race, "_try", lambda *given: asked.append(given) or [])
     race._finish()
     assert asked[0][2] == 7000 and race.history[0].rows == 4000
+
+
+def sizes_of_cells(n_rows: int) -> list[dict]:
+    looks = looks_of(n_rows, 100)
+    race = Race(looks, Axes(("given",), ("rbf",), (None,), (True,)), n_rows)
+    candidate = Candidate(IN_CELLS)
+    return [looks.family(candidate.changed(size=size), n_rows) for size in race._sizes(candidate)]
+
+
+def test_one_cell_has_no_partitions_and_stands_for_every_larger_size_that_is_one():
+    assert sizes_of_cells(1400) == []  # the usual cells are one already
+    assert sizes_of_cells(3000) == [{"n_cells": 1}]
+    assert sizes_of_cells(5000) == [{"n_cells": 2, "n_partitions": 4}, {"n_cells": 1}]
+    huge = [{"n_cells": 15, "n_partitions": 4}, {"n_cells": 7, "n_partitions": 4}]
+    assert sizes_of_cells(30_000) == huge
+
+
+def test_counted_work_is_that_of_the_sweeps_that_were_done():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 4))
+    y = np.sign(np.sin(3 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=1200)) > 0
+    part = Part(np.arange(1000), np.arange(1000, 1200))
+
+    def settings(params):
+        return settings_of(AssetClassifier(**params))
+
+    spent, guesses = [], []
+    for C in (1.0, 1e4):
+        looks = Looks(Columns(given_rows(X, y), [part], settings), Budget(60.0), None, 0)
+        candidate = Candidate(IN_CELLS, 4.0, C)
+        looks.look(candidate, (C,), 1000, 200)
+        (found,) = looks.found.values()
+        spent.append(looks.budget.used)
+        assert found.training <= looks.budget.used
+        # What comes next is guessed by it.
+        guesses.append(looks.seconds(candidate.changed(factor=8.0), 1, 1000, 200))
+    foreseen = looks_of(1200, 200).work(Candidate(IN_CELLS, 4.0), 1, 1000, 200)[1]
+    assert spent[0] == pytest.approx(foreseen, rel=0.2), "little work takes what it was guessed to"
+    assert spent[1] > 5 * spent[0] and guesses[1] > 5 * guesses[0]
+
+
+def test_rows_are_given_up_only_where_fewer_take_less():
+    board = Outcome.of(looks_of(3000, 600, 5.0, begun=0.0), [judged(Candidate(ON_MAP), 1000, 0.1)])
+    rows = HeldRows(np.zeros((3000, 4)), np.arange(3000) % 2, None, np.arange(3000))
+    for fixed, kept in ((0.0, 1800), (90.0, 3000)):
+
+        def takes(each, count, fixed=fixed):
+            return fixed + 10.0 * count / 3000
+
+        board.looks.training_seconds = takes
+        assert rows_in_time(board, Members.alone(board.best), rows, 4.0).n_rows == kept

@@ -145,6 +145,11 @@ class Planning(Training):
         for name in ("n_cells", "relevance"):
             if self.params.get(name) is not None:
                 raise UsageError(f"--{name.replace('_', '-')}: a plan is of one map; leave it out.")
+        for name in ("probability", "time_limit"):
+            if getattr(self, name):
+                raise UsageError(
+                    f"--{name.replace('_', '-')}: a plan is of one training, to its end; leave it out."
+                )
         if self.settings.map.n_components == "auto":
             raise UsageError("--n-components auto: a plan needs a number.")
         source = self._open()
@@ -240,12 +245,12 @@ class Planning(Training):
         self.summary = scanned.summary
         model = self._model(self._found_task())
         if isinstance(head.X, Table):
-            scanned = self._encoded(scanned, model, means=True)
+            scanned = self._encoded(scanned, model, means=True, room=1 << 62)
         assert scanned.held is not None
         rows = labelled(scanned.held, scanned.summary, numeric=is_regressor(model))
-        y = np.asarray(rows.y)
-        one_class = not is_regressor(model) and y.ndim == 1 and (y == y[0]).all()
-        if one_class and not whole:  # a file that is sorted
+        order = np.random.default_rng(self.seed).permutation(len(rows))  # a file may be sorted
+        rows = Block(rows.X[order], np.asarray(rows.y)[order])
+        if _has_one_class(rows, model) and not whole:
             rows = Block(rows.X, np.arange(len(rows)) % 2)
         return model, rows
 
@@ -263,6 +268,8 @@ class Planning(Training):
             own = own.set_params(memory_limit=None if kept else 1)
 
         def fit(block: Block, count: int, epochs: int) -> Spent:
+            if _has_one_class(block, model) and not _has_one_class(rows, model):
+                block = Block(block.X, np.arange(len(block)) % 2)
             one = own.set_params(n_components=count, max_iter=epochs)
             if not streamed:
                 return spent(lambda: one.fit(block.X, block.y))
@@ -316,6 +323,12 @@ class _Held(RowSource):
 
     def _read(self, order: Array | None) -> Any:
         yield self.block
+
+
+def _has_one_class(rows: Block, model: Learner) -> bool:
+    """Whether rows have one class where there should be several."""
+    y = np.asarray(rows.y)
+    return not is_regressor(model) and y.ndim == 1 and bool((y == y[0]).all())
 
 
 def _eigen_cost() -> Spent:

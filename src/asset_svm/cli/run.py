@@ -212,13 +212,18 @@ class Run:
         self.scaler = scaling.finish(scanned.summary.n_features)
         return scanned.transformed(self.scaler.transform)
 
-    def _encoded(self, scanned: Scanned, model: Estimator, *, means: bool) -> Scanned:
-        """The rows that are made of a table, with a word on its columns."""
+    def _encoded(
+        self, scanned: Scanned, model: Estimator, *, means: bool, room: int | None = None
+    ) -> Scanned:
+        """The rows that are made of a table, with a word on its columns.
+
+        They are held where they take at most ``room``, by default what the limit of memory says.
+        """
         if scanned.summary.table is None:
             return scanned
         self._advise(scanned.summary.table)
         self.encoder = self._table_encoder()
-        room = held_bytes(self.params.get("memory_limit"))
+        room = held_bytes(self.params.get("memory_limit")) if room is None else room
         task = task_of(model, settings_of(model))
         scanned = encode_rows(
             self.encoder, scanned, task, room, means=means, in_units=partial(in_units, model)

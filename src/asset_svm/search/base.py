@@ -214,6 +214,8 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
                 source = self._looked_at(X, training, temp_dir)
             sample = source.sample(numeric=is_regressor(self))
             X, y = sample.X, sample.y
+        if sp.issparse(X):
+            X = X.tocsr()  # not every format has rows that can be taken out
         if self._races:
             return self._race(X, y, sample_weight, groups, watch, refitting, begun, source)
         with all_or_nothing(self), shown(self.verbose):

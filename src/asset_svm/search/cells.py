@@ -116,7 +116,14 @@ class CellSearch(LineSearch):
         for number in range(len(encodings)):
             scored = clock.now()
             found = run.scores(number, done, task)
-            yield Found(found, trained, clock.now() - scored, in_time, decisions=run.decisions[number])
+            yield Found(
+                found,
+                trained,
+                clock.now() - scored,
+                in_time,
+                decisions=run.decisions[number],
+                operations=sum(run.operations) // len(encodings),
+            )
 
 
 @dataclass(eq=False)
@@ -130,6 +137,7 @@ class _CostPath:
     seed: int
     paired: bool
     known: dict[int, CellModel] = field(default_factory=dict)
+    sweeps: int = 0
 
     @cached_property
     def first(self) -> int:
@@ -151,7 +159,7 @@ class _CostPath:
 
     def _solved(self, C: float, start: CellModel | None) -> CellModel:
         problem = self.problem
-        return problem.model(
+        found = problem.model(
             self.K,
             self.y,
             C * self.weight,
@@ -160,6 +168,8 @@ class _CostPath:
             late=problem.is_late,
             start=None if start is None else start[0],
         )
+        self.sweeps += found[-1]
+        return found
 
 
 class _Run:
@@ -179,6 +189,8 @@ class _Run:
         for number, split in enumerate(search.splits):
             self.place[number, split.test] = np.arange(len(split.test))
         n_Cs, outputs = len(search.Cs), encodings[0].splits.n_outputs
+        self.operations = [0] * len(search.groups)
+        """Of each cell."""
         self.decisions = [
             [np.empty((n_Cs, len(split.test), outputs)) for split in search.splits] for _ in encodings
         ]
@@ -207,9 +219,9 @@ class _Run:
                 values = self.problem.kernel.against(self.problem.X[index[learnt[used]]], K.dtype)
                 across = values(self.problem.X[index[out]])
             for encoding, decisions in zip(self.encodings, self.decisions, strict=True):
-                decisions[f][:, self.place[f, index[out]]] = self._decide(
-                    encoding, f, index[learnt[used]], own, across, seed
-                )
+                decided, sweeps = self._decide(encoding, f, index[learnt[used]], own, across, seed)
+                decisions[f][:, self.place[f, index[out]]] = decided
+                self.operations[number] += sweeps * len(used) ** 2
         return True
 
     def _decide(
@@ -220,13 +232,14 @@ class _Run:
         own: Array,
         across: Array,
         seed: int,
-    ) -> Array:
-        """The (Cs, held out, outputs) decisions of the models of a split on its rows in a cell."""
+    ) -> tuple[Array, int]:
+        """The (Cs, held out, outputs) decisions of a split in a cell, and the sweeps of its models."""
         targets, weight = encoding.splits.targets_of(f), encoding.splits.weight[f, rows]
         out = np.zeros((len(self.search.Cs), len(across), len(targets)))
         problem = replace(self.problem, loss=encoding.loss)
+        sweeps = 0
         if len(rows) == 0:
-            return out + encoding.offset[f]
+            return out + encoding.offset[f], sweeps
         y = targets[:, rows]
         trivial, like, paired = problem.is_trivial(y), problem.alike(y), problem.is_paired(own)
         for t, target in enumerate(y):
@@ -237,7 +250,8 @@ class _Run:
             for c, C in enumerate(self.search.Cs):
                 beta, b, *_ = path.model(float(C))
                 out[c, :, t] = across @ beta.astype(own.dtype) + b
-        return out + encoding.offset[f]
+            sweeps += path.sweeps
+        return out + encoding.offset[f], sweeps
 
     def scores(self, number: int, done: list[bool], task: Task) -> Array:
         """The (Cs, splits) scores on the held-out rows of the cells that were done."""

@@ -26,6 +26,11 @@ def cell_seconds(sizes: Sequence[int], n: int, models: float, part: float, threa
     return total / max(min(threads, len(sizes)), 1)
 
 
+def swept_seconds(operations: int, n_cells: int, threads: int) -> float:
+    """The time of sweeps that went through so many squares of rows, in so many cells."""
+    return operations / LOOPS / max(min(threads, n_cells), 1)
+
+
 def relevance_seconds(m: int, n: int, models: int, *, turned: bool, in_cells: bool) -> float:
     """The time of learning a relevance from m rows of n columns, by all its rounds.
 

@@ -36,6 +36,8 @@ class Found:
     path: Path | None = None
     drawn: DrawnMap | None = None
     decisions: list[Array] | None = None
+    operations: int = 0
+    """Of the sweeps of cells: the squares of the rows of every model, as often as it was swept."""
 
 
 @dataclass(eq=False)

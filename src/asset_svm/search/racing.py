@@ -22,6 +22,7 @@ from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.search import KERNELS, Asked, balanced_outcome, gather, run_race
 from asset_svm.search.auto.shapes import is_absolute
 from asset_svm.search.progress import SearchProgress, Watch
+from asset_svm.search.splits import group_folds
 from asset_svm.settings import checks as check
 from asset_svm.threads.granted import grant
 
@@ -125,9 +126,13 @@ class RacingSearch(MetaEstimatorMixin):
             if self.cv is not None or groups is not None:
                 rows = Rows(given.X, given.y, given.weight, given.weight, index)
                 plain = is_regressor(self) or given.y.ndim == 2
-                usual = GroupKFold(5) if plain else StratifiedGroupKFold(5)
-                cv = usual if self.cv is None else self.cv
-                splits = self._splits(X, y, groups, rows, settings.draw_seed(), cv)
+                split_seed = settings.draw_seed()
+                if self.cv is not None:
+                    splits = self._splits(X, y, groups, rows, split_seed)
+                else:  # of rows that count alone: groups without any would be folds
+                    own = np.asarray(groups)[index]
+                    cv = (GroupKFold if plain else StratifiedGroupKFold)(group_folds(own))
+                    splits = self._splits(np.zeros((len(own), 1)), given.y, own, rows, split_seed, cv)
                 rng = np.random.default_rng(seed)
                 parts = [
                     Part(rng.permutation(split.train), rng.permutation(split.test)) for split in splits

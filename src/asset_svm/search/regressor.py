@@ -6,6 +6,7 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +22,9 @@ from asset_svm.search.documentation import document
 from asset_svm.search.intervals import CrossIntervals
 from asset_svm.search.racing import one_seed
 from asset_svm.settings import checks as check
+
+FEWEST = 3
+"""Rows that intervals are made of, at least: folds leave two of them to learn from."""
 
 
 @document
@@ -142,19 +146,33 @@ class AssetRegressorCV(RegressorMixin, SearchEstimator):
                 f"intervals=True is for one output, and y has {np.shape(y)[1]} columns; leave it out, "
                 "or search for each column."
             )
-        if self.intervals and groups is not None and len(set(np.asarray(groups).tolist())) < 2:
-            raise ValueError(
-                "intervals=True holds out whole groups, and groups has one; leave one of both out."
-            )
+        if self.intervals:
+            self._check_intervals(y, sample_weight, groups)
         with all_or_nothing(self):
             super().fit(X, y, sample_weight, groups)
             if self.intervals:
                 self._intervals = self._crossed(X, y, sample_weight, groups)
         return self
 
+    @staticmethod
+    def _check_intervals(y, sample_weight, groups):
+        """Raise where rows, or groups, are too few to be held out in turn."""
+        there = np.ones(len(on_host(y)), dtype=bool)
+        if np.ndim(sample_weight) == 1 and len(sample_weight) == len(there):
+            there = np.asarray(on_host(sample_weight)) != 0
+        if there.sum() < FEWEST:
+            raise ValueError(
+                f"intervals=True learns from parts of the rows, and {int(there.sum())} have a positive "
+                f"weight; it needs {FEWEST} of them."
+            )
+        if groups is not None and len(set(np.asarray(groups)[there].tolist())) < 2:
+            raise ValueError(
+                "intervals=True holds out whole groups, and groups has one; leave one of both out."
+            )
+
     def _crossed(self, X, y, sample_weight, groups):
         """The intervals of the best parameters, by rows of positive weight."""
-        seed = one_seed(self.random_state)
+        seed, X = one_seed(self.random_state), X.tocsr() if sp.issparse(X) else X
         y = np.asarray(on_host(y), dtype=np.float64).ravel()
         weight = None
         if sample_weight is not None:  # a number is that of every row

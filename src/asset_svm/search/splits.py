@@ -189,3 +189,14 @@ def encode(task: Task, rows: Rows, splits: list[Split]) -> Encoding:
         target = list(task.encode(rows.y).targets.block(np.arange(m)))
     found = Splits(weight, np.array(target), task.numeric, np.array(y_max))
     return Encoding(found, encoded.targets, encoded.loss, np.array(offset).reshape(len(splits), -1))
+
+
+def group_folds(groups: Array) -> int:
+    """The folds that keep groups together: five, or as many as there are groups."""
+    count = len(np.unique(groups))
+    if count < 2:
+        raise ValueError(
+            "groups has one group of rows with a positive weight, and a search learns from some groups "
+            "and judges by others; leave groups out."
+        )
+    return min(DEFAULT_FOLDS, count)

@@ -82,6 +82,9 @@ class CellTrainer:
             return self._exact(number, index)
         if not self.task.numeric and (y[index] == y[index[0]]).all():
             return self._constant(index)
+        if self.problem.is_late:  # a map takes longer, however little time it is given
+            rng = np.random.default_rng([self.seed + number, 9])
+            return self._exact(number, np.sort(rng.choice(index, size=self.largest, replace=False)))
         return self._approximate(number, index)
 
     @property

@@ -55,6 +55,10 @@ class Budget:
         doubt = min(DOUBT * self.total, MOST_DOUBT)
         return nominal * (took + doubt) / (done + doubt)
 
+    def add(self, nominal: float) -> None:
+        """Count work that was done and not foreseen; what the clock counts is known."""
+        self.spent += max(nominal, 0.0)
+
     @contextmanager
     def spending(self, kind: str, nominal: float) -> Iterator[None]:
         """Work of this kind and size is done inside."""

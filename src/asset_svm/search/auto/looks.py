@@ -19,7 +19,7 @@ from asset_svm.search.auto.budget import Budget
 from asset_svm.search.auto.columns import Columns, Lesson, NothingToTellError, Prepared
 from asset_svm.search.auto.shapes import GIVEN, Candidate, cost_of
 from asset_svm.search.cells import CellSearch
-from asset_svm.search.cost import cell_seconds, map_seconds, relevance_seconds
+from asset_svm.search.cost import cell_seconds, map_seconds, relevance_seconds, swept_seconds
 from asset_svm.search.maps import SEARCH_EPOCHS, MapSearch
 from asset_svm.search.scores import Scorer, scores
 from asset_svm.settings import Settings
@@ -98,7 +98,7 @@ class Judged:
     at: float = 0.0
     """Seconds from the beginning of the race to the end of the look."""
     training: float = 0.0
-    """Of ``seconds``, those of its models, without columns and relevance."""
+    """What its models took, without columns and relevance: of ``seconds``, or of counted work."""
     learnt: Learnt | None = None
     """The relevance of its rows, of the first part."""
     balanced: bool = False
@@ -134,6 +134,8 @@ class Looks:
     _grown: tuple[Any, list[Array]] = (None, [])
     _lesson: Lesson | None = None
     """What the last look has learnt its relevance from."""
+    _done: float = 0.0
+    """The nominal seconds of the models of the last look, by the sweeps of their cells."""
     failure: str = ""
     """Why the last candidate that has failed has."""
     begun: float = field(default_factory=clock.now)
@@ -236,7 +238,7 @@ class Looks:
         """What training a candidate on so many rows will take, by what the look at it took too."""
         candidate = judged.candidate
         guessed = self.final_seconds(candidate, n_rows)
-        if self.budget.begun is None or not candidate.shape.cells:
+        if not candidate.shape.cells:
             return guessed
         looked = self.work(candidate, 1, judged.rows, judged.judging)[1]
         work = self._cells_work(candidate, n_rows)
@@ -250,7 +252,7 @@ class Looks:
         """
         seconds = self.budget.seconds("cells", work)
         alike = [each for each in self.found.values() if each.candidate.shape == candidate.shape]
-        if self.budget.begun is None or not alike:
+        if not alike:
             return seconds
         known = min(alike, key=lambda each: (-each.rows, _apart(each.candidate, candidate)))
         looked = self.work(known.candidate, 1, known.rows, known.judging)[1]
@@ -355,6 +357,8 @@ class Looks:
             learnt = self._learnt(candidate, count)
             seconds, at = (clock.now() - begun) / len(new), clock.now() - self.begun
             training = seconds - (self._preparing - others) / len(new)
+            if self.budget.begun is None:
+                training = self._done / len(new)
             for C, decisions in zip(new, decided, strict=True):
                 key = keys[C]
                 judged = self.judged(key[0], count, judging, decisions, seconds)
@@ -374,7 +378,7 @@ class Looks:
 
     def _tried(self, candidate: Candidate, Cs: list[float], count: int, judging: int) -> list[Array]:
         """``_decided``; decisions of no use where a candidate has no finite model, or no columns."""
-        self._lesson = None
+        self._lesson, self._done = None, 0.0
         try:
             return self._decided(candidate, Cs, count, judging)
         except (NonFiniteError, NothingToTellError) as error:
@@ -406,6 +410,8 @@ class Looks:
                 for decisions in lines(candidate, Cs, rows):
                     for each, own in zip(found, decisions, strict=True):
                         each.append(own)
+        self.budget.add(self._done - work)  # what sweeps take hangs on C and the bandwidth
+        self._done = max(self._done, work)
         return [np.concatenate(each) for each in found]
 
     def _settings(self, candidate: Candidate, rows: Prepared, **others: Any) -> Settings:
@@ -467,6 +473,8 @@ class Looks:
         """The decisions of all Cs on the rows held out from each split."""
         line = next(iter(search.lines(settings, self._task_of(candidate), None, float("inf"))))
         assert line.decisions is not None
+        if isinstance(search, CellSearch):
+            self._done += swept_seconds(line.operations, len(search.groups), 2)
         return line.decisions
 
     # Judgement ----------------------------------------------------------------------------------
@@ -527,12 +535,12 @@ class Looks:
         X = np.zeros((len(y), 1))  # a scorer asks for its length at most: decisions are known
         if wide is not None and wide.numeric and self.scorer is not None:
             found = wide.predict(decisions)[None]
-            score = float(scores(self.scorer, task, X, wide.predict(y), found)[0])
+            score = self._score(X, wide.predict(y), found)
         elif units is None:
-            score = float(scores(self.scorer, task, X, y, decisions[None])[0])
+            score = self._score(X, y, decisions[None])
         else:  # a user's score is of targets as they were
             found = units.back(decisions[None])
-            score = float(scores(self.scorer, task, X, units.back(y), found)[0])
+            score = self._score(X, units.back(y), found)
         if task.numeric:
             losses = self.losses(index)(decisions)
         else:
@@ -544,6 +552,16 @@ class Looks:
             return losses, -score if np.isfinite(score) else np.inf, score
         factor = task.class_weights(y, np.ones(len(y)))  # errors count as they do for the models
         return losses, float(np.average(losses, weights=factor)), score
+
+    def _score(self, X: Array, y: Array, decisions: Array) -> float:
+        """The score of a model; NaN where a user's scorer cannot tell it of these decisions."""
+        if self.scorer is None:
+            return float(scores(None, self.task, X, y, decisions)[0])
+        try:
+            return float(scores(self.scorer, self.task, X, y, decisions)[0])
+        except ValueError as error:
+            self.failure = str(error)
+            return float("nan")
 
     @property
     def has_means(self) -> bool:

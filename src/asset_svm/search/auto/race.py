@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -293,8 +294,12 @@ class Race:
         else:
             most = self.n_rows if shape.has_gamma else self.looks.width(candidate)
             sizes = (1,) if usual["n_components"] < most else ()
-        larger = {size: family(candidate.changed(size=size), self.n_rows) for size in sizes}
-        return tuple(size for size in sizes if larger[size] != usual)
+        found: dict[int, dict[str, Any]] = {}
+        for size in sorted(sizes, key=lambda size: size != 2):  # what is one cell is called so
+            larger = family(candidate.changed(size=size), self.n_rows)
+            if larger not in (usual, *found.values()):
+                found[size] = larger
+        return tuple(sorted(found))
 
     # Steps --------------------------------------------------------------------------------------
 

@@ -106,8 +106,9 @@ class Candidate:
         if self.size == 2:
             return {"n_cells": 1}
         if self.size:
-            rows = LARGE_CELL if self.size == 1 else HUGE_CELL
-            return {"n_cells": max(n_rows // rows, 1), "n_partitions": LARGE_PARTITIONS}
+            count = n_rows // (LARGE_CELL if self.size == 1 else HUGE_CELL)
+            # Partitions into one cell are the same model, so many times.
+            return {"n_cells": 1} if count < 2 else {"n_cells": count, "n_partitions": LARGE_PARTITIONS}
         return {"n_cells": "auto"}
 
     def params(self, n_rows: int, moments: Moments, *, numeric: bool) -> dict[str, Any]:
