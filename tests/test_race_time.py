@@ -289,3 +289,46 @@ def test_rows_are_given_up_only_where_fewer_take_less():
 
         board.looks.training_seconds = takes
         assert rows_in_time(board, Members.alone(board.best), rows, 4.0).n_rows == kept
+
+
+def test_partitions_are_work_of_their_own_once_a_partition():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4))
+    y = (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int)
+    part = Part(np.arange(2400), np.arange(2400, 3000))
+
+    def settings(params):
+        return settings_of(AssetClassifier(**params))
+
+    looks = Looks(Columns(given_rows(X, y), [part], settings), Budget(60.0, begun=0.0), None, 0)
+    candidate = Candidate(IN_CELLS, 4.0)
+    before = looks.seconds(candidate, 1, 2400, 600)
+    nominal = looks.growing_work(candidate, 3000)
+    assert nominal == looks_module.GROWING * 3000 * 4
+    assert before == pytest.approx(looks.work(candidate, 1, 2400, 600)[1] + nominal)
+    looks.look(candidate, (10.0,), 2400, 600)
+    looks.look(candidate, (1.0,), 2400, 600)  # in the same cells
+    done, took = looks.budget.work["growing"]
+    assert done == nominal and took > 0.0
+    first = next(iter(looks.found.values()))
+    assert first.training <= first.seconds - took + 1e-9
+    looks.budget.work["growing"] = (1.0, 50.0)  # partitions are dear here
+    assert looks.final_seconds(candidate, 3000) > 40.0 * nominal
+
+
+def test_small_cells_of_several_classes_take_as_final_models_what_their_sweeps_take():
+    for classes, several in ((2, False), (4, True)):
+        looks = looks_of(3000, 600, 60.0, classes, begun=0.0)
+        for size in (0, 1):
+            each = replace(judged(Candidate(IN_CELLS, size=size), 2400, 0.1, 9.0), swept=1.0)
+            expected = 1.0 if several and size == 0 else 9.0
+            assert looks._compiled_seconds(each) == expected
+        alike = replace(judged(Candidate(IN_CELLS), 2400, 0.1, 9.0), swept=1.0)
+        plain = looks.final_seconds(Candidate(IN_CELLS), 3000)
+        looks.found[alike.candidate, 2400, 600] = alike
+        assert looks.final_seconds(Candidate(IN_CELLS), 3000) > 2.0 * plain
+        if several:
+            slow = replace(alike, swept=np.inf)
+            quick = looks.training_seconds(alike, 3000)
+            looks.found[alike.candidate, 2400, 600] = slow
+            assert looks.training_seconds(slow, 3000) > 4.0 * quick

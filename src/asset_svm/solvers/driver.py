@@ -231,14 +231,12 @@ class Driver:
             )
 
     def _step_rows(self, steps: Steps, notes: Notes) -> None:
-        """Take the steps by the row form: threads have models of their own."""
+        """Take the steps by the row form: threads have models of their own, for which they read all rows."""
         K, n = steps.target.shape
         threads = min(self._threads(n), K)
-        # As many models for every thread, in two lots where they are many: some are faster.
-        lots = threads if threads == 1 or 4 * threads > K else 2 * threads
         turn = n if K == 1 else self.turn
         arguments = (*self.axis.for_loops(self.rows.dtype), self.state.for_loops(), notes)
-        _by_threads(threads, lambda counter: work_on_rows(counter, lots, turn, steps, *arguments))
+        _by_threads(threads, lambda counter: work_on_rows(counter, threads, turn, steps, *arguments))
 
     def _step_blocked(self, steps: Steps, notes: Notes) -> None:
         """Take the steps by the blocked form: groups of models go through a few rows at a time."""

@@ -60,6 +60,15 @@ class Budget:
         self.spent += max(nominal, 0.0)
 
     @contextmanager
+    def within(self, outer: str, kind: str, nominal: float) -> Iterator[None]:
+        """Work of this kind is done inside of work of another, whose time it is not."""
+        begun = clock.now()
+        with self.spending(kind, nominal):
+            yield
+        done, took = self.work.get(outer, (0.0, 0.0))
+        self.work[outer] = done, took - (clock.now() - begun)
+
+    @contextmanager
     def spending(self, kind: str, nominal: float) -> Iterator[None]:
         """Work of this kind and size is done inside."""
         begun = clock.now()

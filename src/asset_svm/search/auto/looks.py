@@ -39,10 +39,14 @@ LANDMARKS = 512
 QUICK_CELLS = 0.2
 """The work of cells beside what a grid of all Cs is guessed to take: models begin where others end."""
 FINAL_EPOCHS = 12
+SEVERAL = 3
+"""Outputs from which on looks in cells are the interpreter's for the most part."""
 FINAL_CELLS = 0.5
 """The epochs of a final model, and the work of its cells beside that of rough ones."""
 SORTING = 3.0
 """Passes over rows that are sorted into cells: they are read, written, and read again."""
+GROWING = 1e-8
+"""The work of a partition, times the numbers in the rows."""
 COLUMN_SECONDS = 0.0005
 """What encoding a column takes at least."""
 SOFT, SOFT_ROWS = 0.25, 1000
@@ -98,7 +102,9 @@ class Judged:
     at: float = 0.0
     """Seconds from the beginning of the race to the end of the look."""
     training: float = 0.0
-    """What its models took, without columns and relevance: of ``seconds``, or of counted work."""
+    """What its models took, without columns, relevance and partitions: of ``seconds``, or of work."""
+    swept: float = np.inf
+    """What the sweeps of its cells take by themselves, about."""
     learnt: Learnt | None = None
     """The relevance of its rows, of the first part."""
     balanced: bool = False
@@ -182,13 +188,21 @@ class Looks:
         solved = sizes[: max(len(sizes) * self.most_solved // max(m, self.most_solved), 1)]
         models *= self.outputs_in_cells
         each = QUICK_CELLS * cell_seconds(solved, n, models, count / m, 2) + LOOK_SECONDS
-        return "cells", lots * copies * (each + 1e-8 * m * n)
+        return "cells", lots * copies * each
+
+    def growing_work(self, candidate: Candidate, m: int) -> float:
+        """How much work the partitions of so many rows are."""
+        if not candidate.shape.cells:
+            return 0.0
+        return GROWING * m * self.width(candidate) * self.cell_sizes(candidate, m)[1]
 
     def final_seconds(self, candidate: Candidate, n_rows: int) -> float:
         """What training the final model on so many rows will take, about."""
         n, outputs, budget = self.width(candidate), self.task.n_models, self.budget
         if candidate.shape.cells:
-            seconds = self._cells_seconds(candidate, self._cells_work(candidate, n_rows))
+            work = self._cells_work(candidate, n_rows)
+            seconds = self._cells_seconds(candidate, work, final=True)
+            seconds += budget.seconds("growing", self.growing_work(candidate, n_rows))
         else:
             s = min(int(self.family(candidate, n_rows)["n_components"]), n_rows)
             s = s if candidate.shape.has_gamma else min(s, n)
@@ -242,10 +256,19 @@ class Looks:
             return guessed
         looked = self.work(candidate, 1, judged.rows, judged.judging)[1]
         work = self._cells_work(candidate, n_rows)
-        others = guessed - self._cells_seconds(candidate, work)
-        return max(guessed, others + judged.training / looked * work / FINAL_CELLS)
+        others = guessed - self._cells_seconds(candidate, work, final=True)
+        return max(guessed, others + self._compiled_seconds(judged) / looked * work / FINAL_CELLS)
 
-    def _cells_seconds(self, candidate: Candidate, work: float) -> float:
+    def _compiled_seconds(self, judged: Judged) -> float:
+        """What the models of a look would have taken as those of a final model.
+
+        The usual cells of several classes are swept abreast there, by compiled threads; in a look half
+        of the time and more is that of the interpreter between them.
+        """
+        several = self.task.n_models >= SEVERAL and not judged.candidate.size
+        return min(judged.training, judged.swept) if several else judged.training
+
+    def _cells_seconds(self, candidate: Candidate, work: float, *, final: bool = False) -> float:
         """What so much work in cells takes, by the look at the most similar candidate too.
 
         It hangs on C and the bandwidth more than on all that is counted.
@@ -256,6 +279,8 @@ class Looks:
             return seconds
         known = min(alike, key=lambda each: (-each.rows, _apart(each.candidate, candidate)))
         looked = self.work(known.candidate, 1, known.rows, known.judging)[1]
+        if final and (compiled := self._compiled_seconds(known)) < known.training:
+            return work * compiled / looked
         return max(seconds, work * known.training / looked)
 
     def _cells_work(self, candidate: Candidate, n_rows: int) -> float:
@@ -340,7 +365,8 @@ class Looks:
         budget, learning = self.budget, self.relevance_work(candidate, count)
         kind, work = self.work(candidate, n_Cs, count, judging)
         encoding = self._new_encoding_work(candidate, count, judging)
-        others = {"relevance": learning, "columns": encoding}
+        growing = self.columns.lots(candidate.shape) * self.growing_work(candidate, count + judging)
+        others = {"relevance": learning, "columns": encoding, "growing": growing}
         cells = candidate.shape.cells
         seconds = self._cells_seconds(candidate, work) if cells else budget.seconds(kind, work)
         return seconds + sum(budget.seconds(each, amount) for each, amount in others.items())
@@ -362,13 +388,15 @@ class Looks:
             for C, decisions in zip(new, decided, strict=True):
                 key = keys[C]
                 judged = self.judged(key[0], count, judging, decisions, seconds)
-                self.found[key] = replace(judged, at=at, training=training, learnt=learnt)
+                swept = self._done / len(new) if candidate.shape.cells else np.inf
+                self.found[key] = replace(judged, at=at, training=training, swept=swept, learnt=learnt)
         return [self.found[keys[C]] for C in Cs]
 
     @property
     def _preparing(self) -> float:
-        """The seconds that columns and relevances have taken until now."""
-        return sum(self.budget.work.get(kind, (0.0, 0.0))[1] for kind in ("columns", "relevance"))
+        """The seconds that columns, relevances and partitions have taken until now."""
+        kinds = ("columns", "relevance", "growing")
+        return sum(self.budget.work.get(kind, (0.0, 0.0))[1] for kind in kinds)
 
     def _learnt(self, candidate: Candidate, count: int) -> Learnt | None:
         """The relevance that the last look at a candidate had, in the first part."""
@@ -411,7 +439,8 @@ class Looks:
                     for each, own in zip(found, decisions, strict=True):
                         each.append(own)
         self.budget.add(self._done - work)  # what sweeps take hangs on C and the bandwidth
-        self._done = max(self._done, work)
+        if self.budget.begun is None:
+            self._done = max(self._done, work)
         return [np.concatenate(each) for each in found]
 
     def _settings(self, candidate: Candidate, rows: Prepared, **others: Any) -> Settings:
@@ -459,7 +488,9 @@ class Looks:
         shape = candidate.shape  # rows that no relevance maps are the same for all kernels
         key = shape if shape.relevance else shape.encoding, m, n_cells, number
         if self._grown[0] != key:
-            self._grown = key, grow_partition(rows.rows.X, n_cells, self.seed, number)[1]
+            n = rows.rows.X.shape[1]
+            with self.budget.within("cells", "growing", GROWING * m * n):
+                self._grown = key, grow_partition(rows.rows.X, n_cells, self.seed, number)[1]
         groups = self._grown[1]
         if m <= self.most_solved:
             return groups
