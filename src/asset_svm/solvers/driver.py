@@ -231,7 +231,7 @@ class Driver:
             )
 
     def _step_rows(self, steps: Steps, notes: Notes) -> None:
-        """Take the steps by the row form: threads have models of their own, for which they read all rows."""
+        """Take the steps by the row form: threads have models of their own, and each reads all rows."""
         K, n = steps.target.shape
         threads = min(self._threads(n), K)
         turn = n if K == 1 else self.turn
