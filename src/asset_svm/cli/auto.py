@@ -13,7 +13,6 @@ WHY = {
     "classes": "goes with --online, which a race does not",
     "checkpoint": "saves the state of one fit, and a race makes many",
     "resume": "goes on with one fit, and a race makes many",
-    "dask": "learns on a cluster, and a race needs all rows in memory",
     "one_class": "has no targets, and a race judges by them",
     "nu": "goes with --one-class, which a race does not",
 }

@@ -230,8 +230,8 @@ def train(
     if auto:
         from asset_svm.cli.auto import train_by_race
 
-        given = dict(online=online, classes=classes, checkpoint=checkpoint, resume=resume, dask=dask)
-        train_by_race({**given, "one_class": one_class, "nu": nu}, **shared)
+        given = dict(online=online, classes=classes, checkpoint=checkpoint, resume=resume)
+        train_by_race({**given, "one_class": one_class, "nu": nu}, dask=dask, **shared)
         return
     from asset_svm.cli.train import Training
 
@@ -241,7 +241,13 @@ def train(
 
 @app.command()
 @_learns(SEARCH_PARAMETERS)
-def tune(**shared: Any) -> None:
+def tune(
+    dask: Annotated[
+        str | None,
+        typer.Option("--dask", metavar="ADDRESS|local", help="Search and learn on a Dask cluster."),
+    ] = None,
+    **shared: Any,
+) -> None:
     """Find the best kind of model and its settings, and train it.
 
     Without --Cs, --gammas or another option of a grid, encodings, kernels, relevances, cells,
@@ -249,7 +255,7 @@ def tune(**shared: Any) -> None:
     """
     from asset_svm.cli.tune import Tuning
 
-    Tuning(**shared).run()
+    Tuning(dask=dask, **shared).run()
 
 
 @app.command()

@@ -46,7 +46,7 @@ from asset_svm.estimators.calibration import CalibratedClassifier
 from asset_svm.estimators.encoded import encode_rows
 from asset_svm.estimators.files import held_bytes, scan_for
 from asset_svm.estimators.inside import in_units, settings_of, task_of
-from asset_svm.families.labels import labelled
+from asset_svm.families.labels import check_targets, labelled
 from asset_svm.pages import Page
 from asset_svm.persistence import save
 
@@ -211,6 +211,24 @@ class Run:
             return scanned
         self.scaler = scaling.finish(scanned.summary.n_features)
         return scanned.transformed(self.scaler.transform)
+
+    def _scan_on_cluster(self, client: Any) -> Any:
+        """The files of the rows, which workers have read once."""
+        from asset_svm.dask.files import RowFiles
+
+        files = RowFiles(self.data, **self._opening)
+        self._note(files.source)
+        scaling = None if self.scale in ("none", "auto") else ColumnScaling(self.scale)
+        self.summary, scaling = files.scan(client, scaling)
+        if scaling is not None:
+            self.scaler = scaling.finish(self.summary.n_features)
+        return files
+
+    def _collections(self, files: Any, *, numeric: bool) -> tuple[Any, Any]:
+        """X and y of files that workers have read once, as they will learn from them."""
+        assert self.summary is not None
+        check_targets(self.summary.targets, numeric=numeric)
+        return files.collections(self.summary, None if self.scaler is None else self.scaler.transform)
 
     def _encoded(
         self, scanned: Scanned, model: Estimator, *, means: bool, room: int | None = None

@@ -18,7 +18,6 @@ from asset_svm.cli.one_class import check_one_class, check_parameters
 from asset_svm.cli.options import FOR_CLASSES, UsageError, parse_seconds, parse_value
 from asset_svm.cli.progress import Display
 from asset_svm.cli.run import Estimator, Run
-from asset_svm.cli.scaling import ColumnScaling
 from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.tables import model_lines
 from asset_svm.cli.tasks import ONE_CLASS
@@ -45,7 +44,6 @@ from asset_svm.estimators.files import (
 from asset_svm.estimators.inside import fit_watched, settings_of, take_intervals
 from asset_svm.estimators.intervals import intervals_of_rows, parted, rows_of_numbers
 from asset_svm.estimators.learner import Learner
-from asset_svm.families.labels import check_targets
 from asset_svm.pages import Page
 from asset_svm.persistence import model_of, parts_of
 from asset_svm.storage.checkpoint import Checkpoint
@@ -313,20 +311,10 @@ class Training(Run):
         return Scanned(rows, summary, steady=steady)
 
     def _fit_on_cluster(self, where: str) -> tuple[RowSource, ScaledModel]:
-        from asset_svm.dask.files import RowFiles
-
-        files = RowFiles(self.data, **self._opening)
-        self._note(files.source)
         with connected(where, self.jobs) as client:
-            scaling = None if self.scale in ("none", "auto") else ColumnScaling(self.scale)
-            self.summary, scaling = files.scan(client, scaling)
-            if scaling is not None:
-                self.scaler = scaling.finish(self.summary.n_features)
-            task = self._found_task()
-            model: DaskLearner = self._model(task).set_params(client=client)
-            check_targets(self.summary.targets, numeric=is_regressor(model))
-            transform = None if self.scaler is None else self.scaler.transform
-            X, y = files.collections(self.summary, transform)
+            files = self._scan_on_cluster(client)
+            model: DaskLearner = self._model(self._found_task()).set_params(client=client)
+            X, y = self._collections(files, numeric=is_regressor(model))
 
             def settled(encoder: TableEncoder, table: TableSummary) -> None:
                 self._advise(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,14 +11,18 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from asset_svm.cli.again import command_of
+from asset_svm.cli.cluster import check_dask, connected
 from asset_svm.cli.columns import FOR_TABLES
 from asset_svm.cli.options import FOR_CLASSES, UsageError, parse_seconds
+from asset_svm.cli.progress import Interrupt
 from asset_svm.cli.race_progress import RaceDisplay
 from asset_svm.cli.run import Run
 from asset_svm.cli.scoring import ScaledModel
 from asset_svm.cli.search_progress import SearchDisplay, scored, shown_count, shown_value
 from asset_svm.cli.tables import model_lines
+from asset_svm.data.compression import STANDARD_INPUT
 from asset_svm.data.scan import Scanned
+from asset_svm.data.source import RowSource
 from asset_svm.estimators import AssetClassifier, AssetRegressor
 from asset_svm.estimators.files import check_streamed
 from asset_svm.estimators.inside import encoder_of, settings_of, take_encoder
@@ -30,7 +35,9 @@ from asset_svm.search.inside import (
     check_parameters,
     learner_of,
     learnt_rows,
+    looked_rows,
     races,
+    search_told,
     search_watched,
 )
 
@@ -40,11 +47,17 @@ class Tuning(Run):
     """The options of ``asset tune``, as they are written; of ``asset train --auto`` it always races."""
 
     always_races: bool = False
+    dask: str | None = None
 
     def run(self) -> None:
         """Search, train the best, save, tell."""
         self._check()
         self._log()
+        if self.dask is not None:
+            search, source = self._search_on_cluster(self.dask)
+            model = ScaledModel(search.best_estimator_, self.scaler)
+            self._finish(search, source, model)
+            return
         source = self._open()
         scanned = self._scan(source)
         self.summary, held = scanned.summary, scanned.held
@@ -59,6 +72,10 @@ class Tuning(Run):
             model = ScaledModel(found.calibrated(found.slope_, found.offset_), self.scaler)
         else:
             model = self._calibrated(estimator, held)
+        self._finish(search, source, model)
+
+    def _finish(self, search: SearchEstimator, source: RowSource, model: ScaledModel) -> None:
+        """Save the best model, and tell of it and of the search."""
         told = ""
         if races(search):
             self.command = command_of(self, search.best_params_)
@@ -128,6 +145,19 @@ class Tuning(Run):
                 temp_dir=self._path.parent,
             )
 
+    def _search_on_cluster(self, where: str) -> tuple[SearchEstimator, RowSource]:
+        """The search, whose rows the workers of a cluster read; heats are told as they end."""
+        with connected(where, self.jobs) as client:
+            files = self._scan_on_cluster(client)
+            search: Any = self._search(self._found_task()).set_params(client=client)
+            X, y = self._collections(files, numeric=is_regressor(search))
+            search_told(search, X, y, lambda heat: print(f"asset: {heat}", file=sys.stderr))
+            self.looked, self.interrupt = looked_rows(search), Interrupt()
+            encoder = encoder_of(search.best_estimator_)
+            if encoder is not None:
+                self._tell_columns(encoder)
+            return search.to_local(), files.source
+
     # What is told -------------------------------------------------------------------------------
 
     def _lines(self, search: SearchEstimator, model: ScaledModel) -> list[list[str]]:
@@ -164,6 +194,8 @@ class Tuning(Run):
     # Options ------------------------------------------------------------------------------------
 
     def _check(self) -> None:
+        if self.dask is not None:
+            self._check_cluster()
         self._check_files()
         if self.time_limit is not None:
             self.params["time_limit"] = parse_seconds(self.time_limit, "--time-limit")
@@ -185,6 +217,14 @@ class Tuning(Run):
             check_parameters(search)
             self._check_kind(search)
 
+    def _check_cluster(self) -> None:
+        """Refuse options that do not go with ``--dask``."""
+        check_dask()
+        if self.data == STANDARD_INPUT:
+            raise UsageError("--dask: workers cannot read standard input; save it to a file.")
+        if self.probability:
+            raise UsageError("--probability does not go with --dask; leave one of them out.")
+
     def _check_kind(self, search: SearchEstimator) -> None:
         """Refuse what goes with the other kind of search."""
         if races(search):
@@ -199,14 +239,19 @@ class Tuning(Run):
 
     def _search(self, task: str) -> SearchEstimator:
         params = dict(self.params)
+        classifier, regressor = AssetClassifierCV, AssetRegressorCV
+        if self.dask is not None:
+            from asset_svm import dask as on_cluster
+
+            classifier, regressor = on_cluster.DaskAssetClassifierCV, on_cluster.DaskAssetRegressorCV
         if task == "regression":
             for name in sorted(FOR_CLASSES & params.keys()):
                 raise UsageError(f"--{name.replace('_', '-')} is for classification.")
-            return self._settled(AssetRegressorCV(**params))
+            return self._settled(regressor(**params))
         if "epsilons" in params:
             raise UsageError("--epsilons is for regression.")
         params.pop("epsilon", None)
-        return self._settled(AssetClassifierCV(**params))
+        return self._settled(classifier(**params))
 
     def _settled(self, search: SearchEstimator) -> SearchEstimator:
         """The search; a race is told what becomes of columns, a grid has rows that are encoded.

@@ -17,11 +17,19 @@ from asset_svm.dask.estimators import (
 )
 from asset_svm.dask.exceptions import ClusterError
 from asset_svm.dask.files import read_rows
+from asset_svm.dask.searches import (
+    DaskAssetClassifierCV,
+    DaskAssetQuantileRegressorCV,
+    DaskAssetRegressorCV,
+)
 
 __all__ = [
     "ClusterError",
     "DaskAssetClassifier",
+    "DaskAssetClassifierCV",
     "DaskAssetQuantileRegressor",
+    "DaskAssetQuantileRegressorCV",
     "DaskAssetRegressor",
+    "DaskAssetRegressorCV",
     "read_rows",
 ]

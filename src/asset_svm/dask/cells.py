@@ -154,7 +154,7 @@ class _PartitionRun:
         find = delayed(find_cells, pure=False)
         cells = client.persist([find(part, tree, data.dtype) for part in self.loaded])
         counts, weights = self._sizes(cells)
-        self.problem.check_memory(counts, self.work.largest, _memory(self.cluster))
+        self.problem.check_memory(counts, self.work.largest, self.cluster.thread_memory())
         bundle_of, sizes = bundles(counts, BUNDLES * sum(self.cluster.some_workers().values()))
         bundled = self._routed(cells, bundle_of, len(sizes))
         solve = delayed(solve_cells, pure=False)
@@ -213,10 +213,3 @@ def bundles(counts: Array, most: int) -> tuple[Array, list[int]]:
         bundle_of[cell] = least
         work[least] += counts[cell] ** 2
     return bundle_of, [int(n) for n in np.bincount(bundle_of, weights=counts, minlength=count)]
-
-
-def _memory(cluster: Cluster) -> int:
-    """The bytes that one thread of any worker may take."""
-    workers = cluster.wait(cluster.client.scheduler_info, n_workers=-1)["workers"].values()
-    limits = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
-    return min(limits, default=1 << 62)

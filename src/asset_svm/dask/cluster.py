@@ -94,6 +94,12 @@ class Cluster:
             time.sleep(POLL)
         return found
 
+    def thread_memory(self) -> int:
+        """The bytes that one thread of any worker may take."""
+        workers = self.wait(self.client.scheduler_info, n_workers=-1)["workers"].values()
+        limits = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
+        return min(limits, default=1 << 62)
+
     def heard(self) -> None:
         """Note that the cluster has answered."""
         self._missed = None
@@ -149,13 +155,16 @@ class Cluster:
             raise value
         return value
 
-    def gather(self, futures: Sequence[Future]) -> list[Any]:
-        """The results of all, in order, while there is a cluster."""
+    def gather(self, futures: Sequence[Future], told: Callable[[Any], None] | None = None) -> list[Any]:
+        """The results of all, in order, while there is a cluster; each is told as it comes."""
         left = list(futures)
         while left:
             self.workers()
             done = finished(left)
             left = [future for future in left if future not in done]
+            if told is not None:
+                for future in done:
+                    told(self.result(future))
         return [self.result(future) for future in futures]
 
     def result(self, future: Future) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from dask.delayed import delayed
 from distributed import Client, get_client
-from sklearn.base import clone, is_regressor
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from asset_svm.dask.cells import fit_cells
@@ -61,13 +61,15 @@ NOT_HERE = {
 """Parameters that a cluster does without: their usual values, and why."""
 
 
-def on_cluster(cls: Any) -> Any:
+def on_cluster(cls: Any, words: Callable[[Any], Any] = document) -> Any:
     """Give an estimator the parameters of the plain one, those of a cluster, and the words for both.
 
     scikit-learn reads the parameters off the signature of the constructor: it is made, not repeated.
     """
+    plain = inspect.signature(cls._local.__init__).parameters
+    usual = plain["kernel"].default
 
-    def construct(self, kernel="rbf", *, client=None, n_shards=None, rounds_per_epoch=None, **others):
+    def construct(self, kernel=usual, *, client=None, n_shards=None, rounds_per_epoch=None, **others):
         super(cls, self).__init__(kernel, **others)
         self.client = client
         self.n_shards = n_shards
@@ -75,20 +77,16 @@ def on_cluster(cls: Any) -> Any:
 
     made: Any = construct
     *own, _ = list(inspect.signature(construct).parameters.values())[2:]
-    plain = inspect.signature(cls._local.__init__).parameters.values()
-    made.__signature__ = inspect.Signature([*plain, *own])
+    made.__signature__ = inspect.Signature([*plain.values(), *own])
     made.__name__, made.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
     cls.__init__ = made
-    cls = document(cls)
+    cls = words(cls)
     cls.__doc__ = cls.__doc__.replace("%(cluster)s", CLUSTER)
     return cls
 
 
-class DaskLearner(Learner):
-    """What both estimators share; not for use by itself."""
-
-    _local: ClassVar[type[Learner]]
-    _metric: ClassVar[Callable[..., float]]
+class OnCluster(BaseEstimator):
+    """What has a client of a cluster for a parameter."""
 
     def __sklearn_clone__(self):
         # A client is a connection: the clone shares it.
@@ -101,6 +99,32 @@ class DaskLearner(Learner):
 
     def __getstate__(self):
         return {**super().__getstate__(), "client": None}
+
+    def _computed(self, *collections):
+        """What these collections are, on the client."""
+        with nullcontext() if self.client is None else self.client.as_current():
+            return dask.compute(*collections)
+
+    def _connection(self) -> Client:
+        client = self.client
+        if client is None:
+            try:
+                client = get_client()
+            except ValueError:
+                raise ValueError(
+                    "client=None, and this process has no Dask client; make one, for example "
+                    'distributed.Client("tcp://scheduler:8786"), or Client() for this machine.'
+                ) from None
+        if not isinstance(client, Client) or client.asynchronous:
+            raise ValueError(f"client={client!r} is not a synchronous distributed.Client; pass one.")
+        return client
+
+
+class DaskLearner(OnCluster, Learner):
+    """What both estimators share; not for use by itself."""
+
+    _local: ClassVar[type[Learner]]
+    _metric: ClassVar[Callable[..., float]]
 
     def to_local(self) -> Any:
         """The plain estimator: a copy with the same parameters and the same model."""
@@ -163,11 +187,6 @@ class DaskLearner(Learner):
         check_scored(y, sample_weight, numeric=is_regressor(self))
         return self._scored(np.asarray(y), np.asarray(predicted), sample_weight)
 
-    def _computed(self, *collections):
-        """What these collections are, on the client."""
-        with nullcontext() if self.client is None else self.client.as_current():
-            return dask.compute(*collections)
-
     def _scored(self, y, predicted, sample_weight):
         """The score of such predictions."""
         return self._metric(y, predicted, sample_weight=sample_weight)
@@ -193,20 +212,6 @@ class DaskLearner(Learner):
                     f"{name}={value!r} does not work on a cluster, where {why}; set {name}={usual!r}."
                 )
         return settings
-
-    def _connection(self) -> Client:
-        client = self.client
-        if client is None:
-            try:
-                client = get_client()
-            except ValueError:
-                raise ValueError(
-                    "client=None, and this process has no Dask client; make one, for example "
-                    'distributed.Client("tcp://scheduler:8786"), or Client() for this machine.'
-                ) from None
-        if not isinstance(client, Client) or client.asynchronous:
-            raise ValueError(f"client={client!r} is not a synchronous distributed.Client; pass one.")
-        return client
 
     def _fit_watched(self, X, y, sample_weight=None, *, watch=None, settled=None, **known):
         """Train on all rows while somebody looks on; ``known`` is of use on one machine alone.

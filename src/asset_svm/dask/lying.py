@@ -60,8 +60,21 @@ class Lying:
         pairs = zip(self.loaded, self.summaries, strict=True)
         return [part for part, summary in pairs if summary.n_rows]
 
-    def sample(self, cluster: Cluster, chosen: Array) -> Part:
-        """The rows of these numbers, which increase."""
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the rows when they are joined."""
+        return np.result_type(*(summary.dtype for summary in self.filled))
+
+    @property
+    def mixed(self) -> tuple[str, ...]:
+        """The columns that are of other kinds in other parts: they are levels in all."""
+        kinds = ColumnKinds()
+        for summary in self.filled:
+            kinds.join(summary.kinds or ColumnKinds())
+        return kinds.mixed
+
+    def taken(self, chosen: Array) -> list[Delayed]:
+        """The rows of these numbers, which increase, part by part."""
         tasks, begin = [], 0
         for part, summary in zip(self.loaded, self.summaries, strict=True):
             end = begin + summary.n_rows
@@ -69,18 +82,25 @@ class Lying:
             if len(inside):
                 tasks.append(delayed(Part.take, pure=False)(part, inside))
             begin = end
-        dtype = np.result_type(*(summary.dtype for summary in self.filled))
-        return join(cluster.gather(cluster.client.compute(tasks)), dtype)
+        return tasks
+
+    def sample(self, cluster: Cluster, chosen: Array) -> Part:
+        """The rows of these numbers, which increase, on the client."""
+        return join(cluster.gather(cluster.client.compute(self.taken(chosen))), self.dtype)
+
+    def sample_there(self, cluster: Cluster, chosen: Array) -> Delayed:
+        """The same on the cluster, which makes them again where they are lost; columns are settled."""
+        settle, levels = delayed(settled_part, pure=False), self.mixed
+        parts = [settle(part, levels, None) for part in self.taken(chosen)]
+        (sample,) = cluster.client.persist([delayed(join, pure=False)(parts, self.dtype)])
+        return sample
 
     def settled(self, cluster: Cluster, sample: Part, units: AnyUnits | None) -> tuple[Lying, Part]:
         """The same with targets in these units, and with levels for columns of several kinds.
 
         So is the sample.
         """
-        kinds = ColumnKinds()
-        for summary in self.filled:
-            kinds.join(summary.kinds or ColumnKinds())
-        levels = kinds.mixed
+        levels = self.mixed
         if units is None and not levels:
             return self, sample
         summaries = self.summaries

@@ -48,6 +48,10 @@ class AllRows(Protocol):
     def reading(self) -> float | None:
         """The seconds of reading them once; None where they are in memory."""
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether others train the final model, which takes no time of the search."""
+
     def some(self, count: int, task: Task, y: Array, seed: int) -> AllRows:
         """About so many of them, drawn at random; ``y`` are the targets that the search has seen."""
 
@@ -74,6 +78,7 @@ class HeldRows:
     index: Array
     encoder: TableEncoder | None = None
     reading: float | None = None
+    elsewhere: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -123,6 +128,7 @@ class SourceRows:
     folder: str | Path | None = None
     watch: Watch | None = None
     encoder: TableEncoder | None = None
+    elsewhere: bool = False
 
     @classmethod
     def scan(
@@ -182,11 +188,8 @@ class SourceRows:
         return rows
 
     def encoder_of(self, model: Learner) -> Any:
-        """The encoder of a model of these rows: those of a table are encoded in any case."""
-        asked = model.get_params(deep=False)["encoder"]
-        if self.scanned.summary.table is None or isinstance(asked, TableEncoder):
-            return asked
-        return TableEncoder()
+        """The encoder of a model of these rows."""
+        return _encoder_for(model, table=self.scanned.summary.table is not None)
 
     def _encoded(self, model: Learner) -> SourceRows:
         """The rows as numbers, as the encoder of the model makes them."""
@@ -206,6 +209,48 @@ class SourceRows:
             in_units=partial(in_units, model),
         )
         return replace(self, scanned=scanned, encoder=encoder)
+
+
+@dataclass(frozen=True)
+class FarRows:
+    """Rows that lie elsewhere, from which others train the model: a search has a sample of them.
+
+    Parameters
+    ----------
+    n_rows : int
+    table : bool
+        Whether they are columns as they came, to be encoded.
+    """
+
+    n_rows: int
+    table: bool
+    reading: float | None = None
+    elsewhere: bool = True
+    fit_in_cells: bool = True
+
+    def encoder_of(self, model: Learner) -> Any:
+        """The encoder of a model of these rows."""
+        return _encoder_for(model, table=self.table)
+
+    def check_seen(self, classes: Array) -> None:
+        """Raise: the decisions that a search has held out are not those of the final model's rows."""
+        del classes
+        raise ValueError("probability=True: the model is trained elsewhere; set probability=False.")
+
+    def some(self, count: int, task: Task, y: Array, seed: int) -> FarRows:
+        """All of them: others know how many they can learn from."""
+        del count, task, y, seed
+        return self
+
+    def teach(self, model: Learner, **options: Any) -> FarRows:
+        """Raise: the rows are not here."""
+        raise ValueError("The rows of this search lie elsewhere; set refit=False.")
+
+
+def _encoder_for(model: Learner, *, table: bool) -> Any:
+    """The encoder that a model asks for: columns of a table are encoded in any case."""
+    asked = model.get_params(deep=False)["encoder"]
+    return TableEncoder() if table and not isinstance(asked, TableEncoder) else asked
 
 
 def _as_columns(names: tuple[str, ...] | None, X: Any) -> Table:

@@ -35,7 +35,7 @@ from asset_svm.families.observing import Watch as ObservedFit
 from asset_svm.families.observing import logger, shown
 from asset_svm.families.one_map.maps import warn_of_few_landmarks
 from asset_svm.kernels import WITH_GAMMA, formula_type
-from asset_svm.search.all_rows import SAMPLING, HeldRows, SourceRows
+from asset_svm.search.all_rows import SAMPLING, FarRows, HeldRows, SourceRows
 from asset_svm.search.grid import (
     Grid,
     resolve_costs,
@@ -181,6 +181,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
         refitting: Refitting | None = None,
         training: ObservedFit | None = None,
         temp_dir: str | Path | None = None,
+        far: FarRows | None = None,
     ) -> Any:
         """Search, as ``fit`` does, while somebody looks on.
 
@@ -199,20 +200,23 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
             returning True ends it.
         temp_dir : path, optional
             As for ``fit_rows``.
+        far : FarRows, optional
+            What others train the best model from, of which X are a sample; with refit=False.
 
         Returns
         -------
         self
         """
-        begun, source = clock.now(), None
+        begun = clock.now()
+        source: SourceRows | FarRows | None = far
         if isinstance(X, RowSource | Scanned):
             if y is not None or sample_weight is not None or groups is not None:
                 raise ValueError(
                     "A row source brings its own targets; leave y, sample_weight and groups out."
                 )
             with shown(self.verbose):
-                source = self._looked_at(X, training, temp_dir)
-            sample = source.sample(numeric=is_regressor(self))
+                source = read = self._looked_at(X, training, temp_dir)
+            sample = read.sample(numeric=is_regressor(self))
             X, y = sample.X, sample.y
         if sp.issparse(X):
             X = X.tocsr()  # not every format has rows that can be taken out

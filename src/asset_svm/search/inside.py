@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from asset_svm.estimators.learner import Learner
@@ -18,9 +19,21 @@ def learner_of(search: SearchEstimator) -> Learner:
     return search._learner()
 
 
-def search_watched(search: SearchEstimator, X: Any, y: Any, **options: Any) -> None:
+def search_watched(
+    search: SearchEstimator, X: Any, y: Any, *, weight: Any = None, **options: Any
+) -> None:
     """Search while somebody looks on; options as for ``SearchEstimator._fit_watched``."""
-    search._fit_watched(X, y, None, **options)
+    search._fit_watched(X, y, weight, **options)
+
+
+def gammas_of(search: SearchEstimator) -> Any:
+    """What a grid has for ``gammas``: None where they are not searched."""
+    return search._gammas
+
+
+def scorer_of(search: SearchEstimator) -> Any:
+    """What a search scores models by."""
+    return search._checked()[2]
 
 
 def races(search: SearchEstimator) -> bool:
@@ -36,3 +49,13 @@ def leaderboard(search: SearchEstimator) -> dict[str, list[Any]]:
 def learnt_rows(search: SearchEstimator) -> int:
     """The rows that the best model of a race has learnt from: fewer than all where time was short."""
     return search._learnt_rows
+
+
+def search_told(search: SearchEstimator, X: Any, y: Any, told: Callable[[Any], None]) -> None:
+    """Search on a cluster while somebody is told of every heat."""
+    search._fit_told(X, y, None, told)
+
+
+def looked_rows(search: SearchEstimator) -> int:
+    """The rows that a search on a cluster has looked at: a sample of those that train the model."""
+    return search._looked_rows

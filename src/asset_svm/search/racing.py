@@ -15,7 +15,7 @@ from asset_svm.estimators.calibration import calibrated
 from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, classes_of, forget
 from asset_svm.families.observing import shown
 from asset_svm.families.rows import Rows
-from asset_svm.search.all_rows import AllRows, HeldRows, SourceRows
+from asset_svm.search.all_rows import AllRows, FarRows, HeldRows, SourceRows
 from asset_svm.search.auto.final import Members, choose_members, train
 from asset_svm.search.auto.looks import Judged
 from asset_svm.search.auto.parts import Part
@@ -87,7 +87,15 @@ class RacingSearch(MetaEstimatorMixin):
             )
 
     def _race(
-        self, X, y, sample_weight, groups, watch, refitting, begun, source: SourceRows | None = None
+        self,
+        X,
+        y,
+        sample_weight,
+        groups,
+        watch,
+        refitting,
+        begun,
+        source: SourceRows | FarRows | None = None,
     ) -> Any:
         """Search everything that is open, by a race.
 
@@ -154,6 +162,7 @@ class RacingSearch(MetaEstimatorMixin):
                     ensemble=self.ensemble,
                     n_rows=all_rows.n_rows,
                     reading=all_rows.reading,
+                    elsewhere=all_rows.elsewhere,
                 )
             m, fixed = all_rows.n_rows, dict(self._asked().fixed)
             if getattr(self, "class_weight", 1) is None:

@@ -149,6 +149,8 @@ class Looks:
     """Rows that the final model learns from; by default those that are given."""
     reading: float | None = None
     """The seconds of reading all of them once, where they are not in memory."""
+    elsewhere: bool = False
+    """Whether others train the final model, which takes none of the budget."""
 
     def __post_init__(self) -> None:
         self.n_rows = self.n_rows or len(self.columns.given.y)
@@ -198,6 +200,8 @@ class Looks:
 
     def final_seconds(self, candidate: Candidate, n_rows: int) -> float:
         """What training the final model on so many rows will take, about."""
+        if self.elsewhere:
+            return 0.0
         n, outputs, budget = self.width(candidate), self.task.n_models, self.budget
         if candidate.shape.cells:
             work = self._cells_work(candidate, n_rows)
@@ -252,7 +256,7 @@ class Looks:
         """What training a candidate on so many rows will take, by what the look at it took too."""
         candidate = judged.candidate
         guessed = self.final_seconds(candidate, n_rows)
-        if not candidate.shape.cells:
+        if not candidate.shape.cells or self.elsewhere:
             return guessed
         looked = self.work(candidate, 1, judged.rows, judged.judging)[1]
         work = self._cells_work(candidate, n_rows)

@@ -142,11 +142,12 @@ def run_race(
     ensemble: bool,
     n_rows: int | None = None,
     reading: float | None = None,
+    elsewhere: bool = False,
 ) -> tuple[Outcome, Budget]:
     """Race, until the budget is spent; ``learner`` makes an estimator with given parameters.
 
     The final model learns from ``n_rows``, by default those that are given; ``reading`` them once takes
-    so many seconds, where they are not in memory.
+    so many seconds, where they are not in memory. ``elsewhere``, where others train it.
     """
     others: list[Part] = []
     if parts is None:
@@ -160,7 +161,10 @@ def run_race(
 
     all_rows = m if n_rows is None else n_rows
     columns = Columns(given, parts, settings)
-    looks = Looks(columns, budget, scorer, seed, asked.fixed, n_rows=all_rows, reading=reading)
+    looks = Looks(
+        columns, budget, scorer, seed, asked.fixed,
+        n_rows=all_rows, reading=reading, elsewhere=elsewhere,
+    )  # fmt: skip
     axes = axes_of(given, asked)
     if budget.total < SHORT or (True in axes.cells and m > looks.most_solved):
         others = []  # models in cells, of which only some are solved, do not judge all rows of a fold
@@ -194,6 +198,7 @@ def balanced_outcome(outcome: Outcome, learner: Callable[..., Learner]) -> Outco
         begun=before.begun,
         n_rows=before.n_rows,
         reading=before.reading,
+        elsewhere=before.elsewhere,
     )
     found: list[Judged] = []
     for number in outcome.finalists[:BALANCED]:

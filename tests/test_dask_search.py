@@ -1,0 +1,264 @@
+"""Searches on a real cluster: a sample is looked at in heats, all rows train the best model."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed", reason='needs the extra "dask": pip install "asset-svm[dask]"')
+
+import dask.array as da
+import dask.dataframe as dd
+import pandas as pd
+from distributed import Client
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from asset_svm import AssetClassifierCV, AssetRegressorCV, load, save
+from asset_svm.cli.main import main
+from asset_svm.dask import (
+    DaskAssetClassifier,
+    DaskAssetClassifierCV,
+    DaskAssetQuantileRegressorCV,
+    DaskAssetRegressorCV,
+    searching,
+)
+from asset_svm.search import heats
+from asset_svm.search.heats import HeatResult, next_heat, some_rows
+from clusters import two_workers, when_waiting
+
+pytestmark = pytest.mark.dask
+
+ROWS = 3000
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(ROWS, 4)).astype(np.float32)
+Y = (np.sin(2.0 * X[:, 0]) + X[:, 1] > 0.0).astype(int)
+REALS = X[:, 1] ** 2 + 0.1 * RNG.normal(size=ROWS)
+GRID = {"Cs": [1.0, 10.0], "gammas": [0.3, 1.0], "n_components": 40, "search_iter": 3, "max_iter": 2}
+
+
+@pytest.fixture(scope="module")
+def workers():
+    with two_workers() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client(workers):
+    with Client(workers) as connected:
+        yield connected
+
+
+def chunked(y, size=500):
+    return da.from_array(X, chunks=(size, -1)), da.from_array(y, chunks=size)
+
+
+def test_a_grid_has_the_scores_of_the_plain_search(client):
+    here = AssetClassifierCV(**GRID, random_state=0, n_jobs=1).fit(X, Y)
+    found = DaskAssetClassifierCV(**GRID, random_state=0).fit(*chunked(Y))
+    assert found.best_params_ == here.best_params_ and found.best_score_ == here.best_score_
+    scores = {
+        (one["C"], one["gamma"]): score
+        for one, score in zip(
+            here.cv_results_["params"], here.cv_results_["mean_test_score"], strict=True
+        )
+    }
+    assert len(found.cv_results_["params"]) == len(scores) == 4
+    for one, score in zip(
+        found.cv_results_["params"], found.cv_results_["mean_test_score"], strict=True
+    ):
+        assert score == scores[one["C"], one["gamma"]]
+    assert found.cv_results_["rank_test_score"][found.best_index_] == 1
+    assert found.cv_results_["params"][found.best_index_] == found.best_params_
+
+
+def test_all_rows_train_the_best_model(client):
+    found = DaskAssetClassifierCV(**GRID, random_state=0).fit(*chunked(Y))
+    best = DaskAssetClassifier(n_components=40, max_iter=2, random_state=0, **found.best_params_)
+    best.fit(*chunked(Y))
+    assert np.array_equal(found.best_estimator_.map_coef_, best.map_coef_)
+    assert found.classes_.tolist() == [0, 1] and found.n_features_in_ == 4
+    rows, y = chunked(Y)
+    predicted = found.predict(rows).compute()
+    assert np.array_equal(predicted, best.predict(rows).compute())
+    assert found.score(rows, y) == np.mean(predicted == Y) > 0.9
+    scored = found.set_params(scoring="balanced_accuracy").score(rows, y)
+    assert scored == found.to_local().score(X, Y) != 0.0
+
+
+def test_a_sample_is_looked_at_where_rows_are_many(client, monkeypatch):
+    monkeypatch.setattr(searching, "LOOKED_AT", 1000)
+    found = DaskAssetClassifierCV(**GRID, random_state=0, refit=False).fit(*chunked(Y))
+    assert set(found.cv_results_["n_resources"]) == {1000}
+    assert not hasattr(found, "best_estimator_")
+
+
+@pytest.mark.slow
+def test_a_race_goes_on_with_the_better_heats_and_hangs_on_no_worker(client, monkeypatch):
+    monkeypatch.setattr(searching, "FIRST_ROWS", 600)
+    given = dict(random_state=0, n_components=40, relevance=None)
+    one = DaskAssetClassifierCV(**given).fit(*chunked(Y))
+    rows = np.asarray(one.cv_results_["n_resources"])
+    kernels = [each["kernel"] for each in one.cv_results_["params"]]
+    late = {kernel for kernel, count in zip(kernels, rows, strict=True) if count > 600}
+    assert set(kernels) == {"rbf", "laplacian", "exponential", "linear"} and len(late) == 2
+    assert one.best_params_["kernel"] in late and one.best_score_ > 0.9
+    assert one.leaderboard_["candidate"][0] == one.ensemble_[0][0]
+    board = one.leaderboard_["score"].to_numpy()
+    order = np.argsort(one.cv_results_["rank_test_score"])
+    assert np.array_equal(board, np.asarray(one.cv_results_["mean_test_score"])[order])
+    (address, *_) = client.scheduler_info()["workers"]
+    with monkeypatch.context() as patch:  # one worker, as far as heats know
+        patch.setattr(searching.Cluster, "some_workers", lambda self: {address: 1})
+        again = DaskAssetClassifierCV(**given).fit(*chunked(Y))
+    assert again.best_params_ == one.best_params_ and again.best_score_ == one.best_score_
+    assert np.array_equal(again.best_estimator_.map_coef_, one.best_estimator_.map_coef_)
+
+
+def test_a_table_is_searched_as_it_is_and_becomes_a_model_file(client, tmp_path):
+    frame = pd.DataFrame(X, columns=["wind", "rain", "heat", "dust"])
+    frame["town"] = RNG.choice(["Rome", "Oslo", "Bern"], ROWS)
+    frame.loc[::9, "rain"] = np.nan
+    sold = np.where((Y > 0) ^ (frame["town"] == "Oslo"), "yes", "no")
+    table = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(sold), npartitions=3)
+    found = DaskAssetClassifierCV(random_state=0, kernel="rbf", relevance=None, n_components=60)
+    found.fit(*table)
+    assert found.best_params_["encoder"] is not None
+    assert found.score(*table) > 0.8 and found.classes_.tolist() == ["no", "yes"]
+    assert found.best_estimator_.feature_names_in_.tolist() == frame.columns.tolist()
+    save(found.to_local().best_estimator_, tmp_path / "towns.asset")
+    assert np.array_equal(
+        load(tmp_path / "towns.asset").predict(frame), found.to_local().predict(frame)
+    )
+
+
+def test_numbers_and_quantiles_are_searched(client):
+    given = dict(Cs=[1.0, 10.0], gammas=[0.3], n_components=40, max_iter=3, random_state=0)
+    reals = DaskAssetRegressorCV(**given, epsilons=[0.01, 0.1]).fit(*chunked(REALS))
+    here = AssetRegressorCV(**given, epsilons=[0.01, 0.1]).fit(X, REALS)
+    assert reals.best_params_ == here.best_params_
+    assert reals.score(*chunked(REALS)) == pytest.approx(here.score(X, REALS), abs=0.05)
+    levels = DaskAssetQuantileRegressorCV(quantiles=(0.2, 0.8), **given).fit(*chunked(REALS))
+    assert levels.predict(chunked(REALS)[0]).compute().shape == (ROWS, 2)
+    assert np.allclose(levels.coverage(*chunked(REALS)), [0.2, 0.8], atol=0.1)
+
+
+def test_a_worker_that_dies_in_a_heat_changes_nothing():
+    quiet = DaskAssetClassifierCV(**GRID, random_state=0)
+    with two_workers() as own, Client(own) as client:
+        expected = quiet.set_params(client=client).fit(*chunked(Y))
+        pids = list(client.run(os.getpid).values())
+
+        def kill():
+            os.kill(pids[0], signal.SIGKILL)
+
+        with when_waiting(lambda key: key.startswith("asset_heat-"), kill):
+            found = clone(quiet).fit(*chunked(Y))
+    assert found.best_params_ == expected.best_params_
+    assert np.array_equal(found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+    assert np.array_equal(found.best_estimator_.map_coef_, expected.best_estimator_.map_coef_)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"probability": True}, "probability=True does not work on a cluster"),
+        ({"keep_path": True, "Cs": 3}, "keep_path=True does not work on a cluster"),
+        ({"cv": [(np.arange(5), np.arange(5, 9))]}, "cv has pairs of indices"),
+        ({"device": "cuda"}, "device='cuda' does not work on a cluster"),
+        ({"Cs": [-1.0]}, "Cs"),
+        ({"relevance": "directions", "kernel": "laplacian"}, "adds up the columns"),
+    ],
+)
+def test_what_a_cluster_does_without_is_told_before_rows_are_read(client, options, words):
+    with pytest.raises(ValueError, match=words):
+        DaskAssetClassifierCV(**options).fit(None, None)
+
+
+def test_groups_and_rows_in_memory_are_refused(client):
+    with pytest.raises(ValueError, match="groups are not kept together"):
+        DaskAssetClassifierCV().fit(*chunked(Y), groups=Y)
+    with pytest.raises(TypeError, match="not a Dask array or dataframe"):
+        DaskAssetClassifierCV().fit(X, Y)
+
+
+def test_a_fit_that_fails_leaves_the_model_of_before(client):
+    found = DaskAssetClassifierCV(**GRID, random_state=0).fit(*chunked(Y))
+    before = found.best_estimator_
+    one_class = da.from_array(np.zeros(ROWS, dtype=int), chunks=500)
+    with pytest.raises(ValueError, match="class"):
+        found.fit(chunked(Y)[0], one_class)
+    assert found.best_estimator_ is before
+
+
+def test_a_splitter_of_scikit_learn_is_taken(client):
+    splitter = KFold(3, shuffle=True, random_state=0)
+    found = DaskAssetClassifierCV(**GRID, cv=splitter, random_state=0, refit=False).fit(*chunked(Y))
+    assert found.n_splits_ == 3
+
+
+def test_the_command_tunes_on_a_cluster(workers, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(label=np.where(Y, "yes", "no"))
+    for number in range(3):
+        frame[number * 1000 : (number + 1) * 1000].to_parquet(f"part-{number}.parquet")
+    address = ["--dask", workers.scheduler_address, "--n-components", "40"]
+    command = ["tune", "part-*.parquet", "--target", "label", *address, "--kernel", "rbf"]
+    assert main([*command, "--relevance", "none", "--report", "page.html"]) == 0
+    out, err = capsys.readouterr()
+    told = dict(line.split("\t")[:2] for line in out.splitlines() if "\t" in line)
+    assert float(told["score"]) > 0.9 and told["saved in"] == "part.asset"
+    assert "asset: heat kernel=rbf, relevance=None: score" in err
+    assert "asset train 'part-*.parquet'" in out and "Race" in (tmp_path / "page.html").read_text()
+    assert main(["evaluate", "part.asset", "part-0.parquet", "--target", "label"]) == 0
+    assert main([*command, "--probability"]) == 2
+    assert "--probability does not go with --dask" in capsys.readouterr().err
+    assert main(["tune", "part-*.parquet", *address, "--Cs", "1,10", "--gammas", "0.3,1"]) == 0
+
+
+# Heats, without a cluster ---------------------------------------------------------------------------
+
+
+def results(scores):
+    return [
+        HeatResult({"gammas": [gamma]}, {}, score, 0, {}, None, 5, ROWS, 0.1)
+        for gamma, score in scores.items()
+    ]
+
+
+def test_gammas_go_beyond_an_end_as_long_as_it_is_the_best():
+    search = AssetClassifierCV(Cs=3)
+    assert next_heat(search, results({1.0: 0.7, 4.0: 0.8})) == {"gammas": [16.0]}
+    assert next_heat(search, results({1.0: 0.8, 4.0: 0.7})) == {"gammas": [0.25]}
+    assert next_heat(search, results({1.0: 0.7, 4.0: 0.8, 16.0: 0.75})) is None
+    assert next_heat(search, results({1.0: 0.8, 4.0: 0.8})) is None
+    assert next_heat(search, results({4.0**k: 0.1 * k for k in range(10)})) is None
+    assert next_heat(search, results({1.0: np.nan, 4.0: np.nan})) is None
+    assert next_heat(AssetClassifierCV(gammas=[1.0, 4.0]), results({1.0: 0.7, 4.0: 0.8})) is None
+
+
+def test_heats_of_a_race_are_what_is_left_open():
+    every = heats.heats_of_race(AssetClassifierCV(), 10, sparse=False)
+    pairs = {(each["kernel"], each["relevance"]) for each in every}
+    assert len(pairs) == len(every) == 9
+    assert ("laplacian", "directions") not in pairs and ("linear", "columns") not in pairs
+    wide = heats.heats_of_race(AssetClassifierCV(), 5000, sparse=True)
+    assert all(each["relevance"] != "directions" for each in wide)
+    assert all(each["kernel"] != "laplacian" for each in wide)
+    given = heats.heats_of_race(AssetClassifierCV(kernel="rbf", relevance="columns"), 10, sparse=False)
+    assert given == [{"kernel": "rbf", "relevance": "columns"}]
+
+
+def test_every_class_has_rows_in_a_part_of_the_sample():
+    y = np.repeat([0, 1, 2], [5000, 30, 3])
+    chosen = some_rows(y, 200, 0, numeric=False)
+    assert np.bincount(y[chosen])[1] >= 20 and np.bincount(y[chosen])[2] == 3
+    assert len(chosen) <= 223 and (np.diff(chosen) > 0).all()
+    assert len(some_rows(y, 200, 0, numeric=True)) == 200
+
+
+def test_the_failure_of_all_heats_is_told():
+    failed = HeatResult({}, {}, np.nan, 0, {}, None, 0, 10, 0.0, ValueError, "nothing to learn")
+    with pytest.raises(ValueError, match="nothing to learn"):
+        heats.ranked_heats([failed])
