@@ -23,6 +23,9 @@ from asset_svm.storage import container
 OPTIONS = ["--n-components", "60", "--max-iter", "4"]
 CELLS = "cells"
 """What the names of runs of cells begin with."""
+SEARCHES = "search"
+"""What those of searches begin with: a race over a sample, whose best model all rows train."""
+OPTIONS_OF_SEARCHES = ["--kernel", "rbf", "--relevance", "none", "--n-components", "40"]
 OPTIONS_OF_CELLS = ["--n-cells", "40", "--n-partitions", "2", "--C", "10"]
 
 
@@ -48,7 +51,12 @@ def write_rows() -> None:
 
 
 def command(name: str) -> list[str]:
-    """The run of this name: its model is name.asset, and its checkpoint the folder name."""
+    """The run of this name: its model is name.asset, and its checkpoint the folder name.
+
+    A search has no checkpoint: it begins anew.
+    """
+    if name.startswith(SEARCHES):
+        return ["tune", "rows.svm", "-o", f"{name}.asset", "--scale", "standard", *OPTIONS_OF_SEARCHES]
     options = OPTIONS_OF_CELLS if name.startswith(CELLS) else OPTIONS
     options = [*options, "--scale", "standard", "--checkpoint-every", "1e-9s"]
     return ["train", "rows.svm", "-o", f"{name}.asset", "--checkpoint", name, "--resume", *options]

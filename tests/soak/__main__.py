@@ -41,6 +41,7 @@ ROOT = Path(__file__).parents[2]
 ATTACKS = {
     "kills": "soak.kills:Kills",
     "cell-kills": "soak.kills:CellKills",
+    "search-kills": "soak.kills:SearchKills",
     "damaged": "soak.model_files:Damaged",
     "resealed": "soak.model_files:Resealed",
     "mutants": "soak.reader_files:Mutants",

@@ -19,6 +19,7 @@ from asset_svm.cli.main import main
 from asset_svm.storage import atomic
 from killed_runs import (
     CELLS,
+    SEARCHES,
     assert_same_model,
     begin,
     command,
@@ -99,7 +100,8 @@ class Kills(Attack):
             return "killed" if finished == 0 else "killed, after a whole run with the same model"
         assert os.waitpid(begin(name), 0)[1] == 0
         self._compare(run)
-        assert not os.listdir(name), "a finished run leaves its checkpoint"
+        left = os.listdir(name) if Path(name).exists() else []
+        assert not left, "a finished run leaves its checkpoint"
         assert not [each for each in os.listdir() if each.endswith(".tmp")], "a file of a killed run"
         return "killed, and then a whole run with the same model"
 
@@ -118,3 +120,10 @@ class CellKills(Kills):
 
     name, count, short = "cell-kills", 1000, 50
     prefix = CELLS
+
+
+class SearchKills(Kills):
+    """The same of searches over a file larger than memory, which begin anew."""
+
+    name, count, short = "search-kills", 200, 20
+    prefix = SEARCHES
