@@ -13,7 +13,9 @@ import dask.dataframe as dd
 import pandas as pd
 from distributed import Client
 from sklearn.base import clone
-from sklearn.model_selection import KFold
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import KFold, PredefinedSplit
 
 from asset_svm import AssetClassifierCV, AssetRegressorCV, load, save
 from asset_svm.cli.main import main
@@ -24,8 +26,11 @@ from asset_svm.dask import (
     DaskAssetRegressorCV,
     searching,
 )
+from asset_svm.exceptions import NonFiniteError
 from asset_svm.search import heats
-from asset_svm.search.heats import HeatResult, next_heat, some_rows
+from asset_svm.search.grid import Grid
+from asset_svm.search.heats import HeatResult, joined_table, next_heat, some_rows
+from asset_svm.search.results import Line, Table
 from clusters import two_workers, when_waiting
 
 pytestmark = pytest.mark.dask
@@ -83,8 +88,15 @@ def test_all_rows_train_the_best_model(client):
     predicted = found.predict(rows).compute()
     assert np.array_equal(predicted, best.predict(rows).compute())
     assert found.score(rows, y) == np.mean(predicted == Y) > 0.9
-    scored = found.set_params(scoring="balanced_accuracy").score(rows, y)
-    assert scored == found.to_local().score(X, Y) != 0.0
+    assert found.gammas_ == (0.3, 1.0) and found.Cs_.tolist() == [1.0, 10.0]
+
+
+def test_a_score_is_that_of_the_fit(client):
+    found = DaskAssetClassifierCV(**GRID, random_state=0, scoring="roc_auc").fit(*chunked(Y))
+    found.set_params(scoring=None)
+    area = roc_auc_score(Y, found.decision_function(chunked(Y)[0]).compute())
+    assert found.score(*chunked(Y)) == pytest.approx(area, abs=1e-12)
+    assert found.to_local().score(X, Y) == pytest.approx(area, abs=1e-12)
 
 
 def test_a_sample_is_looked_at_where_rows_are_many(client, monkeypatch):
@@ -116,12 +128,17 @@ def test_a_race_goes_on_with_the_better_heats_and_hangs_on_no_worker(client, mon
     assert np.array_equal(again.best_estimator_.map_coef_, one.best_estimator_.map_coef_)
 
 
-def test_a_table_is_searched_as_it_is_and_becomes_a_model_file(client, tmp_path):
+def towns():
+    """A frame with a category and gaps, and names of classes."""
     frame = pd.DataFrame(X, columns=["wind", "rain", "heat", "dust"])
-    frame["town"] = RNG.choice(["Rome", "Oslo", "Bern"], ROWS)
+    frame["town"] = np.random.default_rng(3).choice(["Rome", "Oslo", "Bern"], ROWS)
     frame.loc[::9, "rain"] = np.nan
-    sold = np.where((Y > 0) ^ (frame["town"] == "Oslo"), "yes", "no")
-    table = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(sold), npartitions=3)
+    return frame, pd.Series(np.where((Y > 0) ^ (frame["town"] == "Oslo"), "yes", "no"))
+
+
+def test_a_table_is_searched_as_it_is_and_becomes_a_model_file(client, tmp_path):
+    frame, sold = towns()
+    table = dd.from_pandas(frame, npartitions=3), dd.from_pandas(sold, npartitions=3)
     found = DaskAssetClassifierCV(random_state=0, kernel="rbf", relevance=None, n_components=60)
     found.fit(*table)
     assert found.best_params_["encoder"] is not None
@@ -165,7 +182,10 @@ def test_a_worker_that_dies_in_a_heat_changes_nothing():
     [
         ({"probability": True}, "probability=True does not work on a cluster"),
         ({"keep_path": True, "Cs": 3}, "keep_path=True does not work on a cluster"),
-        ({"cv": [(np.arange(5), np.arange(5, 9))]}, "cv has pairs of indices"),
+        ({"cv": [(np.arange(5), np.arange(5, 9))]}, "cv says which rows are held out"),
+        ({"cv": PredefinedSplit(np.zeros(ROWS))}, "cv says which rows are held out"),
+        ({"refit": "accuracy", "Cs": 3}, "refit"),
+        ({"encoder": "foo"}, "encoder='foo' is not known"),
         ({"device": "cuda"}, "device='cuda' does not work on a cluster"),
         ({"Cs": [-1.0]}, "Cs"),
         ({"relevance": "directions", "kernel": "laplacian"}, "adds up the columns"),
@@ -195,7 +215,55 @@ def test_a_fit_that_fails_leaves_the_model_of_before(client):
 def test_a_splitter_of_scikit_learn_is_taken(client):
     splitter = KFold(3, shuffle=True, random_state=0)
     found = DaskAssetClassifierCV(**GRID, cv=splitter, random_state=0, refit=False).fit(*chunked(Y))
-    assert found.n_splits_ == 3
+    assert found.n_splits_ == 3 and found.classes_.tolist() == [0, 1] and found.n_features_in_ == 4
+
+
+def test_a_grid_takes_a_table_as_it_is(client):
+    frame, sold = towns()
+    table = dd.from_pandas(frame, npartitions=3), dd.from_pandas(sold, npartitions=3)
+    found = DaskAssetClassifierCV(**GRID, random_state=0).fit(*table)
+    here = AssetClassifierCV(**GRID, random_state=0).fit(frame, sold)
+    assert found.best_params_ == here.best_params_
+    assert found.best_score_ == pytest.approx(here.best_score_, abs=0.01)
+    assert found.encoder_.get_feature_names_out().tolist() == (
+        here.encoder_.get_feature_names_out().tolist()
+    )
+
+
+def test_a_class_that_a_sample_would_miss_is_in_it(client, monkeypatch):
+    monkeypatch.setattr(searching, "LOOKED_AT", 300)
+    rare = Y.copy()
+    rare[[1700, 1701, 1702, 2900, 2901, 2902]] = 2
+    found = DaskAssetClassifierCV(
+        **GRID, class_weight={0: 1, 1: 1, 2: 50}, cv=3, random_state=0, refit=False
+    )
+    found.fit(*chunked(rare))
+    assert found.classes_.tolist() == [0, 1, 2]
+    assert 300 <= found.cv_results_["n_resources"][0] <= 306
+
+
+def test_a_time_limit_ends_a_race_and_says_so(client, monkeypatch):
+    begun = []
+    wanted = searching._Heats._task
+
+    def counted(self, heat, sample, seconds, threads):
+        begun.append(seconds)
+        return wanted(self, heat, sample, seconds, threads)
+
+    monkeypatch.setattr(searching._Heats, "_task", counted)
+    search = DaskAssetClassifierCV(time_limit=1e-3, n_components=40, random_state=0, refit=False)
+    with pytest.warns(ConvergenceWarning, match=r"8 of 9 heats have not begun"):
+        search.fit(*chunked(Y))
+    assert len(begun) == 1 and search.best_score_ > 0.5
+
+
+def test_the_best_score_is_that_of_the_best_candidate(client):
+    given = dict(kernel="rbf", relevance=None, n_components=40, random_state=0, refit=False)
+    found = DaskAssetRegressorCV(**given).fit(*chunked(REALS))
+    assert found.best_score_ == found.cv_results_["mean_test_score"][found.best_index_]
+    assert found.best_score_ == found.leaderboard_["score"][0]
+    here = AssetRegressorCV(**given, ensemble=False).fit(X, REALS)
+    assert found.best_score_ == here.best_score_ and found.best_params_ == here.best_params_
 
 
 def test_the_command_tunes_on_a_cluster(workers, tmp_path, monkeypatch, capsys):
@@ -210,32 +278,49 @@ def test_the_command_tunes_on_a_cluster(workers, tmp_path, monkeypatch, capsys):
     told = dict(line.split("\t")[:2] for line in out.splitlines() if "\t" in line)
     assert float(told["score"]) > 0.9 and told["saved in"] == "part.asset"
     assert "asset: heat kernel=rbf, relevance=None: score" in err
-    assert "asset train 'part-*.parquet'" in out and "Race" in (tmp_path / "page.html").read_text()
+    assert "asset train 'part-*.parquet'" in out and f"--dask {workers.scheduler_address}" in out
+    assert "Race" in (tmp_path / "page.html").read_text()
     assert main(["evaluate", "part.asset", "part-0.parquet", "--target", "label"]) == 0
     assert main([*command, "--probability"]) == 2
     assert "--probability does not go with --dask" in capsys.readouterr().err
-    assert main(["tune", "part-*.parquet", *address, "--Cs", "1,10", "--gammas", "0.3,1"]) == 0
+    grid = ["tune", "part-*.parquet", *address, "--Cs", "1,10", "--gammas", "0.3,1"]
+    assert main([*grid, "--numbers", "pieces"]) == 0
+    assert "piecewise linear" in capsys.readouterr().err
 
 
 # Heats, without a cluster ---------------------------------------------------------------------------
 
 
 def results(scores):
-    return [
-        HeatResult({"gammas": [gamma]}, {}, score, 0, {}, None, 5, ROWS, 0.1)
-        for gamma, score in scores.items()
-    ]
+    """What heats of these gammas have found, with one C and two splits; None has failed."""
+    found = []
+    for gamma, score in scores.items():
+        heat = {"gammas": [gamma]}
+        if score is None:
+            found.append(HeatResult(heat, ROWS, 0.1, failure="no model"))
+            continue
+        table = Table(Grid(np.ones(1), (gamma,), None), 2)
+        table.lines[0, 0] = Line(np.full((1, 2), score), 0, ROWS, 1.0, 1.0)
+        found.append(HeatResult(heat, ROWS, 0.1, score, table=table, n_splits=2))
+    return found
 
 
 def test_gammas_go_beyond_an_end_as_long_as_it_is_the_best():
     search = AssetClassifierCV(Cs=3)
-    assert next_heat(search, results({1.0: 0.7, 4.0: 0.8})) == {"gammas": [16.0]}
-    assert next_heat(search, results({1.0: 0.8, 4.0: 0.7})) == {"gammas": [0.25]}
-    assert next_heat(search, results({1.0: 0.7, 4.0: 0.8, 16.0: 0.75})) is None
-    assert next_heat(search, results({1.0: 0.8, 4.0: 0.8})) is None
-    assert next_heat(search, results({4.0**k: 0.1 * k for k in range(10)})) is None
-    assert next_heat(search, results({1.0: np.nan, 4.0: np.nan})) is None
-    assert next_heat(AssetClassifierCV(gammas=[1.0, 4.0]), results({1.0: 0.7, 4.0: 0.8})) is None
+    assert next_heat(search, results({1.0: 0.7, 4.0: 0.8}), 2) == {"gammas": [16.0]}
+    assert next_heat(search, results({1.0: 0.8, 4.0: 0.7}), 2) == {"gammas": [0.25]}
+    assert next_heat(search, results({1.0: 0.7, 4.0: 0.8, 16.0: 0.75}), 2) is None
+    assert next_heat(search, results({1.0: 0.8, 4.0: 0.8}), 2) is None
+    assert next_heat(search, results({4.0**k: 0.1 * k for k in range(6)}), 2) is None
+    assert next_heat(search, results({1.0: None, 4.0: None}), 2) is None
+    assert next_heat(AssetClassifierCV(gammas=[1.0, 4.0]), results({1.0: 0.7, 4.0: 0.8}), 2) is None
+
+
+def test_tables_of_heats_are_one_in_which_those_that_failed_have_no_score():
+    table = joined_table(results({4.0: 0.8, 1.0: None, 0.5: 0.6}))
+    assert table.grid.gammas == (0.5, 1.0, 4.0)
+    assert np.array_equal(table.means(), [0.6, np.nan, 0.8], equal_nan=True)
+    assert table.best_index() == 2
 
 
 def test_heats_of_a_race_are_what_is_left_open():
@@ -258,7 +343,8 @@ def test_every_class_has_rows_in_a_part_of_the_sample():
     assert len(some_rows(y, 200, 0, numeric=True)) == 200
 
 
-def test_the_failure_of_all_heats_is_told():
-    failed = HeatResult({}, {}, np.nan, 0, {}, None, 0, 10, 0.0, ValueError, "nothing to learn")
-    with pytest.raises(ValueError, match="nothing to learn"):
+@pytest.mark.parametrize(("finite", "kind"), [(True, ValueError), (False, NonFiniteError)])
+def test_the_failure_of_all_heats_is_told(finite, kind):
+    failed = HeatResult({}, 10, 0.0, failure="nothing to learn", finite=finite)
+    with pytest.raises(kind, match="has a score: nothing to learn"):
         heats.ranked_heats([failed])

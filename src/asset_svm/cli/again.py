@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 ROWS = ("task", "target", "format", "zero_based", "n_features", "dtype", "scale")
 COLUMNS = ("categorical", "numeric", "drop", "missing", "decimal", "encoding")
-OTHERS = ("probability", "resumable", "memory", "jobs")
+OTHERS = ("probability", "resumable", "memory", "jobs", "dask")
 USUAL = {"task": "auto", "dtype": "float32", "scale": "auto"}
 """Values of options that need not be written."""
 
@@ -41,7 +41,7 @@ def command_of(run: Run, params: dict[str, Any]) -> str:
 
 def _option(run: Run, name: str) -> list[str]:
     """An option as it was given; none where it was not."""
-    value = getattr(run, name)
+    value = getattr(run, name, None)
     if value is None or value is False or value == USUAL.get(name):
         return []
     option = "--" + name.replace("_", "-")

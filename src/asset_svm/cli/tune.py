@@ -151,6 +151,8 @@ class Tuning(Run):
             files = self._scan_on_cluster(client)
             search: Any = self._search(self._found_task()).set_params(client=client)
             X, y = self._collections(files, numeric=is_regressor(search))
+            if self.raw:  # of a grid too, whose rows are encoded elsewhere on one machine
+                search.set_params(encoder=self._table_encoder())
             search_told(search, X, y, lambda heat: print(f"asset: {heat}", file=sys.stderr))
             self.looked, self.interrupt = looked_rows(search), Interrupt()
             encoder = encoder_of(search.best_estimator_)
@@ -222,8 +224,17 @@ class Tuning(Run):
         check_dask()
         if self.data == STANDARD_INPUT:
             raise UsageError("--dask: workers cannot read standard input; save it to a file.")
-        if self.probability:
-            raise UsageError("--probability does not go with --dask; leave one of them out.")
+        for option, given in (
+            ("--probability", self.probability),
+            ("--ensemble", self.parameters.get("ensemble")),
+        ):
+            if given:
+                raise UsageError(f"{option} does not go with --dask; leave one of them out.")
+        if self.encodes_arrays:
+            raise UsageError(
+                f"--numbers {self.numbers}: arrays are encoded in memory, which --dask does without; "
+                "leave one of them out."
+            )
 
     def _check_kind(self, search: SearchEstimator) -> None:
         """Refuse what goes with the other kind of search."""

@@ -173,6 +173,8 @@ class Cluster:
             return self.wait(future.result)
         except LOST as error:
             self.check_generation()
+            if self.client.status != "running":
+                raise self._gone() from error
             raise ClusterError(
                 f"Dask gave up {future.key}: {error}. Rows that were scattered, or whose workers die "
                 "again and again, cannot be computed anew; persist collections that know their source."

@@ -85,6 +85,16 @@ def on_cluster(cls: Any, words: Callable[[Any], Any] = document) -> Any:
     return cls
 
 
+def check_here(estimator: Any, not_here: dict[str, tuple[Any, str]]) -> None:
+    """Raise for a parameter that a cluster does without: usual values, and why others cannot be."""
+    for name, (usual, why) in not_here.items():
+        value = getattr(estimator, name, usual)
+        if value != usual:
+            raise ValueError(
+                f"{name}={value!r} does not work on a cluster, where {why}; set {name}={usual!r}."
+            )
+
+
 class OnCluster(BaseEstimator):
     """What has a client of a cluster for a parameter."""
 
@@ -117,6 +127,8 @@ class OnCluster(BaseEstimator):
                 ) from None
         if not isinstance(client, Client) or client.asynchronous:
             raise ValueError(f"client={client!r} is not a synchronous distributed.Client; pass one.")
+        if client.status != "running":
+            raise ValueError(f"client={client!r} is {client.status}; connect another.")
         return client
 
 
@@ -203,14 +215,8 @@ class DaskLearner(OnCluster, Learner):
                 'n_components="auto" tries several on rows in memory, which a cluster\'s are not; set '
                 "n_components to a number."
             )
-        for name, (usual, why) in NOT_HERE.items():
-            value = getattr(self, name, usual)
-            if name == "tol" and self.n_cells is not None:
-                continue
-            if value != usual:
-                raise ValueError(
-                    f"{name}={value!r} does not work on a cluster, where {why}; set {name}={usual!r}."
-                )
+        left = () if self.n_cells is None else ("tol",)
+        check_here(self, {name: each for name, each in NOT_HERE.items() if name not in left})
         return settings
 
     def _fit_watched(self, X, y, sample_weight=None, *, watch=None, settled=None, **known):

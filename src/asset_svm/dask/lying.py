@@ -20,6 +20,8 @@ from asset_svm.estimators.encoded import usual_encoder
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.tasks.units import Units, UnitsOfColumns
 
+OF_EVERY_CLASS = 20
+"""Rows of a rare class that a part adds to a sample, where it has as many."""
 AnyUnits = Units | UnitsOfColumns
 
 
@@ -73,13 +75,15 @@ class Lying:
             kinds.join(summary.kinds or ColumnKinds())
         return kinds.mixed
 
-    def taken(self, chosen: Array) -> list[Delayed]:
-        """The rows of these numbers, which increase, part by part."""
+    def taken(self, chosen: Array, rare: dict[int, Array] | None = None) -> list[Delayed]:
+        """The rows of these numbers, which increase, part by part, and some of rare classes."""
         tasks, begin = [], 0
-        for part, summary in zip(self.loaded, self.summaries, strict=True):
+        for number, (part, summary) in enumerate(zip(self.loaded, self.summaries, strict=True)):
             end = begin + summary.n_rows
             inside = chosen[np.searchsorted(chosen, begin) : np.searchsorted(chosen, end)] - begin
-            if len(inside):
+            if rare and number in rare:
+                tasks.append(delayed(taken_with, pure=False)(part, inside, rare[number]))
+            elif len(inside):
                 tasks.append(delayed(Part.take, pure=False)(part, inside))
             begin = end
         return tasks
@@ -88,10 +92,13 @@ class Lying:
         """The rows of these numbers, which increase, on the client."""
         return join(cluster.gather(cluster.client.compute(self.taken(chosen))), self.dtype)
 
-    def sample_there(self, cluster: Cluster, chosen: Array) -> Delayed:
-        """The same on the cluster, which makes them again where they are lost; columns are settled."""
+    def sample_there(self, cluster: Cluster, chosen: Array, rare: dict[int, Array]) -> Delayed:
+        """The same on the cluster, which makes them again where they are lost; columns are settled.
+
+        ``rare`` are classes of parts that some rows are taken of besides.
+        """
         settle, levels = delayed(settled_part, pure=False), self.mixed
-        parts = [settle(part, levels, None) for part in self.taken(chosen)]
+        parts = [settle(part, levels, None) for part in self.taken(chosen, rare)]
         (sample,) = cluster.client.persist([delayed(join, pure=False)(parts, self.dtype)])
         return sample
 
@@ -115,6 +122,12 @@ class Lying:
         parts = [go(part, *told) for part in self.parts]
         loaded = cluster.client.persist([go(part, *told) for part in self.loaded])
         return replace(self, parts=parts, loaded=list(loaded))
+
+
+def taken_with(part: Part, inside: Array, rare: Array) -> Part:
+    """Rows of a part, and some of each of these classes."""
+    more = [np.flatnonzero(part.y == label)[:OF_EVERY_CLASS] for label in rare]
+    return part.take(np.unique(np.concatenate([inside, *more])))
 
 
 def settled_part(part: Part, levels: tuple[str, ...], units: AnyUnits | None) -> Part:

@@ -20,7 +20,8 @@ A sample of the rows, 200 000 at most, is looked at in heats, each a task of Das
     and a relevance each, on few rows first, of which the best third go on with all of the sample; of a
     grid a gamma each. The best parameters are trained on all rows, on the cluster. What is found does
     not depend on the number of workers, but with ``time_limit``, which is that of the search: the model
-    comes after it. There are no means of several models (``ensemble``)."""
+    comes after it. There are no means of several models (``ensemble``), and workers' threads stand for
+    ``n_jobs``."""
 
 
 def in_heats(cls: type) -> type:

@@ -14,21 +14,28 @@ from uuid import uuid4
 
 import numpy as np
 from dask.delayed import Delayed, delayed
+from distributed import Future
 from sklearn.base import clone, is_regressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import PredefinedSplit
 
 from asset_svm import clock
-from asset_svm.dask.cluster import Cluster
-from asset_svm.dask.fitting import OF_CLUSTER, DaskLearner, OnCluster
-from asset_svm.dask.lying import Lying, lie
+from asset_svm.arrays import Array
+from asset_svm.dask.cluster import Cluster, finished
+from asset_svm.dask.fitting import OF_CLUSTER, DaskLearner, OnCluster, check_here
+from asset_svm.dask.lying import OF_EVERY_CLASS, Lying, lie
 from asset_svm.dask.partitions import Part, is_collection
+from asset_svm.estimators.encoded import check_encoder
 from asset_svm.estimators.inside import settings_of
 from asset_svm.estimators.tables import TableEncoder
 from asset_svm.estimators.validation import all_or_nothing, forget, results
+from asset_svm.exceptions import warn_caller
 from asset_svm.families.observing import logger, shown
+from asset_svm.memory import planned_memory
+from asset_svm.search.all_rows import CELL_BYTES
 from asset_svm.search.base import SearchEstimator
 from asset_svm.search.heats import (
     FIRST_ROWS,
-    FIRST_SHARE,
     Heat,
     HeatResult,
     going_on,
@@ -36,6 +43,7 @@ from asset_svm.search.heats import (
     heats_of_race,
     joined_board,
     joined_results,
+    joined_table,
     next_heat,
     ranked_heats,
     run_heat,
@@ -46,18 +54,21 @@ from asset_svm.search.racing import one_seed
 from asset_svm.settings import checks as check
 
 LOOKED_AT = 200_000
-"""At most so many rows are looked at."""
+"""At most so many rows are looked at, and some of classes that are rare among them."""
 SAMPLE_SHARE = 8
 """They take this part of the memory that a worker has for a thread, at most."""
-LEAST_SHARE = 0.1
-"""The part of a time limit that later heats have in any case."""
+FIRST_SHARE = 0.4
+"""The part of a time limit that the first heats of a race have, where others follow."""
+LEAST_SECONDS = 2.0
+"""A heat of a race has so much of a time limit, if it has any: less finds nothing."""
 NOT_HERE = {
-    "probability": (False, "the decisions that a race holds out stay with the workers; calibrate "
-                    "to_local().best_estimator_ with CalibratedClassifierCV"),
+    "probability": (False, "the decisions that a race holds out stay with the workers"),
     "intervals": (False, "no rows are kept out of a fit"),
     "keep_path": (False, "coefficients of candidates stay with the workers"),
-}  # fmt: skip
+}
 """Parameters that a search on a cluster does without: their usual values, and why."""
+
+Told = Callable[[HeatResult], None]
 
 
 class DaskSearch(OnCluster, SearchEstimator):
@@ -65,6 +76,10 @@ class DaskSearch(OnCluster, SearchEstimator):
 
     _local: ClassVar[type[SearchEstimator]]
     _trained: ClassVar[type[DaskLearner]]
+
+    @property
+    def _races(self) -> bool:
+        return races(self._plain())
 
     def to_local(self) -> Any:
         """The plain search: the same parameters, results and model, which is a plain estimator."""
@@ -80,20 +95,21 @@ class DaskSearch(OnCluster, SearchEstimator):
         return self._local(**({name: own for name, own in given if name not in OF_CLUSTER} | others))
 
     def _checked_search(self) -> SearchEstimator:
-        """The plain search, of which and of the final model all is checked that can be."""
-        for name, (usual, why) in NOT_HERE.items():
-            value = getattr(self, name, usual)
-            if value != usual:
-                raise ValueError(
-                    f"{name}={value!r} does not work on a cluster: {why}. Set {name}={usual!r}."
-                )
-        if not (self.cv is None or check.is_number(self.cv) or hasattr(self.cv, "split")):
+        """The search of all heats, of which and of the final model all is checked that can be."""
+        check_here(self, NOT_HERE)
+        if not (self.cv is None or check.is_number(self.cv) or hasattr(self.cv, "split")) or (
+            isinstance(self.cv, PredefinedSplit)
+        ):
             raise ValueError(
-                "cv has pairs of indices, and a search on a cluster looks at a sample of the rows; set "
-                "cv to a number of folds, a fraction or a splitter."
+                "cv says which rows are held out, and a search on a cluster looks at a sample of them; "
+                "set cv to a number of folds, a fraction or another splitter."
             )
-        search = self._plain(random_state=one_seed(self.random_state), refit=False, verbose=0)
-        check_parameters(search)
+        check_parameters(self._plain())
+        check_encoder(self.encoder)
+        check.check_flag("ensemble", self.ensemble)
+        search = self._plain(
+            random_state=one_seed(self.random_state), refit=False, ensemble=False, verbose=0
+        )
         settings_of(self._final(search, {}))
         return search
 
@@ -128,7 +144,7 @@ class DaskSearch(OnCluster, SearchEstimator):
             )
         return self._fit_told(X, y, sample_weight, _log_heat)
 
-    def _fit_told(self, X, y, sample_weight, told: Callable[[HeatResult], None]) -> Any:
+    def _fit_told(self, X, y, sample_weight, told: Told) -> Any:
         """``fit``, while somebody is told of every heat."""
         with all_or_nothing(self), shown(self.verbose):
             begun = clock.now()
@@ -136,22 +152,33 @@ class DaskSearch(OnCluster, SearchEstimator):
             forget(self)
             cluster = Cluster(self._connection())
             with cluster.watching():
-                found = self._found(search, cluster, X, y, sample_weight, begun, told)
-            ranked = ranked_heats(found)
-            self.cv_results_, self.scorer_ = joined_results(found), scorer_of(search)
+                found, cut = self._found(search, cluster, X, y, sample_weight, begun, told)
+            best = ranked_heats(found)[0]
+            for name, value in best.seen.items():
+                setattr(self, name, value)
             if races(search):
+                self.cv_results_, self.scorer_ = joined_results(found), scorer_of(search)
                 self._board = joined_board(found, self.cv_results_)
                 self.ensemble_ = [(self._board["candidate"][0], 1.0)]
-            self.best_at_edge_ = {} if races(search) else _edges(found)
-            self.best_index_ = int(np.argmin(self.cv_results_["rank_test_score"]))
-            self.best_params_, self.best_score_ = ranked[0].params, ranked[0].score
-            self.n_splits_, self.search_time_ = ranked[0].n_splits, clock.now() - begun
+                self.best_index_ = int(np.argmin(self.cv_results_["rank_test_score"]))
+                self.best_params_, self.best_score_ = best.params, best.score
+                self.best_at_edge_ = {}
+            else:
+                table = joined_table(found)
+                table.late |= cut
+                self._store(table, scorer_of(search))
+                if not table.late:
+                    self._tell_of_edges()
+            self._default_score = self.scoring is None
+            self.n_splits_, self.search_time_ = best.n_splits, clock.now() - begun
             if self.refit:
                 refitted = clock.now()
-                best = self._final(search, self.best_params_).fit(X, y, sample_weight)
-                self.best_estimator_, self.n_iter_ = best, best.n_iter_
+                model = self._final(search, self.best_params_).fit(X, y, sample_weight)
+                self.best_estimator_, self.n_iter_ = model, model.n_iter_
                 self.refit_time_ = clock.now() - refitted
-                self._take_names(best)
+                self._take_names(model)
+                if not races(search):
+                    self.encoder_ = model.encoder_
         return self
 
     def _found(
@@ -162,32 +189,48 @@ class DaskSearch(OnCluster, SearchEstimator):
         y: Any,
         weight: Any,
         begun: float,
-        told: Callable[[HeatResult], None],
-    ) -> list[HeatResult]:
-        """What all heats have found; notes how many rows were looked at, and how many there are."""
+        told: Told,
+    ) -> tuple[list[HeatResult], bool]:
+        """What all heats have found, and whether some were left out for want of time.
+
+        Notes how many rows were looked at, and how many there are.
+        """
         encoder = search.get_params(deep=False)["encoder"]
         given = clone(encoder) if isinstance(encoder, TableEncoder) else encoder
-        numeric = is_regressor(self)
+        numeric, seed = is_regressor(self), search.get_params(deep=False)["random_state"]
         lying = lie(cluster, X, y, weight, numeric=numeric, encoder=given)
         n_rows, n_features = lying.n_rows, lying.filled[0].n_features
-        sparse = lying.filled[0].sparse
-        sample, looked = _sampled(cluster, lying, search.random_state)
+        sparse, n_bytes = lying.filled[0].sparse, sum(s.n_bytes for s in lying.summaries)
+        sample, looked = _sampled(cluster, lying, seed, numeric=numeric)
         self._looked_rows, self._learnt_rows = looked, n_rows
-        heats = _Heats(cluster, search, n_rows, begun, told)
+        logger.info("looking at %d of %d rows", looked, n_rows)
         del lying  # whose rows need not lie there while the sample is looked at
+        in_cells = n_bytes <= CELL_BYTES * planned_memory(self.memory_limit)
+        heats = _Heats(cluster, search, n_rows, in_cells, begun, told)
         if not races(search):
-            first = delayed(grid_heats, pure=False)(search, sample)
-            found = heats.run(cluster.gather(cluster.client.compute([first]))[0], sample, 1.0)
-            while (more := next_heat(search, found)) is not None:
-                found += heats.run([more], sample, 1.0)
-            return found
+            make = delayed(grid_heats, pure=False)(search, sample, n_rows)
+            open_ = cluster.gather(cluster.client.compute([make]))[0]
+            found = heats.run(open_, sample)
+            while (more := next_heat(search, found, len(open_))) and not heats.late:
+                found += heats.run([more], sample)
+            return found, len(found) < len(open_)
         open_ = heats_of_race(search, n_features, sparse=sparse)
         if len(open_) == 1 or looked <= FIRST_ROWS:
-            return heats.run(open_, sample, 1.0)
-        few = delayed(some_of, pure=False)(sample, FIRST_ROWS, search.random_state, numeric)
-        (few,) = cluster.client.persist([few])
-        found = heats.run(open_, few, FIRST_SHARE)
-        return found + heats.run(going_on(found), sample, 1.0)
+            found = heats.run(open_, sample)
+        else:
+            few = delayed(some_of, pure=False)(sample, FIRST_ROWS, seed, numeric)
+            (few,) = cluster.client.persist([few])
+            found = heats.run(open_, few, FIRST_SHARE)
+            if not heats.late:
+                found += heats.run(going_on(found), sample)
+        missing = len(open_) - len({str(each.heat) for each in found})
+        if missing:
+            warn_caller(
+                f"time_limit={self.time_limit:g} ended the search early: {missing} of {len(open_)} "
+                "heats have not begun; raise it, or add workers.",
+                ConvergenceWarning,
+            )
+        return found, missing > 0
 
     # The model --------------------------------------------------------------------------------
 
@@ -208,7 +251,7 @@ class DaskSearch(OnCluster, SearchEstimator):
         score : float
         """
         best = self._best("score")
-        if is_collection(X) and self.scoring is None:
+        if is_collection(X) and self._default_score:
             return best.score(X, y, sample_weight)
         X, y, sample_weight = self._computed(X, y, sample_weight)
         return self.to_local().score(X, y, sample_weight)
@@ -223,6 +266,8 @@ class _Heats:
     search : SearchEstimator
     n_rows : int
         Of the collections.
+    in_cells : bool
+        Whether models in cells are open.
     begun : float
     told : callable
         Called with the result of every heat, as it comes.
@@ -233,37 +278,78 @@ class _Heats:
         cluster: Cluster,
         search: SearchEstimator,
         n_rows: int,
+        in_cells: bool,
         begun: float,
-        told: Callable[[HeatResult], None],
+        told: Told,
     ):
-        self.cluster, self.search, self.n_rows, self.begun = cluster, search, n_rows, begun
-        self.told = told
-        self.done, self.id = 0, uuid4().hex[:8]
+        self.cluster, self.search, self.n_rows, self.in_cells = cluster, search, n_rows, in_cells
+        self.begun, self.told = begun, told
+        self.limit: float = search.get_params(deep=False)["time_limit"] or float("inf")
+        self.races, self.sent, self.id = races(search), 0, uuid4().hex[:8]
 
-    def run(self, heats: Sequence[Heat], sample: Delayed, share: float) -> list[HeatResult]:
-        """What heats find, in their order; ``share`` is the part of the time that may be over then."""
-        threads = list(self.cluster.some_workers().values())
-        slots = sum(threads)
-        own = {"n_jobs": max(min(slots // len(heats), *threads), 1)}
-        limit = self.search.time_limit
-        if limit is not None:
-            left = max(share * limit - (clock.now() - self.begun), LEAST_SHARE * limit)
-            own["time_limit"] = left / -(-len(heats) // slots)
-        search = clone(self.search).set_params(**own)
+    def left(self, share: float = 1.0) -> float:
+        """The seconds until this part of the time limit is over."""
+        return share * self.limit - (clock.now() - self.begun)
+
+    @property
+    def late(self) -> bool:
+        """Whether there is no time for another heat."""
+        return self.left() < (LEAST_SECONDS if self.races else 0.0)
+
+    def run(self, heats: Sequence[Heat], sample: Delayed, share: float = 1.0) -> list[HeatResult]:
+        """What heats find, in their order; ``share`` is the part of the time that may be over then.
+
+        Those that there is no time for are left out, but for the first.
+        """
+        waiting = dict(enumerate(heats))
+        running: dict[Future, int] = {}
+        found: dict[int, HeatResult] = {}
+        while waiting or running:
+            workers = self.cluster.workers() if running else self.cluster.some_workers()
+            slots = sum(workers.values())
+            while waiting and len(running) < slots:
+                begins = max(self._share(len(waiting), len(running), slots, share), 0.0)
+                if (found or running) and begins < (LEAST_SECONDS if self.races else 1e-9):
+                    waiting.clear()
+                    break
+                number = next(iter(waiting))
+                most = min(len(heats), len(waiting) + len(running))
+                task = self._task(waiting.pop(number), sample, begins, _threads(workers, most))
+                running[task] = number
+            for future in finished(list(running)) if running else ():
+                number = running.pop(future)
+                found[number] = self.cluster.result(future)
+                self.told(found[number])
+        return [found[number] for number in sorted(found)]
+
+    def _share(self, waiting: int, running: int, slots: int, share: float) -> float:
+        """The seconds of the next heat, where all that wait shall have as many."""
+        each = self.left(share) / -(-waiting // max(slots - running, 1))
+        if self.races and each < LEAST_SECONDS:  # fewer of them, in full
+            each = min(self.left(share), LEAST_SECONDS)
+        return each
+
+    def _task(self, heat: Heat, sample: Delayed, seconds: float, threads: int) -> Future:
+        """A heat that a worker will run."""
+        limit = None if self.limit == float("inf") else max(seconds, 1e-3)
+        search = clone(self.search).set_params(n_jobs=threads, time_limit=limit)
+        name = f"asset_heat-{self.id}-{self.sent}"
+        self.sent += 1
         look = delayed(look_at, pure=False)
-        tasks = [
-            look(search, heat, sample, self.n_rows, dask_key_name=f"asset_heat-{self.id}-{number}")
-            for number, heat in enumerate(heats, self.done)
-        ]
-        self.done += len(heats)
-        return self.cluster.gather(self.cluster.client.compute(tasks), self.told)
+        task = look(search, heat, sample, self.n_rows, self.in_cells, dask_key_name=name)
+        return self.cluster.client.compute(task)
+
+
+def _threads(workers: dict[str, int], heats: int) -> int:
+    """The threads of a heat, of so many beside each other."""
+    return max(min(workers.values()) // -(-heats // len(workers)), 1)
 
 
 def _log_heat(found: HeatResult) -> None:
     logger.info("%s", found)
 
 
-def _sampled(cluster: Cluster, lying: Lying, seed: int) -> tuple[Delayed, int]:
+def _sampled(cluster: Cluster, lying: Lying, seed: int, *, numeric: bool) -> tuple[Delayed, int]:
     """The rows that are looked at, joined where a worker has room for them, and their number."""
     total = lying.n_rows
     each = sum(summary.n_bytes for summary in lying.summaries) / total
@@ -271,31 +357,52 @@ def _sampled(cluster: Cluster, lying: Lying, seed: int) -> tuple[Delayed, int]:
     count = min(total, LOOKED_AT, max(room, FIRST_ROWS))
     rng = np.random.default_rng([seed, 25])
     chosen = np.sort(rng.choice(total, size=count, replace=False))
-    return lying.sample_there(cluster, chosen), count
+    rare = {} if numeric or count == total else _rare_classes(lying, count / total)
+    sample = lying.sample_there(cluster, chosen, rare)
+    return sample, count
 
 
-def _edges(found: Sequence[HeatResult]) -> dict[str, str]:
-    """The parameters whose best value is the first or last of those to try, of three or more."""
-    best, edges = ranked_heats(found)[0].params, {}
-    tried = [one for each in found if np.isfinite(each.score) for one in each.results["params"]]
-    for name in ("C", "gamma", "epsilon"):
-        values = sorted({one[name] for one in tried if name in one})
-        if len(values) > 2 and best[name] in (values[0], values[-1]):
-            edges[name] = "smallest" if best[name] == values[0] else "largest"
-    return edges
+def _rare_classes(lying: Lying, share: float) -> dict[int, Array]:
+    """The classes of parts that a sample of this share of the rows may miss, by part."""
+    if lying.filled[0].outputs > 1:
+        return {}
+    totals: dict[Any, float] = {}
+    for summary in lying.filled:
+        for label, weight in zip(summary.values, summary.value_weights, strict=True):
+            totals[label] = totals.get(label, 0.0) + weight
+    weight = sum(totals.values()) / lying.n_rows
+    wanted = {
+        label: OF_EVERY_CLASS
+        for label, own in totals.items()
+        if share * own < 2 * OF_EVERY_CLASS * weight
+    }
+    found: dict[int, Array] = {}
+    for number, summary in enumerate(lying.summaries):
+        here = [
+            place
+            for place, label in enumerate(summary.values)
+            if summary.n_rows and wanted.get(label, 0.0) > 0.0
+        ]
+        for place in here:
+            wanted[summary.values[place]] -= max(summary.value_weights[place] / weight, 1.0)
+        if here:
+            found[number] = summary.values[here]
+    return found
 
 
 # On workers ---------------------------------------------------------------------------------------
 
 
-def grid_heats(search: SearchEstimator, sample: Part) -> list[Heat]:
+def grid_heats(search: SearchEstimator, sample: Part, n_rows: int) -> list[Heat]:
     """The heats of a grid on these rows."""
-    return heats_of_grid(search, sample.X, sample.y, sample.weight)
+    return heats_of_grid(search, sample.X, sample.y, sample.weight, n_rows)
 
 
-def look_at(search: SearchEstimator, heat: Heat, sample: Part, n_rows: int) -> HeatResult:
+def look_at(
+    search: SearchEstimator, heat: Heat, sample: Part, n_rows: int, in_cells: bool
+) -> HeatResult:
     """What a heat finds of these rows."""
-    return run_heat(search, heat, sample.X, sample.y, sample.weight, n_rows)
+    return run_heat(search, heat, sample.X, sample.y, sample.weight, n_rows, in_cells=in_cells)
 
 
 def some_of(sample: Part, count: int, seed: int, numeric: bool) -> Part:

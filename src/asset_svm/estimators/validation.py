@@ -29,7 +29,9 @@ from asset_svm.threads.granted import granted
 from asset_svm.threads.team import side_by_side
 
 FLOATS = [np.float64, np.float32]
-PRIVATE_RESULTS = ("_fitted", "_board", "_as_given", "_intervals", "_learnt_rows")
+PRIVATE_RESULTS = (
+    "_fitted", "_board", "_as_given", "_intervals", "_learnt_rows", "_looked_rows", "_default_score",
+)  # fmt: skip
 LARGE = 1 << 22
 """Bytes from which threads look for numbers that are not finite."""
 FROM_VALIDATION = ("n_features_in_", "feature_names_in_", "classes_", "encoder_")

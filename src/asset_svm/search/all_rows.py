@@ -212,7 +212,7 @@ class SourceRows:
 
 
 @dataclass(frozen=True)
-class FarRows:
+class RowsElsewhere:
     """Rows that lie elsewhere, from which others train the model: a search has a sample of them.
 
     Parameters
@@ -237,12 +237,12 @@ class FarRows:
         del classes
         raise ValueError("probability=True: the model is trained elsewhere; set probability=False.")
 
-    def some(self, count: int, task: Task, y: Array, seed: int) -> FarRows:
+    def some(self, count: int, task: Task, y: Array, seed: int) -> RowsElsewhere:
         """All of them: others know how many they can learn from."""
         del count, task, y, seed
         return self
 
-    def teach(self, model: Learner, **options: Any) -> FarRows:
+    def teach(self, model: Learner, **options: Any) -> RowsElsewhere:
         """Raise: the rows are not here."""
         raise ValueError("The rows of this search lie elsewhere; set refit=False.")
 

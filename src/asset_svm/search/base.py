@@ -35,7 +35,7 @@ from asset_svm.families.observing import Watch as ObservedFit
 from asset_svm.families.observing import logger, shown
 from asset_svm.families.one_map.maps import warn_of_few_landmarks
 from asset_svm.kernels import WITH_GAMMA, formula_type
-from asset_svm.search.all_rows import SAMPLING, FarRows, HeldRows, SourceRows
+from asset_svm.search.all_rows import SAMPLING, HeldRows, RowsElsewhere, SourceRows
 from asset_svm.search.grid import (
     Grid,
     resolve_costs,
@@ -181,7 +181,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
         refitting: Refitting | None = None,
         training: ObservedFit | None = None,
         temp_dir: str | Path | None = None,
-        far: FarRows | None = None,
+        elsewhere: RowsElsewhere | None = None,
     ) -> Any:
         """Search, as ``fit`` does, while somebody looks on.
 
@@ -200,7 +200,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
             returning True ends it.
         temp_dir : path, optional
             As for ``fit_rows``.
-        far : FarRows, optional
+        elsewhere : RowsElsewhere, optional
             What others train the best model from, of which X are a sample; with refit=False.
 
         Returns
@@ -208,7 +208,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
         self
         """
         begun = clock.now()
-        source: SourceRows | FarRows | None = far
+        source: SourceRows | RowsElsewhere | None = elsewhere
         if isinstance(X, RowSource | Scanned):
             if y is not None or sample_weight is not None or groups is not None:
                 raise ValueError(
@@ -273,6 +273,8 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
             with grant(settings.n_threads):
                 table = run.search()
             self._store(table, scorer)
+            if elsewhere is not None:
+                self._table = table  # of a part of a search, to be joined with those of others
             if not run.ended:
                 self._tell_of_edges()
             self.n_splits_, self.search_time_ = len(splits), clock.now() - begun

@@ -31,6 +31,11 @@ def gammas_of(search: SearchEstimator) -> Any:
     return search._gammas
 
 
+def table_of(search: SearchEstimator) -> Any:
+    """The table of a grid whose model others train; None of a race."""
+    return search.__dict__.get("_table")
+
+
 def scorer_of(search: SearchEstimator) -> Any:
     """What a search scores models by."""
     return search._checked()[2]

@@ -15,7 +15,7 @@ from asset_svm.estimators.calibration import calibrated
 from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, classes_of, forget
 from asset_svm.families.observing import shown
 from asset_svm.families.rows import Rows
-from asset_svm.search.all_rows import AllRows, FarRows, HeldRows, SourceRows
+from asset_svm.search.all_rows import AllRows, HeldRows, RowsElsewhere, SourceRows
 from asset_svm.search.auto.final import Members, choose_members, train
 from asset_svm.search.auto.looks import Judged
 from asset_svm.search.auto.parts import Part
@@ -95,7 +95,7 @@ class RacingSearch(MetaEstimatorMixin):
         watch,
         refitting,
         begun,
-        source: SourceRows | FarRows | None = None,
+        source: SourceRows | RowsElsewhere | None = None,
     ) -> Any:
         """Search everything that is open, by a race.
 

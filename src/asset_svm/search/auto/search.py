@@ -114,18 +114,26 @@ def axes_of(given: Given, asked: Asked) -> Axes:
         encodings.insert(1, GIVEN)
         if "standard" in encodings and given.is_standard:
             encodings.remove("standard")
-    kernels: tuple[str, ...] = KERNELS if asked.kernel is None else (asked.kernel,)
-    if sp.issparse(given.X):  # it would make landmarks dense
-        kernels = tuple(each for each in kernels if each != "laplacian") or kernels
-    relevances: tuple[str | None, ...] = RELEVANCES
-    if asked.relevance != "auto":
-        relevances = (None,) if asked.relevance is None else (asked.relevance,)
-    elif n > MOST_DIRECTIONS:
-        relevances = (None, "columns")
+    kernels = open_kernels(asked.kernel, sparse=sp.issparse(given.X))
+    relevances = open_relevances(asked.relevance, n)
     cells = (False, True) if asked.cells is None else (asked.cells,)
     if asked.cells is None and len(given.y) <= EXACT_ROWS:
         cells = (True,)
     return Axes(tuple(encodings), kernels, relevances, cells)
+
+
+def open_kernels(asked: str | None, *, sparse: bool) -> tuple[str, ...]:
+    """The kernels of a race; the product Laplacian would make landmarks of sparse rows dense."""
+    if asked is not None:
+        return (asked,)
+    return tuple(each for each in KERNELS if each != "laplacian" or not sparse)
+
+
+def open_relevances(asked: str | None, n: int) -> tuple[str | None, ...]:
+    """The relevances of a race over n columns; "auto" is what is open."""
+    if asked != "auto":
+        return (asked,)
+    return tuple(each for each in RELEVANCES if each != "directions" or n <= MOST_DIRECTIONS)
 
 
 def run_race(
