@@ -72,8 +72,10 @@ def confirm(outcome: Outcome, others: list[Part], end: float, watch: Watch | Non
 def _looks(first: Looks, parts: list[Part]) -> Looks:
     """Looks at other parts of the same rows."""
     columns = Columns(first.columns.given, parts, first.columns.settings)
-    others = dict(begun=first.begun, n_rows=first.n_rows, reading=first.reading)
-    return Looks(columns, first.budget, first.scorer, first.seed, first.fixed, **others)  # type: ignore[arg-type]
+    return Looks(
+        columns, first.budget, first.scorer, first.seed, first.fixed,
+        begun=first.begun, n_rows=first.n_rows, reading=first.reading, elsewhere=first.elsewhere,
+    )  # fmt: skip
 
 
 def _chosen(outcome: Outcome) -> list[Judged]:
