@@ -11,6 +11,7 @@ from asset_svm.arrays import Array
 from asset_svm.encoding.frames import as_table
 from asset_svm.estimators.inside import settings_of, task_of
 from asset_svm.search.all_rows import HeldRows
+from asset_svm.search.auto import confirm as confirming
 from asset_svm.search.auto import looks as looks_module
 from asset_svm.search.auto import parts
 from asset_svm.search.auto import search as searches
@@ -23,7 +24,9 @@ from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.race import Axes, Race
 from asset_svm.search.auto.search import Asked, axes_of, run_race
 from asset_svm.search.auto.shapes import Candidate, Shape
+from asset_svm.search.cells import CellSearch
 from asset_svm.tasks import for_targets
+from asset_svm.threads.granted import grant
 
 ON_MAP, IN_CELLS = Shape("given", "rbf"), Shape("given", "rbf", None, cells=True)
 
@@ -314,6 +317,37 @@ def test_partitions_are_work_of_their_own_once_a_partition():
     assert first.training <= first.seconds - took + 1e-9
     looks.budget.work["growing"] = (1.0, 50.0)  # partitions are dear here
     assert looks.final_seconds(candidate, 3000) > 40.0 * nominal
+
+
+def test_a_look_by_the_clock_times_its_sweeps_and_matrices_alone(monkeypatch):
+    taken = []
+    lines = CellSearch.lines
+
+    def watched(self, *args):
+        for found in lines(self, *args):
+            taken.append((found.sweeping, found.matrices, found.fit_seconds))
+            yield found
+
+    monkeypatch.setattr(CellSearch, "lines", watched)
+    looks = looks_of(3000, 600, 60.0, 4, begun=0.0)
+    with grant(1):
+        one, other = looks.look(Candidate(IN_CELLS, 4.0), (1.0, 10.0), 2400, 600)
+    ((sweeping, matrices, seconds),) = taken
+    assert matrices > 0.0 and sweeping > 0.0 and matrices + sweeping <= seconds
+    assert one.swept == other.swept == pytest.approx(sweeping / 2 + matrices)
+    looks = looks_of(3000, 600, 60.0, 4)  # work, which is the same on every machine
+    nominal = looks.look(Candidate(IN_CELLS, 4.0), (10.0,), 2400, 600)[0].swept
+    again = looks_of(3000, 600, 60.0, 4).look(Candidate(IN_CELLS, 4.0), (10.0,), 2400, 600)[0]
+    assert nominal == again.swept > 0.0
+
+
+def test_a_model_that_others_train_takes_nothing_of_a_race():
+    looks = looks_of(3000, 600)
+    elsewhere = looks_module.Looks(looks.columns, looks.budget, None, 0, n_rows=10**9, elsewhere=True)
+    for each in (Candidate(ON_MAP), Candidate(IN_CELLS)):
+        assert elsewhere.final_seconds(each, 10**9) == 0.0
+        assert elsewhere.training_seconds(judged(each, 2400, 0.1), 10**9) == 0.0
+    assert confirming._looks(elsewhere, looks.columns.parts).elsewhere
 
 
 def test_small_cells_of_several_classes_take_as_final_models_what_their_sweeps_take():

@@ -123,6 +123,8 @@ class CellSearch(LineSearch):
                 in_time,
                 decisions=run.decisions[number],
                 operations=sum(run.operations) // len(encodings),
+                sweeping=sum(run.sweeping) / len(encodings),
+                matrices=sum(run.matrices),
             )
 
 
@@ -138,6 +140,7 @@ class _CostPath:
     paired: bool
     known: dict[int, CellModel] = field(default_factory=dict)
     sweeps: int = 0
+    seconds: float = 0.0
 
     @cached_property
     def first(self) -> int:
@@ -158,7 +161,7 @@ class _CostPath:
         return at if is_power else self._solved(C, at)
 
     def _solved(self, C: float, start: CellModel | None) -> CellModel:
-        problem = self.problem
+        problem, begun = self.problem, clock.now()
         found = problem.model(
             self.K,
             self.y,
@@ -169,6 +172,7 @@ class _CostPath:
             start=None if start is None else start[0],
         )
         self.sweeps += found[-1]
+        self.seconds += clock.now() - begun
         return found
 
 
@@ -189,8 +193,10 @@ class _Run:
         for number, split in enumerate(search.splits):
             self.place[number, split.test] = np.arange(len(split.test))
         n_Cs, outputs = len(search.Cs), encodings[0].splits.n_outputs
-        self.operations = [0] * len(search.groups)
-        """Of each cell."""
+        self.operations, self.sweeping = [0] * len(search.groups), [0.0] * len(search.groups)
+        """Of each cell: how much its sweeps were, and their seconds."""
+        self.matrices = [0.0] * len(search.groups)
+        """The seconds of the kernel matrix of each."""
         self.decisions = [
             [np.empty((n_Cs, len(split.test), outputs)) for split in search.splits] for _ in encodings
         ]
@@ -206,7 +212,9 @@ class _Run:
             learnt = np.sort(rng.choice(len(index), size=self.largest, replace=False))
         else:
             learnt = np.arange(len(index))
+        begun = clock.now()
         K = self.problem.kernel_matrix(index[learnt])
+        self.matrices[number] = clock.now() - begun
         for f in range(len(self.search.splits)):
             out = np.flatnonzero(self.place[f, index] >= 0)
             if len(out) == 0:
@@ -219,9 +227,10 @@ class _Run:
                 values = self.problem.kernel.against(self.problem.X[index[learnt[used]]], K.dtype)
                 across = values(self.problem.X[index[out]])
             for encoding, decisions in zip(self.encodings, self.decisions, strict=True):
-                decided, sweeps = self._decide(encoding, f, index[learnt[used]], own, across, seed)
-                decisions[f][:, self.place[f, index[out]]] = decided
-                self.operations[number] += sweeps * len(used) ** 2
+                found = self._decide(encoding, f, index[learnt[used]], own, across, seed)
+                decisions[f][:, self.place[f, index[out]]] = found[0]
+                self.operations[number] += found[1] * len(used) ** 2
+                self.sweeping[number] += found[2]
         return True
 
     def _decide(
@@ -232,14 +241,17 @@ class _Run:
         own: Array,
         across: Array,
         seed: int,
-    ) -> tuple[Array, int]:
-        """The (Cs, held out, outputs) decisions of a split in a cell, and the sweeps of its models."""
+    ) -> tuple[Array, int, float]:
+        """The (Cs, held out, outputs) decisions of a split in a cell.
+
+        Besides, the sweeps of its models, and their seconds.
+        """
         targets, weight = encoding.splits.targets_of(f), encoding.splits.weight[f, rows]
         out = np.zeros((len(self.search.Cs), len(across), len(targets)))
         problem = replace(self.problem, loss=encoding.loss)
-        sweeps = 0
+        sweeps, seconds = 0, 0.0
         if len(rows) == 0:
-            return out + encoding.offset[f], sweeps
+            return out + encoding.offset[f], sweeps, seconds
         y = targets[:, rows]
         trivial, like, paired = problem.is_trivial(y), problem.alike(y), problem.is_paired(own)
         for t, target in enumerate(y):
@@ -250,8 +262,8 @@ class _Run:
             for c, C in enumerate(self.search.Cs):
                 beta, b, *_ = path.model(float(C))
                 out[c, :, t] = across @ beta.astype(own.dtype) + b
-            sweeps += path.sweeps
-        return out + encoding.offset[f], sweeps
+            sweeps, seconds = sweeps + path.sweeps, seconds + path.seconds
+        return out + encoding.offset[f], sweeps, seconds
 
     def scores(self, number: int, done: list[bool], task: Task) -> Array:
         """The (Cs, splits) scores on the held-out rows of the cells that were done."""

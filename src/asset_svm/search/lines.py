@@ -38,6 +38,10 @@ class Found:
     decisions: list[Array] | None = None
     operations: int = 0
     """Of the sweeps of cells: the squares of the rows of every model, as often as it was swept."""
+    sweeping: float = 0.0
+    """The seconds of these sweeps, of one thread after the other."""
+    matrices: float = 0.0
+    """The seconds of the kernel matrices of cells, which all models share."""
 
 
 @dataclass(eq=False)

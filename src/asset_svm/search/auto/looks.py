@@ -25,6 +25,7 @@ from asset_svm.search.scores import Scorer, scores
 from asset_svm.settings import Settings
 from asset_svm.settings.solving import CELL_ROWS
 from asset_svm.tasks import Classification, Outputs, Task
+from asset_svm.threads.granted import granted
 
 MOST_SOLVED, FEWEST_SOLVED, SOLVED = 75_000, 20_000, 1500
 """Of more rows only so many are solved in a look, cell by cell: the others judge nothing then. So many
@@ -142,6 +143,8 @@ class Looks:
     """What the last look has learnt its relevance from."""
     _done: float = 0.0
     """The nominal seconds of the models of the last look, by the sweeps of their cells."""
+    _swept: float = 0.0
+    """What these sweeps took, and matrices for each model, by the clock that the budget goes by."""
     failure: str = ""
     """Why the last candidate that has failed has."""
     begun: float = field(default_factory=clock.now)
@@ -392,7 +395,7 @@ class Looks:
             for C, decisions in zip(new, decided, strict=True):
                 key = keys[C]
                 judged = self.judged(key[0], count, judging, decisions, seconds)
-                swept = self._done / len(new) if candidate.shape.cells else np.inf
+                swept = self._swept / len(new) if candidate.shape.cells else np.inf
                 self.found[key] = replace(judged, at=at, training=training, swept=swept, learnt=learnt)
         return [self.found[keys[C]] for C in Cs]
 
@@ -410,7 +413,7 @@ class Looks:
 
     def _tried(self, candidate: Candidate, Cs: list[float], count: int, judging: int) -> list[Array]:
         """``_decided``; decisions of no use where a candidate has no finite model, or no columns."""
-        self._lesson, self._done = None, 0.0
+        self._lesson, self._done, self._swept = None, 0.0, 0.0
         try:
             return self._decided(candidate, Cs, count, judging)
         except (NonFiniteError, NothingToTellError) as error:
@@ -509,7 +512,11 @@ class Looks:
         line = next(iter(search.lines(settings, self._task_of(candidate), None, float("inf"))))
         assert line.decisions is not None
         if isinstance(search, CellSearch):
-            self._done += swept_seconds(line.operations, len(search.groups), 2)
+            n_cells, n_Cs = len(search.groups), len(search.Cs)
+            nominal = swept_seconds(line.operations, n_cells, 2)
+            timed = (line.sweeping + n_Cs * line.matrices) / max(min(granted(), n_cells), 1)
+            self._done += nominal
+            self._swept += nominal if self.budget.begun is None else timed
         return line.decisions
 
     # Judgement ----------------------------------------------------------------------------------
