@@ -308,7 +308,9 @@ def test_partitions_are_work_of_their_own_once_a_partition():
     before = looks.seconds(candidate, 1, 2400, 600)
     nominal = looks.growing_work(candidate, 3000)
     assert nominal == looks_module.GROWING * 3000 * 4
-    assert before == pytest.approx(looks.work(candidate, 1, 2400, 600)[1] + nominal)
+    copying = looks.encoding_work(candidate, 3000)
+    assert copying == looks_module.COPYING * 3000 * 4
+    assert before == pytest.approx(looks.work(candidate, 1, 2400, 600)[1] + nominal + copying)
     looks.look(candidate, (10.0,), 2400, 600)
     looks.look(candidate, (1.0,), 2400, 600)  # in the same cells
     done, took = looks.budget.work["growing"]
@@ -339,6 +341,19 @@ def test_a_look_by_the_clock_times_its_sweeps_and_matrices_alone(monkeypatch):
     nominal = looks.look(Candidate(IN_CELLS, 4.0), (10.0,), 2400, 600)[0].swept
     again = looks_of(3000, 600, 60.0, 4).look(Candidate(IN_CELLS, 4.0), (10.0,), 2400, 600)[0]
     assert nominal == again.swept > 0.0
+
+
+def test_rows_of_a_look_are_copied_once():
+    looks = looks_of(3000, 600, 60.0, begun=0.0)
+    columns = looks.columns
+    lesson = Lesson(2400, False)
+    first = columns.prepared(IN_CELLS, 0, 2400, 600, lesson)
+    again = columns.prepared(ON_MAP, 0, 2400, 600, lesson)
+    assert again.rows.X is first.rows.X
+    part = columns.parts[0]
+    assert np.array_equal(first.rows.X[:2400], columns.numbers[part.learning])
+    assert np.array_equal(first.rows.X[2400:], columns.numbers[part.judging])
+    assert looks._new_encoding_work(Candidate(IN_CELLS), 2400, 600) == 0.0
 
 
 def test_a_model_that_others_train_takes_nothing_of_a_race():

@@ -177,7 +177,7 @@ class Columns:
                 with telling():
                     encoder.learn(given.table, None, None, named=True)
                 X = encoder.rows(given.table)
-            self._keep(key, (self._weighted(X, np.arange(len(given.y))), X[:0]))
+            self._keep(key, (self._weighted(X, np.arange(len(given.y))), X))
         rows = self.kept[key][0]
         splits = [Split(np.sort(part.learning[:count]), part.judging[:judging]) for part in self.parts]
         return Prepared(rows, splits, self._moments(shape, -1, len(rows.y), rows))
@@ -190,16 +190,14 @@ class Columns:
 
     def _part(self, shape: Shape, part: int, count: int, judging: int, lesson: Lesson) -> Prepared:
         """The rows of a part, those to learn from first."""
-        learning, held = self._encoded(shape.encoding, part, count, judging)
+        learning, whole = self._encoded(shape.encoding, part, count, judging)
         rows = self._rows(part, count, judging)
-        m = len(learning.y)
+        m, together = len(learning.y), whole
         moments = self._moments(shape, part, count, learning)
-        X, out = learning.X, held
         if shape.relevance is not None:
             found = self._learnt(shape, part, learning, lesson, count)
             if found.relevance is not None:
-                X, out = found.relevance(X), found.relevance(out)
-        together = sp.vstack([X, out], format="csr") if sp.issparse(X) else np.concatenate([X, out])
+                together = found.relevance(whole)
         split = Split(np.arange(m), np.arange(m, len(rows.y)))
         return Prepared(replace(rows, X=together), [split], moments)
 
@@ -213,7 +211,7 @@ class Columns:
         return Rows(None, self.given.y[index], weight, weight, np.arange(len(index)))
 
     def _encoded(self, encoding: str, part: int, count: int, judging: int) -> tuple[Rows, Matrix]:
-        """Rows to learn from, and the numbers of those that judge."""
+        """Rows to learn from, and the numbers of these and, after them, of those that judge."""
         key = "encoded", encoding, part, count, judging
         if key in self.kept:
             self.kept.move_to_end(key)
@@ -221,7 +219,7 @@ class Columns:
         learning, held = self._index(part, count, judging)
         y, weight = self.given.y[learning], self.given.weight[learning]
         if encoding == GIVEN:
-            X, out = self.numbers[learning], self.numbers[held]
+            whole = self.numbers[np.concatenate([learning, held])]
         else:
             assert self.given.table is not None
             table, task = self.given.table[learning], self.given.task
@@ -229,9 +227,11 @@ class Columns:
             with telling():
                 encoder.learn(table, task, (y, weight), named=True)
             self.made[encoding, part, count] = numbers_of(encoder)
-            X = encoder.rows(table, learning=True, whole=True)
-            out = encoder.rows(self.given.table[held])
-        return self._keep(key, (self._weighted(X, learning), out))
+            parts = [encoder.rows(table, learning=True, whole=True)]
+            parts.append(encoder.rows(self.given.table[held]))
+            sparse = sp.issparse(parts[0])
+            whole = sp.vstack(parts, format="csr") if sparse else np.concatenate(parts)
+        return self._keep(key, (self._weighted(whole[: len(learning)], learning), whole))
 
     def is_learnt(self, shape: Shape, part: int, lesson: Lesson, count: int) -> bool:
         """Whether the relevance of a shape is known, from this lesson in this part.
@@ -318,4 +318,6 @@ def quiet_columns() -> Iterator[None]:
 def _bytes(value: Any) -> int:
     if not isinstance(value, tuple):
         return 0
-    return sum(X.data.nbytes if sp.issparse(X) else X.nbytes for X in (value[0].X, value[1]))
+    rows, whole = value
+    copied = sp.issparse(whole) and rows.X is not whole  # of dense rows to learn from there is a view
+    return sum(X.data.nbytes if sp.issparse(X) else X.nbytes for X in (rows.X, whole)[not copied :])

@@ -48,6 +48,8 @@ SORTING = 3.0
 """Passes over rows that are sorted into cells: they are read, written, and read again."""
 GROWING = 1e-8
 """The work of a partition, times the numbers in the rows."""
+COPYING = 1e-9
+"""The work of taking rows as they are, times the numbers in them."""
 COLUMN_SECONDS = 0.0005
 """What encoding a column takes at least."""
 SOFT, SOFT_ROWS = 0.25, 1000
@@ -299,8 +301,10 @@ class Looks:
     def encoding_work(self, candidate: Candidate, m: int) -> float:
         """How much work making numbers of the columns of so many rows is, about."""
         table = self.columns.given.table
-        if candidate.shape.encoding == GIVEN or table is None:
+        if table is None:
             return 0.0
+        if candidate.shape.encoding == GIVEN:
+            return COPYING * m * table.shape[1]
         return COLUMN_SECONDS * table.shape[1] + 1e-8 * m * (table.shape[1] + self.width(candidate))
 
     def _new_encoding_work(self, candidate: Candidate, count: int, judging: int) -> float:
