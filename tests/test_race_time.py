@@ -12,13 +12,14 @@ from asset_svm.encoding.frames import as_table
 from asset_svm.estimators.inside import settings_of, task_of
 from asset_svm.search.all_rows import HeldRows
 from asset_svm.search.auto import confirm as confirming
-from asset_svm.search.auto import looks as looks_module
-from asset_svm.search.auto import parts
+from asset_svm.search.auto import guesses, parts
 from asset_svm.search.auto import search as searches
 from asset_svm.search.auto.budget import Budget
 from asset_svm.search.auto.columns import Columns, Given, Lesson
 from asset_svm.search.auto.final import Members, rows_in_time, train
-from asset_svm.search.auto.looks import FEWEST_SOLVED, MOST_SOLVED, Judged, Looks
+from asset_svm.search.auto.guesses import FEWEST_SOLVED, MOST_SOLVED
+from asset_svm.search.auto.judged import Judged
+from asset_svm.search.auto.looks import Looks
 from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.race import Axes, Race
@@ -225,8 +226,8 @@ def test_cells_of_which_only_some_are_solved_are_not_left_for_what_all_rows_have
     monkeypatch.setattr(searches, "MOST_WORK", 8.0)
     monkeypatch.setattr("asset_svm.search.auto.confirm.ENOUGH", 0)
     for most, folds in ((75_000, {1, 5}), (1000, {1})):
-        monkeypatch.setattr(looks_module, "MOST_SOLVED", most)
-        monkeypatch.setattr(looks_module, "FEWEST_SOLVED", most)
+        monkeypatch.setattr(guesses, "MOST_SOLVED", most)
+        monkeypatch.setattr(guesses, "FEWEST_SOLVED", most)
         outcome, _ = run_race(learner, given, asked, None, None, 0, 0.0, None, None, ensemble=False)
         assert set(outcome.leaderboard()["folds"]) == folds
         best = min(each.loss for each in outcome.history if each.rows == outcome.best.rows)
@@ -307,9 +308,9 @@ def test_partitions_are_work_of_their_own_once_a_partition():
     candidate = Candidate(IN_CELLS, 4.0)
     before = looks.seconds(candidate, 1, 2400, 600)
     nominal = looks.growing_work(candidate, 3000)
-    assert nominal == looks_module.GROWING * 3000 * 4
+    assert nominal == guesses.GROWING * 3000 * 4
     copying = looks.encoding_work(candidate, 3000)
-    assert copying == looks_module.COPYING * 3000 * 4
+    assert copying == guesses.COPYING * 3000 * 4
     assert before == pytest.approx(looks.work(candidate, 1, 2400, 600)[1] + nominal + copying)
     looks.look(candidate, (10.0,), 2400, 600)
     looks.look(candidate, (1.0,), 2400, 600)  # in the same cells
@@ -358,7 +359,7 @@ def test_rows_of_a_look_are_copied_once():
 
 def test_a_model_that_others_train_takes_nothing_of_a_race():
     looks = looks_of(3000, 600)
-    elsewhere = looks_module.Looks(looks.columns, looks.budget, None, 0, n_rows=10**9, elsewhere=True)
+    elsewhere = Looks(looks.columns, looks.budget, None, 0, n_rows=10**9, elsewhere=True)
     for each in (Candidate(ON_MAP), Candidate(IN_CELLS)):
         assert elsewhere.final_seconds(each, 10**9) == 0.0
         assert elsewhere.training_seconds(judged(each, 2400, 0.1), 10**9) == 0.0

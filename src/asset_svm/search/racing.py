@@ -17,7 +17,7 @@ from asset_svm.families.observing import shown
 from asset_svm.families.rows import Rows
 from asset_svm.search.all_rows import AllRows, HeldRows, RowsElsewhere, SourceRows
 from asset_svm.search.auto.final import Members, choose_members, train
-from asset_svm.search.auto.looks import Judged
+from asset_svm.search.auto.judged import Judged
 from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.search import KERNELS, Asked, balanced_outcome, gather, run_race
 from asset_svm.search.auto.shapes import is_absolute

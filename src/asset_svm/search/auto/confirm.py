@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from asset_svm.search.auto.columns import Columns
-from asset_svm.search.auto.looks import Judged, Looks
+from asset_svm.search.auto.judged import Judged
+from asset_svm.search.auto.looks import Looks
 from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.race import Watch

@@ -19,7 +19,7 @@ from asset_svm.families.blend import FittedBlend
 from asset_svm.families.observing import logger
 from asset_svm.search.all_rows import AllRows
 from asset_svm.search.auto.blend import worthwhile_weights
-from asset_svm.search.auto.looks import Judged
+from asset_svm.search.auto.judged import Judged
 from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.cells import ROUGH_TOLERANCE
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from asset_svm.arrays import Array
-from asset_svm.search.auto.looks import Judged, Looks
+from asset_svm.search.auto.judged import Judged
+from asset_svm.search.auto.looks import Looks
 from asset_svm.tasks.quantiles import has_tube
 
 SLOW = 1.2

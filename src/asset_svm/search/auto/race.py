@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from asset_svm.search.auto.looks import FEWEST_JUDGING, Judged, Looks
+from asset_svm.search.auto.guesses import FEWEST_JUDGING
+from asset_svm.search.auto.judged import Judged
+from asset_svm.search.auto.looks import Looks
 from asset_svm.search.auto.shapes import GIVEN, WHOLE_ROWS, Candidate, Shape, is_absolute
 from asset_svm.settings.solving import CELL_ROWS
 from asset_svm.tasks.quantiles import has_tube

@@ -20,7 +20,8 @@ from asset_svm.estimators.tables import TableEncoder
 from asset_svm.search.auto.budget import Budget
 from asset_svm.search.auto.columns import Columns, Given
 from asset_svm.search.auto.confirm import CONFIRMED, confirm
-from asset_svm.search.auto.looks import Judged, Looks
+from asset_svm.search.auto.judged import Judged
+from asset_svm.search.auto.looks import Looks
 from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import Part, draw_parts
 from asset_svm.search.auto.race import Axes, Race, Watch
