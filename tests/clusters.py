@@ -10,7 +10,7 @@ import dask
 import pytest
 from distributed import Future, LocalCluster
 
-from asset_svm.dask import cells, cluster, searching
+from asset_svm.dask import cells, cluster, heats
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def when_waiting(is_due: Callable[[str], bool], act: Callable[[], Any]) -> Itera
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "finished", watched)
         patch.setattr(cells, "finished", watched)
-        patch.setattr(searching, "finished", watched)
+        patch.setattr(heats, "finished", watched)
         yield
     assert done, "no such task was waited for"
 

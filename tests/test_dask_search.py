@@ -26,6 +26,7 @@ from asset_svm.dask import (
     DaskAssetRegressorCV,
     searching,
 )
+from asset_svm.dask import heats as cluster_heats
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.search import heats
 from asset_svm.search.grid import Grid
@@ -100,7 +101,7 @@ def test_a_score_is_that_of_the_fit(client):
 
 
 def test_a_sample_is_looked_at_where_rows_are_many(client, monkeypatch):
-    monkeypatch.setattr(searching, "LOOKED_AT", 1000)
+    monkeypatch.setattr(cluster_heats, "LOOKED_AT", 1000)
     found = DaskAssetClassifierCV(**GRID, random_state=0, refit=False).fit(*chunked(Y))
     assert set(found.cv_results_["n_resources"]) == {1000}
     assert not hasattr(found, "best_estimator_")
@@ -122,7 +123,7 @@ def test_a_race_goes_on_with_the_better_heats_and_hangs_on_no_worker(client, mon
     assert np.array_equal(board, np.asarray(one.cv_results_["mean_test_score"])[order])
     (address, *_) = client.scheduler_info()["workers"]
     with monkeypatch.context() as patch:  # one worker, as far as heats know
-        patch.setattr(searching.Cluster, "some_workers", lambda self: {address: 1})
+        patch.setattr(cluster_heats.Cluster, "some_workers", lambda self: {address: 1})
         again = DaskAssetClassifierCV(**given).fit(*chunked(Y))
     assert again.best_params_ == one.best_params_ and again.best_score_ == one.best_score_
     assert np.array_equal(again.best_estimator_.map_coef_, one.best_estimator_.map_coef_)
@@ -231,7 +232,7 @@ def test_a_grid_takes_a_table_as_it_is(client):
 
 
 def test_a_class_that_a_sample_would_miss_is_in_it(client, monkeypatch):
-    monkeypatch.setattr(searching, "LOOKED_AT", 300)
+    monkeypatch.setattr(cluster_heats, "LOOKED_AT", 300)
     rare = Y.copy()
     rare[[1700, 1701, 1702, 2900, 2901, 2902]] = 2
     found = DaskAssetClassifierCV(
@@ -244,13 +245,13 @@ def test_a_class_that_a_sample_would_miss_is_in_it(client, monkeypatch):
 
 def test_a_time_limit_ends_a_race_and_says_so(client, monkeypatch):
     begun = []
-    wanted = searching._Heats._task
+    wanted = cluster_heats.Heats._task
 
     def counted(self, heat, sample, seconds, threads):
         begun.append(seconds)
         return wanted(self, heat, sample, seconds, threads)
 
-    monkeypatch.setattr(searching._Heats, "_task", counted)
+    monkeypatch.setattr(cluster_heats.Heats, "_task", counted)
     search = DaskAssetClassifierCV(time_limit=1e-3, n_components=40, random_state=0, refit=False)
     with pytest.warns(ConvergenceWarning, match=r"8 of 9 heats have not begun"):
         search.fit(*chunked(Y))

@@ -8,23 +8,20 @@ train     the best parameters, by the estimator of the cluster, on all rows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
-from uuid import uuid4
 
 import numpy as np
-from dask.delayed import Delayed, delayed
-from distributed import Future
+from dask.delayed import delayed
 from sklearn.base import clone, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import PredefinedSplit
 
 from asset_svm import clock
-from asset_svm.arrays import Array
-from asset_svm.dask.cluster import Cluster, finished
+from asset_svm.dask.cluster import Cluster
 from asset_svm.dask.fitting import OF_CLUSTER, DaskLearner, OnCluster, check_here
-from asset_svm.dask.lying import OF_EVERY_CLASS, Lying, lie
-from asset_svm.dask.partitions import Part, is_collection
+from asset_svm.dask.heats import Heats, Told, grid_heats, sampled, some_of
+from asset_svm.dask.lying import lie
+from asset_svm.dask.partitions import is_collection
 from asset_svm.estimators.encoded import check_encoder
 from asset_svm.estimators.inside import settings_of
 from asset_svm.estimators.tables import TableEncoder
@@ -36,39 +33,27 @@ from asset_svm.search.all_rows import CELL_BYTES
 from asset_svm.search.base import SearchEstimator
 from asset_svm.search.heats import (
     FIRST_ROWS,
-    Heat,
     HeatResult,
     going_on,
-    heats_of_grid,
     heats_of_race,
     joined_board,
     joined_results,
     joined_table,
     next_heat,
     ranked_heats,
-    run_heat,
-    some_rows,
 )
 from asset_svm.search.inside import check_parameters, learner_of, races, scorer_of
 from asset_svm.search.racing import one_seed
 from asset_svm.settings import checks as check
 
-LOOKED_AT = 200_000
-"""At most so many rows are looked at, and some of classes that are rare among them."""
-SAMPLE_SHARE = 8
-"""They take this part of the memory that a worker has for a thread, at most."""
 FIRST_SHARE = 0.4
 """The part of a time limit that the first heats of a race have, where others follow."""
-LEAST_SECONDS = 2.0
-"""A heat of a race has so much of a time limit, if it has any: less finds nothing."""
 NOT_HERE = {
     "probability": (False, "the decisions that a race holds out stay with the workers"),
     "intervals": (False, "no rows are kept out of a fit"),
     "keep_path": (False, "coefficients of candidates stay with the workers"),
 }
 """Parameters that a search on a cluster does without: their usual values, and why."""
-
-Told = Callable[[HeatResult], None]
 
 
 class DaskSearch(OnCluster, SearchEstimator):
@@ -201,12 +186,12 @@ class DaskSearch(OnCluster, SearchEstimator):
         lying = lie(cluster, X, y, weight, numeric=numeric, encoder=given)
         n_rows, n_features = lying.n_rows, lying.filled[0].n_features
         sparse, n_bytes = lying.filled[0].sparse, sum(s.n_bytes for s in lying.summaries)
-        sample, looked = _sampled(cluster, lying, seed, numeric=numeric)
+        sample, looked = sampled(cluster, lying, seed, numeric=numeric)
         self._looked_rows, self._learnt_rows = looked, n_rows
         logger.info("looking at %d of %d rows", looked, n_rows)
         del lying  # whose rows need not lie there while the sample is looked at
         in_cells = n_bytes <= CELL_BYTES * planned_memory(self.memory_limit)
-        heats = _Heats(cluster, search, n_rows, in_cells, begun, told)
+        heats = Heats(cluster, search, n_rows, in_cells, begun, told)
         if not races(search):
             make = delayed(grid_heats, pure=False)(search, sample, n_rows)
             open_ = cluster.gather(cluster.client.compute([make]))[0]
@@ -257,154 +242,5 @@ class DaskSearch(OnCluster, SearchEstimator):
         return self.to_local().score(X, y, sample_weight)
 
 
-class _Heats:
-    """The heats of a search, on the workers that there are.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    search : SearchEstimator
-    n_rows : int
-        Of the collections.
-    in_cells : bool
-        Whether models in cells are open.
-    begun : float
-    told : callable
-        Called with the result of every heat, as it comes.
-    """
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        search: SearchEstimator,
-        n_rows: int,
-        in_cells: bool,
-        begun: float,
-        told: Told,
-    ):
-        self.cluster, self.search, self.n_rows, self.in_cells = cluster, search, n_rows, in_cells
-        self.begun, self.told = begun, told
-        self.limit: float = search.get_params(deep=False)["time_limit"] or float("inf")
-        self.races, self.sent, self.id = races(search), 0, uuid4().hex[:8]
-
-    def left(self, share: float = 1.0) -> float:
-        """The seconds until this part of the time limit is over."""
-        return share * self.limit - (clock.now() - self.begun)
-
-    @property
-    def late(self) -> bool:
-        """Whether there is no time for another heat."""
-        return self.left() < (LEAST_SECONDS if self.races else 0.0)
-
-    def run(self, heats: Sequence[Heat], sample: Delayed, share: float = 1.0) -> list[HeatResult]:
-        """What heats find, in their order; ``share`` is the part of the time that may be over then.
-
-        Those that there is no time for are left out, but for the first.
-        """
-        waiting = dict(enumerate(heats))
-        running: dict[Future, int] = {}
-        found: dict[int, HeatResult] = {}
-        while waiting or running:
-            workers = self.cluster.workers() if running else self.cluster.some_workers()
-            slots = sum(workers.values())
-            while waiting and len(running) < slots:
-                begins = max(self._share(len(waiting), len(running), slots, share), 0.0)
-                if (found or running) and begins < (LEAST_SECONDS if self.races else 1e-9):
-                    waiting.clear()
-                    break
-                number = next(iter(waiting))
-                most = min(len(heats), len(waiting) + len(running))
-                task = self._task(waiting.pop(number), sample, begins, _threads(workers, most))
-                running[task] = number
-            for future in finished(list(running)) if running else ():
-                number = running.pop(future)
-                found[number] = self.cluster.result(future)
-                self.told(found[number])
-        return [found[number] for number in sorted(found)]
-
-    def _share(self, waiting: int, running: int, slots: int, share: float) -> float:
-        """The seconds of the next heat, where all that wait shall have as many."""
-        each = self.left(share) / -(-waiting // max(slots - running, 1))
-        if self.races and each < LEAST_SECONDS:  # fewer of them, in full
-            each = min(self.left(share), LEAST_SECONDS)
-        return each
-
-    def _task(self, heat: Heat, sample: Delayed, seconds: float, threads: int) -> Future:
-        """A heat that a worker will run."""
-        limit = None if self.limit == float("inf") else max(seconds, 1e-3)
-        search = clone(self.search).set_params(n_jobs=threads, time_limit=limit)
-        name = f"asset_heat-{self.id}-{self.sent}"
-        self.sent += 1
-        look = delayed(look_at, pure=False)
-        task = look(search, heat, sample, self.n_rows, self.in_cells, dask_key_name=name)
-        return self.cluster.client.compute(task)
-
-
-def _threads(workers: dict[str, int], heats: int) -> int:
-    """The threads of a heat, of so many beside each other."""
-    return max(min(workers.values()) // -(-heats // len(workers)), 1)
-
-
 def _log_heat(found: HeatResult) -> None:
     logger.info("%s", found)
-
-
-def _sampled(cluster: Cluster, lying: Lying, seed: int, *, numeric: bool) -> tuple[Delayed, int]:
-    """The rows that are looked at, joined where a worker has room for them, and their number."""
-    total = lying.n_rows
-    each = sum(summary.n_bytes for summary in lying.summaries) / total
-    room = int(cluster.thread_memory() / SAMPLE_SHARE / each)
-    count = min(total, LOOKED_AT, max(room, FIRST_ROWS))
-    rng = np.random.default_rng([seed, 25])
-    chosen = np.sort(rng.choice(total, size=count, replace=False))
-    rare = {} if numeric or count == total else _rare_classes(lying, count / total)
-    sample = lying.sample_there(cluster, chosen, rare)
-    return sample, count
-
-
-def _rare_classes(lying: Lying, share: float) -> dict[int, Array]:
-    """The classes of parts that a sample of this share of the rows may miss, by part."""
-    if lying.filled[0].outputs > 1:
-        return {}
-    totals: dict[Any, float] = {}
-    for summary in lying.filled:
-        for label, weight in zip(summary.values, summary.value_weights, strict=True):
-            totals[label] = totals.get(label, 0.0) + weight
-    weight = sum(totals.values()) / lying.n_rows
-    wanted = {
-        label: OF_EVERY_CLASS
-        for label, own in totals.items()
-        if share * own < 2 * OF_EVERY_CLASS * weight
-    }
-    found: dict[int, Array] = {}
-    for number, summary in enumerate(lying.summaries):
-        here = [
-            place
-            for place, label in enumerate(summary.values)
-            if summary.n_rows and wanted.get(label, 0.0) > 0.0
-        ]
-        for place in here:
-            wanted[summary.values[place]] -= max(summary.value_weights[place] / weight, 1.0)
-        if here:
-            found[number] = summary.values[here]
-    return found
-
-
-# On workers ---------------------------------------------------------------------------------------
-
-
-def grid_heats(search: SearchEstimator, sample: Part, n_rows: int) -> list[Heat]:
-    """The heats of a grid on these rows."""
-    return heats_of_grid(search, sample.X, sample.y, sample.weight, n_rows)
-
-
-def look_at(
-    search: SearchEstimator, heat: Heat, sample: Part, n_rows: int, in_cells: bool
-) -> HeatResult:
-    """What a heat finds of these rows."""
-    return run_heat(search, heat, sample.X, sample.y, sample.weight, n_rows, in_cells=in_cells)
-
-
-def some_of(sample: Part, count: int, seed: int, numeric: bool) -> Part:
-    """So many of the rows, of every class some."""
-    return sample.take(some_rows(sample.y, count, seed, numeric=numeric))
