@@ -2,6 +2,7 @@
 
 import os
 import signal
+import warnings
 
 import numpy as np
 import pytest
@@ -241,6 +242,29 @@ def test_a_class_that_a_sample_would_miss_is_in_it(client, monkeypatch):
     found.fit(*chunked(rare))
     assert found.classes_.tolist() == [0, 1, 2]
     assert 300 <= found.cv_results_["n_resources"][0] <= 306
+    even = da.from_array(np.where(rare == 2, 500.0, 1.0), chunks=500)  # as much as other classes have
+    found.set_params(class_weight=None).fit(*chunked(rare), even)
+    assert found.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("heats_", "slots", "each"), [(9, 4, 8.0), (7, 4, 12.0), (3, 4, 24.0)])
+def test_heats_that_are_sent_together_have_as_many_seconds(monkeypatch, heats_, slots, each):
+    own = object.__new__(cluster_heats.Heats)
+    own.limit, own.begun, own.races = 24.0, 0.0, True
+    monkeypatch.setattr(cluster_heats.clock, "now", lambda: 0.0)
+    assert own._share(heats_, slots, 1.0) == each
+    assert own._share(100, slots, 1.0) == cluster_heats.LEAST_SECONDS
+
+
+def test_heats_beside_each_other_leave_the_filters_of_warnings_as_they_were():
+    before = list(warnings.filters)
+    first, second = heats.quiet(), heats.quiet()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert warnings.filters[0][0] == "ignore"
+    second.__exit__(None, None, None)
+    assert warnings.filters == before
 
 
 def test_a_time_limit_ends_a_race_and_says_so(client, monkeypatch):

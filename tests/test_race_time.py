@@ -339,9 +339,9 @@ def test_a_look_by_the_clock_times_its_sweeps_and_matrices_alone(monkeypatch):
     assert matrices > 0.0 and sweeping > 0.0 and matrices + sweeping <= seconds
     assert one.swept == other.swept == pytest.approx(sweeping / 2 + matrices)
     looks = looks_of(3000, 600, 60.0, 4)  # work, which is the same on every machine
-    nominal = looks.look(Candidate(IN_CELLS, 4.0), (10.0,), 2400, 600)[0].swept
-    again = looks_of(3000, 600, 60.0, 4).look(Candidate(IN_CELLS, 4.0), (10.0,), 2400, 600)[0]
-    assert nominal == again.swept > 0.0
+    (nominal,) = looks.look(Candidate(IN_CELLS, 4.0), (10.0,), 2400, 600)
+    (again,) = looks_of(3000, 600, 60.0, 4).look(Candidate(IN_CELLS, 4.0), (10.0,), 2400, 600)
+    assert nominal.swept == nominal.training == again.swept > 0.0
 
 
 def test_rows_of_a_look_are_copied_once():

@@ -85,7 +85,7 @@ class Heats:
             workers = self.cluster.workers() if running else self.cluster.some_workers()
             slots = sum(workers.values())
             while waiting and len(running) < slots:
-                begins = max(self._share(len(waiting), len(running), slots, share), 0.0)
+                begins = max(self._share(len(waiting) + len(running), slots, share), 0.0)
                 if (found or running) and begins < (LEAST_SECONDS if self.races else 1e-9):
                     waiting.clear()
                     break
@@ -99,9 +99,9 @@ class Heats:
                 self.told(found[number])
         return [found[number] for number in sorted(found)]
 
-    def _share(self, waiting: int, running: int, slots: int, share: float) -> float:
-        """The seconds of the next heat, where all that wait shall have as many."""
-        each = self.left(share) / -(-waiting // max(slots - running, 1))
+    def _share(self, heats: int, slots: int, share: float) -> float:
+        """The seconds of the next heat, where all that run and wait shall have as many."""
+        each = self.left(share) / -(-heats // slots)
         if self.races and each < LEAST_SECONDS:  # fewer of them, in full
             each = min(self.left(share), LEAST_SECONDS)
         return each
@@ -132,38 +132,41 @@ def sampled(cluster: Cluster, lying: Lying, seed: int, *, numeric: bool) -> tupl
     chosen = np.sort(rng.choice(total, size=count, replace=False))
     rare = {} if numeric or count == total else _rare_classes(lying, count / total)
     sample = lying.sample_there(cluster, chosen, rare)
-    return sample, count
+    (looked,) = cluster.gather(cluster.client.compute([delayed(rows_of, pure=False)(sample)]))
+    return sample, looked
 
 
 def _rare_classes(lying: Lying, share: float) -> dict[int, Array]:
     """The classes of parts that a sample of this share of the rows may miss, by part."""
     if lying.filled[0].outputs > 1:
         return {}
-    totals: dict[Any, float] = {}
+    totals: dict[Any, int] = {}
     for summary in lying.filled:
-        for label, weight in zip(summary.values, summary.value_weights, strict=True):
-            totals[label] = totals.get(label, 0.0) + weight
-    weight = sum(totals.values()) / lying.n_rows
+        for label, own in zip(summary.values, summary.value_counts, strict=True):
+            totals[label] = totals.get(label, 0) + int(own)
     wanted = {
-        label: OF_EVERY_CLASS
-        for label, own in totals.items()
-        if share * own < 2 * OF_EVERY_CLASS * weight
+        label: OF_EVERY_CLASS for label, own in totals.items() if share * own < 2 * OF_EVERY_CLASS
     }
     found: dict[int, Array] = {}
     for number, summary in enumerate(lying.summaries):
         here = [
             place
             for place, label in enumerate(summary.values)
-            if summary.n_rows and wanted.get(label, 0.0) > 0.0
+            if summary.n_rows and wanted.get(label, 0) > 0
         ]
         for place in here:
-            wanted[summary.values[place]] -= max(summary.value_weights[place] / weight, 1.0)
+            wanted[summary.values[place]] -= int(summary.value_counts[place])
         if here:
             found[number] = summary.values[here]
     return found
 
 
 # On workers ---------------------------------------------------------------------------------------
+
+
+def rows_of(sample: Part) -> int:
+    """The number of rows."""
+    return len(sample.y)
 
 
 def grid_heats(search: SearchEstimator, sample: Part, n_rows: int) -> list[Heat]:

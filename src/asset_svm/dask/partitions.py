@@ -56,8 +56,8 @@ class Summary:
     """What the run must know of a part.
 
     ``values`` are the classes there, or the extremes of y; of several columns of targets a list of the
-    classes of each, or the extremes in two rows. ``kinds`` is what the columns of a table are, None
-    where rows are numbers.
+    classes of each, or the extremes in two rows; ``value_counts`` are the rows of each class. ``kinds``
+    is what the columns of a table are, None where rows are numbers.
     """
 
     n_rows: int
@@ -73,6 +73,7 @@ class Summary:
     value_weights: Any
     outputs: int = 1
     kinds: ColumnKinds | None = None
+    value_counts: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +206,7 @@ def summarise(part: Part, numeric: bool) -> Summary:
     X, y, w = part.X, part.y, part.weight
     values: Any
     weights: Any
+    counts: Any = np.zeros(0, dtype=np.int64)
     if not len(y):
         values, weights = y, w
     elif numeric:
@@ -213,8 +215,9 @@ def summarise(part: Part, numeric: bool) -> Summary:
         found = [np.unique(column, return_inverse=True) for column in columns_of(y)]
         values = [labels for labels, _ in found]
         weights = [np.bincount(codes, weights=w) for _, codes in found]
+        counts = [np.bincount(codes) for _, codes in found]
         if y.ndim == 1:
-            (values,), (weights,) = values, weights
+            (values,), (weights,), (counts,) = values, weights, counts
     largest = float(w.max(initial=0.0))
     even = bool((w == largest).all())
     kinds, dtype = None, getattr(X, "dtype", np.dtype(np.float64))
@@ -223,7 +226,7 @@ def summarise(part: Part, numeric: bool) -> Summary:
         kinds.observe(X)
     return Summary(
         len(y), part.__sizeof__(), part.skipped, X.shape[1], dtype, sp.issparse(X),
-        float(w.sum()), largest, even, values, weights, _outputs(y), kinds,
+        float(w.sum()), largest, even, values, weights, _outputs(y), kinds, counts,
     )  # fmt: skip
 
 

@@ -206,9 +206,11 @@ class DaskSearch(OnCluster, SearchEstimator):
             few = delayed(some_of, pure=False)(sample, FIRST_ROWS, seed, numeric)
             (few,) = cluster.client.persist([few])
             found = heats.run(open_, few, FIRST_SHARE)
+            later = going_on(found)
+            open_ = [*open_, *later]
             if not heats.late:
-                found += heats.run(going_on(found), sample)
-        missing = len(open_) - len({str(each.heat) for each in found})
+                found += heats.run(later, sample)
+        missing = len(open_) - len(found)
         if missing:
             warn_caller(
                 f"time_limit={self.time_limit:g} ended the search early: {missing} of {len(open_)} "

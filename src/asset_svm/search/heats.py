@@ -9,8 +9,10 @@ does not depend on where or when it runs, so that neither does what comes of all
 
 from __future__ import annotations
 
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,10 +28,11 @@ from asset_svm.kernels import formula_type
 from asset_svm.search.all_rows import RowsElsewhere
 from asset_svm.search.auto.race import FEW
 from asset_svm.search.auto.search import open_kernels, open_relevances
-from asset_svm.search.auto.shapes import is_absolute
+from asset_svm.search.auto.shapes import GIVEN, Shape, is_absolute
 from asset_svm.search.base import SearchEstimator
 from asset_svm.search.grid import MOST_BEYOND, resolve_gammas
 from asset_svm.search.inside import gammas_of, leaderboard, learner_of, search_watched, table_of
+from asset_svm.search.racing import OPEN
 from asset_svm.search.results import Table
 
 Heat = dict[str, Any]
@@ -101,14 +104,14 @@ class HeatResult:
 
 def heats_of_race(search: SearchEstimator, n_features: int, *, sparse: bool) -> list[Heat]:
     """The heats of a race: a kernel and a relevance each, of those that are left open."""
-    asked = None if search.kernel == "auto" else search.kernel
+    asked = None if search.kernel == OPEN else search.kernel
     return [
         {"kernel": kernel, "relevance": relevance}
         for kernel in open_kernels(asked, sparse=sparse)
         for relevance in open_relevances(search.relevance, n_features)
         if relevance is None
         or search.relevance != "auto"
-        or (kernel != "linear" and not (relevance == "directions" and is_absolute(kernel)))
+        or (Shape(GIVEN, kernel).has_gamma and not (relevance == "directions" and is_absolute(kernel)))
     ]
 
 
@@ -157,10 +160,9 @@ def run_heat(
     begun, own = clock.now(), clone(search).set_params(**heat, refit=False)
     elsewhere = replace(_elsewhere(X, n_rows), fit_in_cells=in_cells)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # whoever asked is told of all heats, by the client
+        with quiet():  # whoever asked is told of all heats, by the client
             search_watched(own, X, y, weight=weight, elsewhere=elsewhere)
-    except (NonFiniteError, ValueError) as error:
+    except (NonFiniteError, ValueError, MemoryError) as error:
         why, finite = str(error), not isinstance(error, NonFiniteError)
         return HeatResult(heat, len(y), clock.now() - begun, failure=why, finite=finite)
     score, table = float(own.best_score_), table_of(own)
@@ -170,6 +172,29 @@ def run_heat(
         told |= dict(results=own.cv_results_, board=leaderboard(own), index=own.best_index_)
         told["params"] = {"kernel": heat["kernel"]} | own.best_params_
     return HeatResult(heat, len(y), clock.now() - begun, **told)
+
+
+_lock, _quiet = threading.Lock(), list["warnings.catch_warnings[None]"]()
+"""Of heats beside each other in one process, which share its filters of warnings."""
+_beside = [0]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Nobody is warned inside; the first heat that begins says so, the last one takes it back."""
+    with _lock:
+        _beside[0] += 1
+        if _beside[0] == 1:
+            _quiet.append(warnings.catch_warnings())
+            _quiet[0].__enter__()
+            warnings.simplefilter("ignore")
+    try:
+        yield
+    finally:
+        with _lock:
+            _beside[0] -= 1
+            if _beside[0] == 0:
+                _quiet.pop().__exit__(None, None, None)
 
 
 def _elsewhere(X: Any, n_rows: int) -> RowsElsewhere:

@@ -72,7 +72,9 @@ class Budget:
     def spending(self, kind: str, nominal: float) -> Iterator[None]:
         """Work of this kind and size is done inside."""
         begun = clock.now()
-        yield
-        self.spent += nominal
-        done, took = self.work.get(kind, (0.0, 0.0))
-        self.work[kind] = done + nominal, took + clock.now() - begun
+        try:
+            yield
+        finally:  # work that fails has taken its time too
+            self.spent += nominal
+            done, took = self.work.get(kind, (0.0, 0.0))
+            self.work[kind] = done + nominal, took + clock.now() - begun

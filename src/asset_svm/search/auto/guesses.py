@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from asset_svm.families.one_map.windows import STREAM_EPOCHS
 from asset_svm.search.auto.budget import Budget
@@ -210,7 +211,11 @@ class Guesses:
         It hangs on C and the bandwidth more than on all that is counted.
         """
         seconds = self.budget.seconds("cells", work)
-        alike = [each for each in self.found.values() if each.candidate.shape == candidate.shape]
+        alike = [
+            each
+            for each in self.found.values()
+            if each.candidate.shape == candidate.shape and each.swept > 0.0  # 0 of one that failed
+        ]
         if not alike:
             return seconds
         known = min(alike, key=lambda each: (-each.rows, _apart(each.candidate, candidate)))
@@ -227,11 +232,11 @@ class Guesses:
 
     def encoding_work(self, candidate: Candidate, m: int) -> float:
         """How much work making numbers of the columns of so many rows is, about."""
-        table = self.columns.given.table
+        X, table = self.columns.given.X, self.columns.given.table
+        if candidate.shape.encoding == GIVEN and X is not None:
+            return COPYING * m * (X.nnz / X.shape[0] if sp.issparse(X) else X.shape[1])
         if table is None:
             return 0.0
-        if candidate.shape.encoding == GIVEN:
-            return COPYING * m * table.shape[1]
         return COLUMN_SECONDS * table.shape[1] + 1e-8 * m * (table.shape[1] + self.width(candidate))
 
     def _new_encoding_work(self, candidate: Candidate, count: int, judging: int) -> float:
@@ -239,6 +244,8 @@ class Guesses:
         if self.columns.is_encoded(candidate.shape, count, judging):
             return 0.0
         lots = self.columns.lots(replace(candidate.shape, relevance=None))
+        if candidate.shape.encoding == GIVEN and lots < len(self.columns.parts):
+            return 0.0  # all parts share the rows that were given
         return lots * self.encoding_work(candidate, count + judging)
 
     def relevance_work(self, candidate: Candidate, count: int) -> float:

@@ -112,7 +112,7 @@ class Looks(Guesses):
                         each.append(own)
         self.budget.add(self._done - work)  # what sweeps take hangs on C and the bandwidth
         if self.budget.begun is None:
-            self._done = max(self._done, work)
+            self._swept = self._done = max(self._done, work)  # no clock has a part in it
         return [np.concatenate(each) for each in found]
 
     def _settings(self, candidate: Candidate, rows: Prepared, **others: Any) -> Settings:
@@ -181,7 +181,7 @@ class Looks(Guesses):
             nominal = swept_seconds(line.operations, n_cells, 2)
             timed = (line.sweeping + n_Cs * line.matrices) / max(min(granted(), n_cells), 1)
             self._done += nominal
-            self._swept += nominal if self.budget.begun is None else timed
+            self._swept += timed
         return line.decisions
 
     # Judgement ----------------------------------------------------------------------------------
