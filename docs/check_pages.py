@@ -13,11 +13,13 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 MODULES = HERE.parent / "build" / "browser"
@@ -41,6 +43,11 @@ class Quiet(SimpleHTTPRequestHandler):
 
     def log_message(self, *words: object) -> None:
         """Say nothing."""
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        """Send a file, or as much of it as a browser that goes on to the next page still takes."""
+        with suppress(ConnectionError):
+            super().copyfile(source, outputfile)
 
 
 def program(*names: str) -> str:
