@@ -47,11 +47,11 @@ def test_every_public_thing_has_an_example_that_runs(name):
 
 
 @pytest.mark.dask
-@pytest.mark.parametrize(
-    "name", ["DaskAssetClassifier", "DaskAssetRegressor", "DaskAssetQuantileRegressor"]
-)
-def test_an_estimator_of_a_cluster_has_an_example_that_runs(name):
+@pytest.mark.parametrize("kind", ["Classifier", "Regressor", "QuantileRegressor"])
+@pytest.mark.parametrize("name", ["DaskAsset{}", "DaskAsset{}CV"])
+def test_an_estimator_of_a_cluster_has_an_example_that_runs(name, kind):
     pytest.importorskip("distributed")
+    name = name.format(kind)
     run(examples_of(getattr(importlib.import_module("asset_svm.dask"), name), name))
 
 

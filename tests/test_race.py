@@ -174,7 +174,9 @@ def test_rows_that_judge_are_not_learnt_from_and_all_are_used():
         assert set(rare[part.judging]) <= set(rare[part.learning])
 
 
-@pytest.mark.parametrize("kind", [AssetClassifierCV, AssetRegressorCV])
+@pytest.mark.parametrize(
+    "kind", [AssetClassifierCV, pytest.param(AssetRegressorCV, marks=pytest.mark.slow)]
+)
 def test_the_best_of_many_rows_are_judged_by_all_folds(kind, monkeypatch):
     monkeypatch.setattr(parts, "FEW_ROWS", 300)
     monkeypatch.setattr(searches, "SHORT", 2.0)
@@ -641,7 +643,7 @@ def never(model, X, y):
     raise ValueError("of no use")
 
 
-@pytest.mark.parametrize("count", [2, 3, 9])
+@pytest.mark.parametrize("count", [pytest.param(2, marks=pytest.mark.slow), 3, 9])
 def test_groups_are_kept_together_in_as_many_folds_as_there_are(count):
     groups = np.arange(len(Y_MOONS)) % count
     search = AssetClassifierCV("rbf", random_state=0, refit=False, encoder=None)
