@@ -18,10 +18,18 @@ from sklearn.base import clone
 from asset_svm import clock
 from asset_svm.arrays import Array
 from asset_svm.dask.cluster import Cluster, finished
-from asset_svm.dask.lying import OF_EVERY_CLASS, Lying
+from asset_svm.dask.lying import Lying
 from asset_svm.dask.partitions import Part
 from asset_svm.search.base import SearchEstimator
-from asset_svm.search.heats import FIRST_ROWS, Heat, HeatResult, heats_of_grid, run_heat, some_rows
+from asset_svm.search.heats import (
+    FIRST_ROWS,
+    OF_EVERY_CLASS,
+    Heat,
+    HeatResult,
+    heats_of_grid,
+    run_heat,
+    some_rows,
+)
 from asset_svm.search.inside import races
 
 LOOKED_AT = 200_000

@@ -18,10 +18,9 @@ from asset_svm.encoding.kinds import ColumnKinds
 from asset_svm.encoding.table import Table, as_levels
 from asset_svm.estimators.encoded import usual_encoder
 from asset_svm.estimators.tables import TableEncoder
+from asset_svm.search.heats import OF_EVERY_CLASS
 from asset_svm.tasks.units import Units, UnitsOfColumns
 
-OF_EVERY_CLASS = 20
-"""Rows of a rare class that a part adds to a sample, where it has as many."""
 AnyUnits = Units | UnitsOfColumns
 
 
