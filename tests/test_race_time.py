@@ -109,7 +109,7 @@ def test_a_final_model_that_would_learn_for_too_long_has_the_relevance_it_was_ju
     assert looks.reuses(Candidate(shape), 600) is not anew
     outcome = Outcome.of(looks, found)
     rows = HeldRows(X, looks.columns.given.y, None, np.arange(600))
-    model, learnt = train(Members.alone(outcome.best), outcome, fitter, {}, rows, np.inf)
+    model, learnt, _ = train(Members.alone(outcome.best), outcome, fitter, {}, rows, np.inf)
     assert learnt == 600
     assert np.array_equal(model.relevance_, known.relevance.weights) is not anew
 
@@ -253,10 +253,10 @@ def sizes_of_cells(n_rows: int) -> list[dict]:
 
 def test_one_cell_has_no_partitions_and_stands_for_every_larger_size_that_is_one():
     assert sizes_of_cells(1400) == []  # the usual cells are one already
-    assert sizes_of_cells(3000) == [{"n_cells": 1}]
-    assert sizes_of_cells(5000) == [{"n_cells": 2, "n_partitions": 4}, {"n_cells": 1}]
-    huge = [{"n_cells": 15, "n_partitions": 4}, {"n_cells": 7, "n_partitions": 4}]
-    assert sizes_of_cells(30_000) == huge
+    several = {"n_cells": "auto", "n_partitions": 4}
+    assert sizes_of_cells(3000) == sizes_of_cells(5000) == [several, {"n_cells": 1}]
+    larger = [{"n_cells": count, "n_partitions": 4} for count in (15, 7)]
+    assert sizes_of_cells(30_000) == [several, *larger]
 
 
 def test_counted_work_is_that_of_the_sweeps_that_were_done():
@@ -369,9 +369,9 @@ def test_a_model_that_others_train_takes_nothing_of_a_race():
 def test_small_cells_of_several_classes_take_as_final_models_what_their_sweeps_take():
     for classes, several in ((2, False), (4, True)):
         looks = looks_of(3000, 600, 60.0, classes, begun=0.0)
-        for size in (0, 1):
+        for size in (0, 1, 2, 3):
             each = replace(judged(Candidate(IN_CELLS, size=size), 2400, 0.1, 9.0), swept=1.0)
-            expected = 1.0 if several and size == 0 else 9.0
+            expected = 1.0 if several and size < 2 else 9.0
             assert looks._compiled_seconds(each) == expected
         alike = replace(judged(Candidate(IN_CELLS), 2400, 0.1, 9.0), swept=1.0)
         plain = looks.final_seconds(Candidate(IN_CELLS), 3000)

@@ -16,8 +16,9 @@ from asset_svm.estimators.validation import FROM_VALIDATION, all_or_nothing, cla
 from asset_svm.families.observing import shown
 from asset_svm.families.rows import Rows
 from asset_svm.search.all_rows import AllRows, HeldRows, RowsElsewhere, SourceRows
-from asset_svm.search.auto.final import Members, choose_members, train
+from asset_svm.search.auto.final import Members, choose_members, filled, train
 from asset_svm.search.auto.judged import Judged
+from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.search import KERNELS, Asked, balanced_outcome, gather, run_race
 from asset_svm.search.auto.shapes import is_absolute
@@ -173,21 +174,20 @@ class RacingSearch(MetaEstimatorMixin):
             left = float("inf")
             if self.time_limit is not None:  # looks may have taken longer than they should
                 left = max(budget.left, LEAST_LEFT * self.time_limit)
-            outcome = outcome.in_time(m, left)
+            room = left if self.time_limit is not None else budget.left
+            room = 0.0 if all_rows.elsewhere else room
+            outcome = outcome.with_partitions(m, room).in_time(m, left)
             self._board, self.scorer_ = outcome.leaderboard(), scorer
             self._as_given = given.X is not None
             self.cv_results_ = outcome.cv_results()
             self.best_index_ = outcome.finalists[0]
             self.n_splits_, self.search_time_ = len(outcome.looks.columns.parts), clock.now() - begun
             self.best_at_edge_: dict[str, str] = {}
-            self.best_params_ = outcome.params(outcome.best, m) | fixed
             members = Members.alone(outcome.best)
             if self.ensemble:
                 members = choose_members(outcome, m, left, seed)
-            self.ensemble_ = [
-                (each.name, round(float(weight), 6))
-                for each, weight in zip(members.judged, members.shares, strict=True)
-            ]
+            members = filled(members, outcome, m, room)
+            self._take_members(members, outcome, m, fixed)
             decisions = members.decisions()
             judging = outcome.looks.judging_rows(outcome.best.judging)
             self.best_score_ = outcome.looks.judge(decisions, judging)[2]
@@ -196,7 +196,7 @@ class RacingSearch(MetaEstimatorMixin):
                     refitting()
                 refitted = clock.now()
                 with grant(settings.n_threads):
-                    self.best_estimator_, self._learnt_rows = train(
+                    self.best_estimator_, self._learnt_rows, members = train(
                         members,
                         outcome,
                         partial(self._learner, random_state=seed),
@@ -204,6 +204,7 @@ class RacingSearch(MetaEstimatorMixin):
                         all_rows,
                         left,
                     )
+                self._take_members(members, outcome, m, fixed)
                 self.n_iter_ = self.best_estimator_.n_iter_
                 self.refit_time_ = clock.now() - refitted
                 if source is not None:
@@ -214,6 +215,17 @@ class RacingSearch(MetaEstimatorMixin):
                         self.best_estimator_, decisions[known], given.y[judging[known]]
                     )
         return self
+
+    def _take_members(
+        self, members: Members, outcome: Outcome, n_rows: int, fixed: dict[str, Any]
+    ) -> None:
+        """Tell what the final model is made of, and the parameters of the best."""
+        self.ensemble_ = [
+            (each.name, round(float(weight), 6))
+            for each, weight in zip(members.judged, members.shares, strict=True)
+        ]
+        best = members.like(outcome.best)
+        self.best_params_ = outcome.params(best, n_rows) | fixed
 
     def _asked(self, *, cells: bool = True) -> Asked:
         """What a race finds fixed; cells are not open where they would not fit in memory."""

@@ -100,16 +100,24 @@ def fit_partitions(
     def model() -> FittedCells:
         return bare.joined(parts, history, n_rows)
 
+    hurried = problem if settings.n_partitions > 1 and problem is not None and problem.hurries else None
+    begun = clock.now() if hurried else 0.0
     for number in range(settings.n_partitions):
         models, fitted = train(number)
         parts.append(models)
         seconds, stopped = clock.now() - progress.begun, progress.stopped and problem is not None
         history.append(_partition_record(number, fitted, seconds, stopped=stopped))
         progress.partition_end(history[-1], model)
-        if progress.stopped or (problem is not None and problem.is_late):
+        if progress.stopped or (hurried and _is_last(number + 1, begun, hurried)):
             break
     progress.fit_end(model)
     return model(), fitted
+
+
+def _is_last(count: int, begun: float, problem: CellProblem) -> bool:
+    """Whether there is no time for one more partition, which cut short would spoil the mean."""
+    now = clock.now()
+    return now + (now - begun) / count > problem.deadline
 
 
 def _fit_partition(

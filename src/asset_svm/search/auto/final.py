@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from asset_svm.families.observing import logger
 from asset_svm.search.all_rows import AllRows
 from asset_svm.search.auto.blend import worthwhile_weights
 from asset_svm.search.auto.judged import Judged
-from asset_svm.search.auto.outcome import Outcome
+from asset_svm.search.auto.outcome import ROOM, Outcome
+from asset_svm.search.auto.shapes import MOST_PARTITIONS
 from asset_svm.search.cells import ROUGH_TOLERANCE
 
 SLOW = 1.5
@@ -59,6 +60,12 @@ class Members:
         """One candidate."""
         return cls([judged], np.ones(1), np.ones(1))
 
+    def like(self, judged: Judged) -> Judged:
+        """The member that is this candidate, with its partitions; the candidate itself, if none is."""
+        candidate = judged.candidate.changed(partitions=0)
+        same = (each for each in self.judged if each.candidate.changed(partitions=0) == candidate)
+        return next(same, judged)
+
     def decisions(self) -> Array:
         """The decisions of the mean on the rows that judge."""
         return np.asarray(
@@ -96,6 +103,27 @@ def choose_members(outcome: Outcome, n_rows: int, seconds: float, seed: int) -> 
     return Members([found[number] for number in order], raw / raw.sum(), weights[order])
 
 
+def filled(members: Members, outcome: Outcome, n_rows: int, seconds: float) -> Members:
+    """Members with as many partitions as there is time for, where they have cells.
+
+    No row need judge that: partitions differ by what is drawn alone, and their mean errs no more than
+    one of them does in the mean.
+    """
+    looks = outcome.looks
+
+    def with_most(each: Judged, count: int) -> Judged:
+        """A member with so many partitions, and with no fewer than its own."""
+        own = each.candidate.copies
+        most = min(count, looks.most_partitions(each.candidate, n_rows))
+        return each if most <= own else each.with_partitions(most)
+
+    for count in range(MOST_PARTITIONS, 1, -1):
+        more = [with_most(each, count) for each in members.judged]
+        if sum(looks.training_seconds(each, n_rows) for each in more) <= ROOM * seconds:
+            return replace(members, judged=more)
+    return members
+
+
 def train(
     members: Members,
     outcome: Outcome,
@@ -103,10 +131,11 @@ def train(
     fixed: dict[str, Any],
     rows: AllRows,
     seconds: float,
-) -> tuple[Learner, int]:
+) -> tuple[Learner, int, Members]:
     """Train all members on all rows, or on those that there is time for.
 
-    Returns the model, and how many rows it has learnt from.
+    Returns the model, how many rows it has learnt from, and its members with the partitions that there
+    was time for.
     """
     n_rows = rows.n_rows
     end = clock.now() + max(seconds, LEAST_SECONDS)
@@ -114,7 +143,7 @@ def train(
     looks = outcome.looks
     takes = [looks.training_seconds(each, n_rows) for each in members.judged]
     hurried = sum(takes) > EASY * seconds
-    models, left = list[Learner](), rows
+    models, trained, left = list[Learner](), list[Judged](), rows
     for number, member in enumerate(members.judged):
         params = outcome.params(member, n_rows)
         if hurried and "n_cells" in params:
@@ -125,12 +154,18 @@ def train(
         reused = {"learnt": member.learnt} if looks.reuses(member.candidate, n_rows) else {}
         with unhurried():
             left = left.teach(model, **reused)
+        planned = (params | fixed).get("n_partitions", 1)
+        copies = len(model.history_) if planned > 1 else planned
+        if copies < planned:  # the time was up
+            model.set_params(n_partitions=copies)
+            member = member.with_partitions(copies)
         models.append(model)
-    first = models[0].set_params(time_limit=None)
+        trained.append(member)
+    first, members = models[0].set_params(time_limit=None), replace(members, judged=trained)
     if len(models) == 1:
-        return first, rows.n_rows
+        return first, rows.n_rows, members
     blend = FittedBlend(tuple(fitted_of(model) for model in models), members.weights)
-    return copied_with(first, blend), rows.n_rows
+    return copied_with(first, blend), rows.n_rows, members
 
 
 def time_of(takes: Sequence[float], left: float) -> float:

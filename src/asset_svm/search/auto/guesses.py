@@ -12,7 +12,7 @@ from asset_svm.families.one_map.windows import STREAM_EPOCHS
 from asset_svm.search.auto.budget import Budget
 from asset_svm.search.auto.columns import Columns, Lesson
 from asset_svm.search.auto.judged import Judged
-from asset_svm.search.auto.shapes import GIVEN, Candidate
+from asset_svm.search.auto.shapes import GIVEN, MOST_PARTITIONS, Candidate
 from asset_svm.search.cost import cell_seconds, map_seconds, relevance_seconds
 from asset_svm.search.maps import SEARCH_EPOCHS
 from asset_svm.search.scores import Scorer
@@ -191,7 +191,7 @@ class Guesses:
         guessed = self.final_seconds(candidate, n_rows)
         if not candidate.shape.cells or self.elsewhere:
             return guessed
-        looked = self.work(candidate, 1, judged.rows, judged.judging)[1]
+        looked = self.work(candidate.changed(partitions=0), 1, judged.rows, judged.judging)[1]
         work = self._cells_work(candidate, n_rows)
         others = guessed - self._cells_seconds(candidate, work, final=True)
         return max(guessed, others + self._compiled_seconds(judged) / looked * work / FINAL_CELLS)
@@ -202,7 +202,7 @@ class Guesses:
         The usual cells of several classes are swept abreast there, by compiled threads; in a look half
         of the time and more is that of the interpreter between them.
         """
-        several = self.task.n_models >= SEVERAL and not judged.candidate.size
+        several = self.task.n_models >= SEVERAL and judged.candidate.size <= 1
         return min(judged.training, judged.swept) if several else judged.training
 
     def _cells_seconds(self, candidate: Candidate, work: float, *, final: bool = False) -> float:
@@ -297,6 +297,12 @@ class Guesses:
             cells = round(min(int(cells) * m / self.n_rows, m))
         count = max(1, round(m / CELL_ROWS) if cells == "auto" else int(cells))
         return [m // count] * count, family.get("n_partitions", 1)
+
+    def most_partitions(self, candidate: Candidate, n_rows: int) -> int:
+        """The partitions that a final model may have, given time; 1 where more change nothing."""
+        if not candidate.shape.cells or "n_partitions" in self.fixed:
+            return 1
+        return MOST_PARTITIONS if len(self.cell_sizes(candidate, n_rows)[0]) > 1 else 1
 
     def landmarks(self, candidate: Candidate, count: int) -> int:
         """The landmarks of a look."""

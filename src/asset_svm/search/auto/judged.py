@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,10 @@ class Judged:
     """The relevance of its rows, of the first part."""
     balanced: bool = False
     """Whether its classes have the same weight, which others have not."""
+
+    def with_partitions(self, count: int) -> Judged:
+        """The same, as a final model with so many partitions."""
+        return replace(self, candidate=self.candidate.changed(partitions=count))
 
     @property
     def name(self) -> str:

@@ -18,6 +18,12 @@ NEARLY = 0.1
 """The part of its loss that a candidate which takes too long may be ahead by, and is passed over."""
 FEW = 3.0
 """Times what there is time for, that the best may take on the rows of its look and stay the best."""
+ROOM = 0.8
+"""The part of the time that models with more partitions than were judged may be guessed to take."""
+SURELY = 0.02
+"""The part of its loss that a candidate must gain by partitions over the best to be taken for it."""
+MOST_DRAWN = 0.5
+"""The part of the loss of one partition that more are trusted to save."""
 ALIKE = 0.2
 """Standard errors of the difference within which the simpler of two candidates is taken."""
 
@@ -90,6 +96,49 @@ class Outcome:
         able = [each for each in self.finalists if takes[each] <= SLOW * seconds or as_judged(each)]
         number = able[0] if able else min(self.finalists, key=lambda each: takes[each])
         return replace(self, finalists=[number, *(each for each in self.finalists if each != number)])
+
+    def with_partitions(self, n_rows: int, seconds: float) -> Outcome:
+        """The same with the best first by what it is expected to lose with the partitions it will have.
+
+        A mean over P partitions of squared errors that are apart by what was drawn loses as much as
+        infinitely many, and a P-th of what one loses besides. That part is known where a race has
+        looked at one and at several; losses of classes follow it about.
+        """
+        if not np.isfinite(seconds):
+            return self
+        expected = {number: self._expected(number, n_rows, seconds) for number in self.finalists}
+        best = min(self.finalists, key=lambda number: expected[number])
+        if expected[best] >= (1.0 - SURELY) * expected[self.finalists[0]]:
+            return self
+        return replace(self, finalists=[best, *(each for each in self.finalists if each != best)])
+
+    def _expected(self, number: int, n_rows: int, seconds: float) -> float:
+        """The loss of a finalist with as many partitions as there is time for."""
+        judged = self.history[number]
+        own, part = judged.candidate.copies, self._drawn_part(judged)
+        for count in range(self.looks.most_partitions(judged.candidate, n_rows), own, -1):
+            takes = self.looks.training_seconds(judged.with_partitions(count), n_rows)
+            if takes <= ROOM * seconds:
+                of_one = judged.loss / (1.0 - part * (1.0 - 1.0 / own))
+                return judged.loss - part * of_one * (1.0 / own - 1.0 / count)
+        return judged.loss
+
+    def _drawn_part(self, judged: Judged) -> float:
+        """The part of the loss of one partition that is due to what was drawn; 0 where nobody knows."""
+        if not judged.candidate.shape.cells:
+            return 0.0
+        one = {
+            (each.candidate, each.rows, each.judging): each.loss
+            for each in self.history
+            if each.candidate.size == 0 and each.loss > 0.0
+        }
+        found = []
+        for each in self.history:
+            several = each.candidate
+            known = one.get((several.changed(size=0), each.rows, each.judging))
+            if several.shape == judged.candidate.shape and several.size == 1 and known is not None:
+                found.append((1.0 - each.loss / known) / (1.0 - 1.0 / several.copies))
+        return float(np.clip(np.median(found), 0.0, MOST_DRAWN)) if found else 0.0
 
     @property
     def best(self) -> Judged:

@@ -39,6 +39,9 @@ ROUNDS = 3
 """How often the later stages are gone through, each time with twice as many shapes, as time allows."""
 PLAIN = 3
 """Shapes without a relevance that every stage goes on with, of different encodings or families."""
+HURRIED = 2
+"""The part of other shapes that stages go on with where time is short, besides one without a relevance,
+one in cells and one on a map."""
 NEAR = 1.25
 """Times the smallest loss of a stage: shapes that have more are not gone on with."""
 NEAR_END = 1.15
@@ -46,6 +49,9 @@ NEAR_END = 1.15
 NOT_FAR = 1.5
 """The same of shapes that learn a relevance, whose bandwidth is not known yet, and of plain ones, that
 may gain more of more rows."""
+IN_VAIN, DEAR = 2, 0.04
+"""So many relevances after another that gain nothing, after which those whose looks take more than such
+a part of the budget are left to later rounds; fine steps that take more gain too little, too."""
 ONE_WIDE = 0.06
 """The part of the budget that a look at several Cs may take, where rows become more."""
 ONE_LOOK = 0.5
@@ -53,12 +59,20 @@ ONE_LOOK = 0.5
 LEAST_RESERVED, MOST_RESERVED = 0.06, 0.5
 """The parts of the budget that are kept for the final model (the first for each of a mean, the second
 for all of them); it may have to learn from fewer rows."""
+SMALL_LOOK, RESERVED_THEN = 0.03, 0.3
+"""A look that takes no more than such a part leaves no more for the final model than the second: its
+settings may be those of a model that takes less."""
 MOST_FOR_MEANS = 0.25
 """The part of the budget that is kept for the other models of a mean: one good model comes first."""
 SPARE = 1.25
 """Times what the best model is guessed to take, that is kept for it, and what long looks may take."""
 SPARE_LEARNING = 1.6
 """The same of one that learns a relevance first: what that leaves too little time for is no model."""
+FILLED = 0.3
+"""The part of the budget that is kept for more partitions of the final model, once the best shape has
+been tried on all rows, with the bandwidth that does best there."""
+ONE_LARGER = 0.1
+"""The part of the budget that a look at a larger model may take before steps of bandwidth and C."""
 QUICK = 0.015
 """The part of the budget that a look at a larger model may take for finer steps of such models."""
 DENSER = 4.0
@@ -98,6 +112,8 @@ class Race:
         How many final models time is kept for: a mean has several.
     kept : float
         The part of the budget that is left for what comes after the race, but for these models.
+    hurried : bool
+        Whether time is short: fewer shapes are gone on with, before all have been tried once.
     """
 
     looks: Looks
@@ -106,13 +122,14 @@ class Race:
     watch: Watch | None = None
     models: float = 1.0
     kept: float = 0.0
+    hurried: bool = False
     history: list[Judged] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         parts = self.looks.columns.parts
         self.most = max(len(part.learning) for part in parts)
         self.judging = max(len(part.judging) for part in parts)
-        self.wider, self.late = 1, False
+        self.wider, self.late, self.tuned = 1, False, False
         self.before = self.looks.budget.used  # rows were read and checked
 
     def run(self) -> list[Judged]:
@@ -175,21 +192,52 @@ class Race:
                     if all(mapped != other.shape for _, other in tried):
                         tried.append((judged.loss * (1.0 + 0.5 * place), Candidate(mapped, factor)))
         forced = None not in self.axes.relevances and not self.late  # asked for: one is tried at least
+        in_vain = 0
         for _, candidate in sorted(tried, key=lambda pair: pair[0]):
-            self._try(candidate, COSTS, count, np.inf if forced else self._end(LEARNT))
+            if in_vain >= IN_VAIN and not (self.late or forced):
+                seconds = self.looks.seconds(candidate, len(COSTS), count, self.judging)
+                if seconds > DEAR * self.looks.budget.total:
+                    continue
+            found = self._try(candidate, COSTS, count, np.inf if forced else self._end(LEARNT))
             forced = False
+            if found:
+                in_vain = 0 if self._gains_by_relevance(found, count) else in_vain + 1
         for shape in self._shapes(self._near(self._on(count), NOT_FAR))[: self.wider * SHAPES_WIDENED]:
             self._climb(shape, count, 4.0, self._end(LEARNT))
+
+    def _gains_by_relevance(self, found: list[Judged], count: int) -> bool:
+        """Whether these are better than the best without a relevance of the same kernel and family."""
+        shape = found[0].candidate.shape
+        plain = [
+            each.loss
+            for each in self._on(count)
+            if (each.candidate.shape.kernel, each.candidate.shape.cells) == (shape.kernel, shape.cells)
+            and each.candidate.shape.relevance is None
+        ]
+        return min(each.loss for each in found) < min(plain, default=np.inf)
 
     def _widen(self, count: int) -> None:
         """The best shapes on more rows, on one map and in cells."""
         for candidate in self._kept(self.history, self.wider * SHAPES_WIDENED):
-            starts = [self._start(candidate, cells, count) for cells in self.axes.cells]
+            families = self.axes.cells if self.late else self._families(count)
+            starts = [self._start(candidate, cells, count) for cells in families]
             open_ = [each for each in starts if each is not None]
             for _, start, Cs in sorted(open_, key=lambda one: one[0]):
-                self._try(start, Cs, count, self._end(WIDENED))
+                found = self._try(start, Cs, count, self._end(WIDENED))
+                if found and len(self._shapes(self._on(count))) == 1:  # it may be all there is time for
+                    self._climb(start.shape, count, 4.0, self._end(WIDENED))
         for candidate in self._kept(self._on(count), self.wider * SHAPES_FINISHED):
             self._climb(candidate.shape, count, 4.0, self._end(WIDENED))
+
+    def _families(self, count: int) -> tuple[bool, ...]:
+        """One map and cells, or the one that is far ahead of the other on so many rows."""
+        best = {
+            cells: min(each.loss for each in self._on(count) if each.candidate.shape.cells == cells)
+            for cells in {each.candidate.shape.cells for each in self._on(count)}
+        }
+        least = min(best.values(), default=np.inf)
+        far = {cells for cells, loss in best.items() if loss > least + (NEAR - 1.0) * abs(least)}
+        return tuple(cells for cells in self.axes.cells if cells not in far)
 
     def _start(
         self, candidate: Candidate, cells: bool, count: int
@@ -230,18 +278,23 @@ class Race:
             self._try(candidate, Cs, count, 1.0)
         if not self._on(count):  # time has run out meanwhile
             return
+        first = self._ranked(self._on(count))[0].candidate
+        if denser and first.shape.cells:
+            self._climb(first.shape, count, 4.0, 1.0, costs=(1.0,))
+        self.tuned = True
         self._enlarge_all(count)
         for each in self._near(self._by_shape(self._on(count)), NEAR_END):
             shape = each.candidate.shape
             size = each.candidate.size if self._is_quick(each.candidate, count) else 0
             if shape.cells and denser:
                 self._climb(shape, count, 4.0, 1.0, costs=(1.0,), size=size)
+            if not self.late and self._is_dear(each.candidate.changed(size=size), count):
+                continue
             self._climb(shape, count, 2.0, 1.0, costs=(1.0,), size=size)
             self._climb_cost(shape, count, 3.0, size)
             best = self._best_of(shape, count, size)
             if best is not None:
-                for other in self._sizes(best.candidate):
-                    self._enlarge(best, other, count)
+                self._grow(best, count)
         best = self._ranked(self._on(count))[0]
         if has_tube(self.looks.task):
             finer = best.candidate.changed(epsilon=best.candidate.epsilon * FINER_EPSILON)
@@ -254,33 +307,59 @@ class Race:
 
     def _enlarge_all(self, count: int) -> None:
         """A larger model of every shape, cheapest first: which gains, the usual size does not say."""
-        tried = []
-        for each in self._near(self._by_shape(self._on(count)), NEAR):
+        tried, total = [], self.looks.budget.total
+        near = self._near(self._by_shape(self._on(count)), NEAR)
+        for each in self._near(self._by_shape(self._on(count)), NOT_FAR):
             for size in self._sizes(each.candidate)[:1]:
                 larger = each.candidate.changed(size=size)
-                tried.append((self.looks.seconds(larger, 1, count, self.judging), each, size))
+                seconds = self.looks.seconds(larger, 1, count, self.judging)
+                if seconds <= (ONE_LARGER if each in near else SMALL_LOOK) * total:
+                    tried.append((seconds, each, size))
         for _, each, size in sorted(tried, key=lambda one: one[0]):
             self._enlarge(each, size, count)
 
+    def _is_dear(self, candidate: Candidate, count: int) -> bool:
+        """Whether fine steps of such a model take more than they are likely to gain."""
+        return self.looks.seconds(candidate, 1, count, self.judging) > DEAR * self.looks.budget.total
+
     def _is_quick(self, candidate: Candidate, count: int) -> bool:
         """Whether there is time for several looks at such a model."""
-        solved = not candidate.shape.cells or count <= self.looks.most_solved
+        solved = not candidate.shape.cells or self._solves_all(count)
         seconds = self.looks.seconds(candidate, 1, count, self.judging)
         return solved and seconds <= QUICK * self.looks.budget.total
 
-    def _enlarge(self, best: Judged, size: int, count: int) -> None:
+    def _solves_all(self, count: int) -> bool:
+        """Whether a look at so many rows solves all of its cells: all rows judge then."""
+        return count + self.judging <= self.looks.most_solved
+
+    def _grow(self, best: Judged, count: int) -> None:
+        """Try larger and larger models like the best, as long as that is better."""
+        for size in self._sizes(best.candidate):
+            larger = self._enlarge(best, size, count)
+            if size != 2 and larger is not None:
+                if not self._gains([larger], best):
+                    return
+                best = larger
+
+    def _enlarge(self, best: Judged, size: int, count: int) -> Judged | None:
         """Try the larger model; of cells that are not all solved, beside the usual on fewer rows."""
         larger = best.candidate.changed(size=size)
-        if not (larger.shape.cells and count > self.looks.most_solved):
-            self._try(larger, (larger.C,), count, 1.0)
-            return
+        known = [each for each in self._on(count) if each.candidate == larger]
+        if known:
+            return known[0]
+        if not larger.shape.cells or self._solves_all(count):
+            found = self._try(larger, (larger.C,), count, 1.0)
+            return found[0] if found else None
         few = min(MORE, self.most)
-        before = self._try(best.candidate, (larger.C,), few, 1.0)
-        after = self._try(larger, (larger.C,), few, 1.0)
+        judging = min(self.judging, max(self.looks.most_solved - few, FEWEST_JUDGING))
+        before = self._try(best.candidate, (larger.C,), few, 1.0, judging)
+        after = self._try(larger, (larger.C,), few, 1.0, judging)
         fits = self.looks.final_seconds(larger, self.n_rows) <= self.looks.budget.left
         if before and after and fits and self._gains(after, before[0]):
             gained = before[0].loss - after[0].loss
             self.history.append(replace(best, candidate=larger, loss=best.loss - gained))
+            return self.history[-1]
+        return None
 
     def _sizes(self, candidate: Candidate) -> tuple[int, ...]:
         """The larger models like a candidate; cells of few rows are one already, as are few columns.
@@ -292,7 +371,7 @@ class Race:
         if shape.cells:
             if self.n_rows <= 1.5 * CELL_ROWS:
                 return ()
-            sizes: tuple[int, ...] = (1, 2) if self.n_rows <= WHOLE_ROWS else (1, 3)
+            sizes: tuple[int, ...] = (1, 2) if self.n_rows <= WHOLE_ROWS else (1, 3, 4)
         else:
             most = self.n_rows if shape.has_gamma else self.looks.width(candidate)
             sizes = (1,) if usual["n_components"] < most else ()
@@ -305,18 +384,30 @@ class Race:
 
     # Steps --------------------------------------------------------------------------------------
 
-    def _try(self, candidate: Candidate, Cs: Sequence[float], count: int, end: float) -> list[Judged]:
-        """Look at a candidate, where the budget of the stage allows it; at the first always."""
-        budget = self.looks.budget
+    def _try(
+        self,
+        candidate: Candidate,
+        Cs: Sequence[float],
+        count: int,
+        end: float,
+        judging: int | None = None,
+    ) -> list[Judged]:
+        """Look at a candidate, where the budget of the stage allows it; at the first always.
+
+        ``judging`` rows of every part judge it, by default as many as there are.
+        """
+        budget, most = self.looks.budget, judging or self.judging
         if self.history:
-            seconds = self.looks.seconds(candidate, len(Cs), count, self.judging)
+            seconds = self.looks.seconds(candidate, len(Cs), count, most)
             if end >= 1.0 and seconds > ONE_WIDE * budget.total:
                 seconds *= SPARE  # what comes next is the final model
             reserve = self._least_reserve(candidate, count)
+            if seconds <= SMALL_LOOK * budget.total:
+                reserve = min(reserve, (RESERVED_THEN + self.kept) * budget.total)
             allowed = end * (budget.total - reserve - self.before) - (budget.used - self.before)
             if end < np.inf and (seconds > allowed or budget.left <= 0.0):
                 return []
-        judging = min(self.judging, max(count, FEWEST_JUDGING))
+        judging = min(most, max(count, FEWEST_JUDGING))
         new = [C for C in Cs if (candidate.changed(C=C), count, judging) not in self.looks.found]
         found = self.looks.look(candidate, Cs, count, judging)
         fresh = [each for each in found if each.candidate.C in new]
@@ -390,7 +481,12 @@ class Race:
             spare = SPARE_LEARNING
         else:
             spare = SPARE
-        return spare * self.looks.training_seconds(best, self.n_rows)
+        seconds = spare * self.looks.training_seconds(best, self.n_rows)
+        most = self.looks.most_partitions(best.candidate, self.n_rows)
+        if most == 1 or not self.tuned:
+            return seconds
+        filled = self.looks.training_seconds(best.with_partitions(most), self.n_rows)
+        return max(seconds, min(filled, FILLED * self.looks.budget.total))
 
     # What was found -----------------------------------------------------------------------------
 
@@ -435,11 +531,16 @@ class Race:
         Where rows become more, what is learnt of columns may gain less than it did.
         """
         ranked = [each.candidate for each in self._near(self._by_shape(found), NOT_FAR)]
-        plain = [each for each in ranked if each.shape.relevance is None]
         first: dict[tuple[str, bool], Candidate] = {}
-        for each in plain:
-            first.setdefault((each.shape.encoding, each.shape.cells), each)
-        return list(dict.fromkeys([*ranked[:1], *list(first.values())[:PLAIN], *ranked[:count]]))
+        for each in ranked:
+            if each.shape.relevance is None:
+                first.setdefault((each.shape.encoding, each.shape.cells), each)
+        plain = list(first.values())
+        if not self.hurried or self.late:
+            return list(dict.fromkeys([*ranked[:1], *plain[:PLAIN], *ranked[:count]]))
+        families = {each.shape.cells: each for each in reversed(ranked)}  # the best of either
+        few = max(count // HURRIED, 1)
+        return list(dict.fromkeys([*ranked[:1], *families.values(), *plain[:1], *ranked[:few]]))
 
     def _shapes(self, found: Iterable[Judged]) -> list[Shape]:
         return [each.candidate.shape for each in self._by_shape(found)]

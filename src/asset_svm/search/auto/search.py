@@ -180,7 +180,7 @@ def run_race(
     hurried = time_limit is not None and budget.total < SHORT
     models = MODELS_OF_MEANS if ensemble and not hurried else 1.0
     kept = CONFIRMED if others else 0.0
-    race = Race(looks, axes, all_rows, watch, models, kept)
+    race = Race(looks, axes, all_rows, watch, models, kept, hurried)
     race.run()
     outcome = Outcome.of(looks, race.history, asked.relevance)
     if others:

@@ -15,12 +15,15 @@ import numpy as np
 
 from asset_svm.features.relevance import Moments
 from asset_svm.kernels import Argument, formula_type
+from asset_svm.search.cells import ROUGH_TOLERANCE
+from asset_svm.settings.solving import CELL_ROWS
 
 GIVEN = "given"
 """The encoding of columns that stay as they are."""
 LARGE_CELL, HUGE_CELL = 2000, 4000
 """The rows of a cell of the larger models; those of the usual one have half of the first."""
-LARGE_PARTITIONS = 4
+PARTITIONS, MOST_PARTITIONS = 4, 8
+"""Those of a look at several, and those that a final model may have where there is time for them."""
 EPSILON = 0.05
 """The usual tube, in units of the spread of the targets."""
 WHOLE_ROWS = 16_384
@@ -75,9 +78,11 @@ class Candidate:
     epsilon : float
         Of regressions, in units of the targets' spread.
     size : int
-        0: 1024 landmarks, or cells of 1000 rows; 1: 2048 well-chosen landmarks, or four partitions into
-        larger cells; 2: the exact model of all rows in one cell; 3: four partitions into still larger
-        cells.
+        0: 1024 landmarks, or cells of 1000 rows; 1: 2048 well-chosen landmarks, or several partitions
+        into such cells; 2: the exact model of all rows in one cell; 3 and 4: several partitions into
+        larger cells.
+    partitions : int
+        Those of a final model in cells; 0: those of its size.
     """
 
     shape: Shape
@@ -85,6 +90,7 @@ class Candidate:
     C: float = 10.0
     epsilon: float = EPSILON
     size: int = 0
+    partitions: int = 0
 
     @property
     def effort(self) -> tuple[float, ...]:
@@ -105,11 +111,17 @@ class Candidate:
             return {"n_components": 1024}
         if self.size == 2:
             return {"n_cells": 1}
-        if self.size:
-            count = n_rows // (LARGE_CELL if self.size == 1 else HUGE_CELL)
-            # Partitions into one cell are the same model, so many times.
-            return {"n_cells": 1} if count < 2 else {"n_cells": count, "n_partitions": LARGE_PARTITIONS}
-        return {"n_cells": "auto"}
+        larger = {3: LARGE_CELL, 4: HUGE_CELL}
+        n_cells: Any = max(n_rows // larger[self.size], 1) if self.size in larger else "auto"
+        copies = self.copies
+        if n_cells == 1 or n_rows < 1.5 * CELL_ROWS:  # partitions into one cell are all the same
+            return {"n_cells": n_cells}
+        return {"n_cells": n_cells} | ({"n_partitions": copies} if copies > 1 else {})
+
+    @property
+    def copies(self) -> int:
+        """The partitions of a model in several cells."""
+        return self.partitions or (PARTITIONS if self.size else 1)
 
     def params(self, n_rows: int, moments: Moments, *, numeric: bool) -> dict[str, Any]:
         """The parameters of the estimator but its encoder; ``moments`` are of its encoded rows."""
@@ -121,6 +133,8 @@ class Candidate:
         }
         if not self.shape.has_gamma and not self.shape.cells:  # as many as columns are exact
             found["n_components"] = min(found["n_components"], len(moments.deviation))
+        if found.get("n_partitions", 1) > 1:
+            found["tol"] = ROUGH_TOLERANCE  # a mean gains more by partitions than by smaller gaps
         if self.shape.has_gamma:
             found["gamma"] = gamma_of(self.shape.kernel, self.factor, moments)
         if numeric:
@@ -128,9 +142,11 @@ class Candidate:
         return found
 
     def __str__(self) -> str:
-        times = f"x{LARGE_PARTITIONS}"
-        cells = ("cells", f"large cells {times}", "one exact cell", f"huge cells {times}")
-        family = cells[self.size] if self.shape.cells else ("one map", "larger map")[self.size]
+        copies = self.copies
+        times = f" x{copies}" if copies > 1 else ""
+        kinds = ("cells", "cells", "one exact cell", "large cells", "huge cells")
+        cells = kinds[self.size] + ("" if self.size == 2 else times)
+        family = cells if self.shape.cells else ("one map", "larger map")[self.size]
         relevance = f"{self.shape.relevance}, " if self.shape.relevance else ""
         columns = "as given" if self.shape.encoding == GIVEN else self.shape.encoding
         width = f"c={self.factor:.3g}, " if self.shape.has_gamma else ""
