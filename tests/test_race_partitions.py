@@ -1,0 +1,202 @@
+"""The partitions of a race's final model: as many as there is time for, and no row need judge them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressorCV
+from asset_svm.search.auto import final as finals
+from asset_svm.search.auto.final import Members, filled
+from asset_svm.search.auto.outcome import Outcome
+from asset_svm.search.auto.race import Axes, Race
+from asset_svm.search.auto.shapes import MOST_PARTITIONS, PARTITIONS, Candidate, Shape
+from test_race_time import IN_CELLS, ON_MAP, judged, looks_of
+
+ROWS = 6000
+
+
+def outcome_of(*found, **fixed) -> Outcome:
+    """The outcome of a race over 6000 rows, whose looks have found this."""
+    looks = replace(looks_of(ROWS, 1000), fixed=fixed)
+    return Outcome(looks, list(found), list(range(len(found))))
+
+
+def partitions_of(members: Members) -> list[int]:
+    return [each.candidate.copies for each in members.judged]
+
+
+def members_of(*found) -> Members:
+    shares = np.full(len(found), 1.0 / len(found))
+    return Members(list(found), shares, shares)
+
+
+def test_a_model_in_cells_has_as_many_partitions_as_there_is_time_for():
+    usual = judged(Candidate(IN_CELLS), 5000, 0.1)
+    outcome = outcome_of(usual)
+    takes = [
+        outcome.looks.training_seconds(usual.with_partitions(count), ROWS)
+        for count in range(1, MOST_PARTITIONS + 1)
+    ]
+    assert np.all(np.diff(takes) > 0.0)
+    for count, seconds in enumerate(takes, start=1):
+        time = 1.001 * seconds / finals.ROOM
+        assert partitions_of(filled(members_of(usual), outcome, ROWS, time)) == [count]
+    assert partitions_of(filled(members_of(usual), outcome, ROWS, 0.0)) == [1]
+    assert partitions_of(filled(members_of(usual), outcome, ROWS, np.inf)) == [MOST_PARTITIONS]
+
+
+def test_no_model_loses_partitions_that_it_was_judged_with():
+    several = judged(Candidate(IN_CELLS, size=1), 5000, 0.1)
+    usual = judged(Candidate(IN_CELLS, C=3.0), 5000, 0.1)
+    outcome = outcome_of(several, usual)
+    both = members_of(several, usual)
+    assert partitions_of(filled(both, outcome, ROWS, 0.0)) == [PARTITIONS, 1]
+    takes = sum(
+        outcome.looks.training_seconds(each, ROWS) for each in (several, usual.with_partitions(3))
+    )
+    assert partitions_of(filled(both, outcome, ROWS, takes / finals.ROOM)) == [PARTITIONS, 3]
+
+
+@pytest.mark.parametrize(
+    ("candidate", "fixed"),
+    [
+        (Candidate(ON_MAP), {}),
+        (Candidate(IN_CELLS, size=2), {}),  # one cell, of which partitions are all the same
+        (Candidate(IN_CELLS), {"n_partitions": 1}),
+        (Candidate(IN_CELLS), {"n_cells": 1}),
+    ],
+    ids=["map", "one cell", "fixed partitions", "one cell that is fixed"],
+)
+def test_partitions_that_would_change_nothing_or_are_fixed_are_left(candidate, fixed):
+    found = judged(candidate, 5000, 0.1)
+    outcome = outcome_of(found, **fixed)
+    members = filled(members_of(found), outcome, ROWS, np.inf)
+    assert members.judged == [found]
+
+
+def test_the_best_is_chosen_by_what_it_will_lose_with_its_partitions():
+    """One partition loses 0.20, four 0.14: infinitely many lose 0.12, and eight 0.13."""
+    one = judged(Candidate(IN_CELLS), 5000, 0.20)
+    four = judged(Candidate(IN_CELLS, size=1), 5000, 0.14)
+    on_map = judged(Candidate(ON_MAP), 5000, 0.135)
+    other = judged(Candidate(replace(IN_CELLS, kernel="exponential")), 5000, 0.136)
+    outcome = outcome_of(on_map, other, four, one)
+    assert outcome._expected(2, ROWS, np.finfo(float).max) == pytest.approx(0.13)
+    assert outcome._expected(3, ROWS, np.finfo(float).max) == pytest.approx(0.13)
+    assert outcome._expected(1, ROWS, np.finfo(float).max) == 0.136  # nobody has looked at several
+    assert outcome._expected(0, ROWS, np.finfo(float).max) == 0.135
+    assert outcome.with_partitions(ROWS, np.finfo(float).max).best is four
+    assert outcome.with_partitions(ROWS, 0.0).best is on_map
+    assert outcome.with_partitions(ROWS, np.inf).best is on_map
+
+
+def test_partitions_that_lose_more_than_one_promise_nothing():
+    one = judged(Candidate(IN_CELLS), 5000, 0.10)
+    four = judged(Candidate(IN_CELLS, size=1), 5000, 0.12)
+    outcome = outcome_of(one, four)
+    assert outcome._expected(0, ROWS, np.finfo(float).max) == 0.10
+
+
+@pytest.mark.filterwarnings("ignore:.* changed nothing")
+def test_a_partition_that_there_is_no_time_for_is_not_begun(ticks, monkeypatch):
+    """By this clock a second passes from look to look: the first partition tells what they take."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(600, 2))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    settings = dict(gamma=2.0, n_cells=3, n_partitions=6, random_state=0, n_jobs=1)
+    begun = ticks.looks
+    AssetClassifier(**settings, time_limit=1e9).fit(X, y)
+    whole = ticks.looks - begun
+    begun = ticks.looks
+    model = AssetClassifier(**settings, time_limit=0.55 * whole).fit(X, y)
+    assert 1 < len(model.cells_) < 4
+    assert all(record["converged"] for record in model.history_)  # none was cut short
+    assert ticks.looks - begun < 0.6 * whole
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_best_params_and_the_name_tell_the_partitions_that_the_model_has(regression, monkeypatch):
+    monkeypatch.setattr("asset_svm.search.auto.search.MOST_WORK", 6.0)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(3300, 2))
+    y = np.sin(3 * X).sum(axis=1)
+    kind = AssetRegressorCV if regression else AssetClassifierCV
+    search = kind("rbf", relevance=None, encoder=None, n_cells=6, ensemble=False, random_state=0)
+    search.fit(X, y if regression else y > 0)
+    count = search.best_params_["n_partitions"]
+    assert count == len(search.best_estimator_.cells_) == search.best_estimator_.n_partitions > 1
+    assert search.ensemble_[0][0].startswith("rbf") and f"cells x{count}" in search.ensemble_[0][0]
+    again = search.best_estimator_.__class__(**search.best_params_, random_state=0)
+    again.fit(X, y if regression else y > 0)
+    assert np.array_equal(again.predict(X), search.predict(X))
+
+
+def test_a_model_cut_short_of_its_partitions_says_so(monkeypatch):
+    """Where they take longer than was guessed, fewer are trained, and their number is told."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(2400, 2))
+    y = np.sin(3 * X).sum(axis=1) > 0
+    monkeypatch.setattr("asset_svm.families.cells.fit._is_last", lambda count, *_: count == 2)
+    search = AssetClassifierCV(
+        "rbf", relevance=None, encoder=None, n_cells=4, ensemble=False, time_limit=6.0, random_state=0
+    ).fit(X, y)
+    assert len(search.best_estimator_.cells_) == search.best_params_["n_partitions"] == 2
+    assert "cells x2" in search.ensemble_[0][0]
+
+
+def race_of(shapes: dict[Shape, float], hurried: bool) -> Race:
+    looks = looks_of(ROWS, 1000)
+    race = Race(looks, Axes(("given",), ("rbf",), (None,), (False, True)), ROWS, hurried=hurried)
+    race.history = [judged(Candidate(shape), 4000, loss) for shape, loss in shapes.items()]
+    return race
+
+
+LOSSES = {
+    Shape("given", "rbf", "columns"): 0.10,
+    Shape("given", "exponential", "columns"): 0.11,
+    Shape("given", "rbf"): 0.12,
+    Shape("pieces", "rbf"): 0.125,
+    Shape("given", "rbf", "columns", cells=True): 0.13,
+    Shape("given", "rbf", None, cells=True): 0.14,
+}
+
+
+def test_a_short_race_goes_on_with_the_best_of_either_family_and_one_that_learns_no_relevance():
+    kept = [
+        each.shape for each in race_of(LOSSES, hurried=True)._kept(race_of(LOSSES, True).history, 2)
+    ]
+    first, second, plain, _, cells, _ = LOSSES
+    assert sorted(map(str, kept)) == sorted(map(str, [first, plain, cells])) and kept[0] == first
+    assert second not in kept
+    every = [
+        each.shape for each in race_of(LOSSES, hurried=False)._kept(race_of(LOSSES, False).history, 2)
+    ]
+    assert {first, second, plain}.issubset(every) and len(every) > len(kept)
+
+
+def test_a_family_that_is_far_behind_is_not_tried_with_other_shapes():
+    on_map, cells = Shape("given", "rbf"), Shape("given", "rbf", None, cells=True)
+    assert race_of({}, hurried=False)._families(4000) == (False, True)
+    assert race_of({on_map: 0.2, cells: 0.1}, hurried=False)._families(4000) == (True,)
+    assert race_of({on_map: 0.1, cells: 0.2}, hurried=False)._families(4000) == (False,)
+    assert race_of({on_map: 0.11, cells: 0.1}, hurried=False)._families(4000) == (False, True)
+
+
+def test_larger_cells_are_tried_only_while_larger_ones_gain(monkeypatch):
+    race = race_of({IN_CELLS: 0.2}, hurried=False)
+    race.n_rows = 40_000
+    tried = []
+
+    def enlarge(best, size, count):
+        tried.append(size)
+        return replace(best, candidate=best.candidate.changed(size=size), loss=losses[size])
+
+    monkeypatch.setattr(race, "_enlarge", enlarge)
+    losses = {1: 0.15, 3: 0.15, 4: 0.1}
+    race._grow(race.history[0], 4000)
+    assert tried == [1, 3]  # which gains nothing
+    tried.clear()
+    losses[3] = 0.12
+    race._grow(race.history[0], 4000)
+    assert tried == [1, 3, 4]
