@@ -1,4 +1,7 @@
-"""Runs of ``asset train`` and ``asset tune`` that are killed: forked, so that they need not import and compile again."""
+"""Runs of ``asset train`` and ``asset tune`` that are killed.
+
+They are forked, so that they need not import and compile again.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 from asset_svm.cli.columns import ColumnOptions
 from asset_svm.cli.options import UsageError
 from asset_svm.data.compression import STANDARD_INPUT
-from asset_svm.storage.checkpoint import Checkpoint
+from asset_svm.storage.checkpoint import Checkpoint, SavedRun
 
 NAMES = (
     *ColumnOptions.__dataclass_fields__,
@@ -30,8 +30,11 @@ def check_checkpoint(data: str, folder: str | None, *, resume: bool) -> None:
         raise UsageError("--checkpoint: standard input cannot be read again; save it to a file.")
 
 
-def check_options(store: Checkpoint, now: dict[str, Any]) -> None:
+def check_options(
+    store: Checkpoint, saved: SavedRun, now: dict[str, Any], *, search: bool = False
+) -> None:
     """Refuse options that are not those of the run to go on with."""
+    saved.check_kind(search=search)
     before = store.notes.get("options", {})
     for name in (name for name in now if now[name] != before.get(name)):
         raise UsageError(f"--{name} {now[name]}: the run to resume has {before.get(name)}.")

@@ -243,7 +243,7 @@ class Training(Run):
         if "intervals" in self.params:
             source, out = parted(source, self.settings.validation_fraction, self.seed)
         if saved is not None and self.store is not None:
-            check_options(self.store, self._notes()["options"])
+            check_options(self.store, saved, self._notes()["options"])
             scaler = self.store.notes.get("scaler")
             if scaler is not None:
                 record, arrays = scaler

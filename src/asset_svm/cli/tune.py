@@ -93,7 +93,7 @@ class Tuning(Run):
         self.store = Checkpoint(self.checkpoint, every=every, resume=self.resume)
         resumed, now = self.store.read_run(), {name: getattr(self, name) for name in NAMES}
         if resumed is not None:
-            check_options(self.store, now)
+            check_options(self.store, resumed, now, search=True)
             print(f"asset: going on with the search in {self.store.folder}.", file=sys.stderr)
         elif self.resume:
             print(f"asset: no search in {self.checkpoint}; beginning one.", file=sys.stderr)

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,7 +73,7 @@ class Journal:
             )
         identity = _identity(search, scanned)
         if resumed is not None:
-            check_resumed(resumed, identity, scanned.source.files)
+            resumed.check(identity, scanned.source.files, search=True)
             return cls(checkpoint, checkpoint.read_found())
         files = scanned.files or Fingerprint.of(scanned.source.files)
         checkpoint.write_run(SavedRun("search", identity, None, None, None, 0, files))
@@ -168,13 +166,3 @@ def _identity(search: Any, scanned: Scanned) -> dict[str, Any]:
         "dtype": str(getattr(sample.X, "dtype", "columns")),
         "version": __version__,
     }
-
-
-def check_resumed(resumed: SavedRun, identity: dict[str, Any], files: Iterable[Path]) -> None:
-    """Raise unless the run that is saved is a search like this one."""
-    if resumed.kind != "search":
-        raise ValueError(
-            "The checkpoint belongs to another run: it is of one training, and this is a search; name "
-            "another folder."
-        )
-    resumed.check(identity, files)

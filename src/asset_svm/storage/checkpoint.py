@@ -79,8 +79,18 @@ class SavedRun:
     notes: dict[str, Any] = field(default_factory=dict)
     name: str = ""
 
-    def check(self, settings: dict[str, Any], files: Iterable[Path]) -> None:
+    def check_kind(self, *, search: bool) -> None:
+        """Raise unless this is a search, or a training, as the run that goes on with it."""
+        kinds = ("training", "search")
+        if (self.kind == "search") != search:
+            raise ValueError(
+                f"The checkpoint belongs to another run: it is of a {kinds[not search]}, and this is a "
+                f"{kinds[search]}; name another folder."
+            )
+
+    def check(self, settings: dict[str, Any], files: Iterable[Path], *, search: bool = False) -> None:
         """Raise unless a run with these settings and files is this one."""
+        self.check_kind(search=search)
         advice = "resume with the same data and parameters"
         for name in sorted({*self.settings, *settings}):
             if self.settings.get(name) != settings.get(name):
