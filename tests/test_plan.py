@@ -126,7 +126,7 @@ def test_trials_of_rows_in_memory_find_what_a_row_costs_once_and_in_every_epoch(
 
 
 def test_a_trial_of_a_stream_counts_the_rows_of_all_epochs_but_the_first(monkeypatch):
-    """On a clock that stands still but for 5 s of set-up, 9 s of the first window, 2 s of all others."""
+    """On a clock on which set-up takes 5 s, the first window 9 s, all others 2 s."""
     now, fit = [0.0], plan.fit_rows
 
     def timed(model, scanned, watch=None):

@@ -164,5 +164,5 @@ def _identity(search: Any, scanned: Scanned) -> dict[str, Any]:
         **plain_parameters(search),
         "search": type(search).__name__,
         "dtype": str(getattr(sample.X, "dtype", "columns")),
-        "version": __version__,
+        "version": ".".join(__version__.split(".")[:2]),  # looks of another may be others
     }
