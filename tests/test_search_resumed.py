@@ -3,6 +3,7 @@
 import logging
 import shutil
 from contextlib import contextmanager
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from asset_svm.data.raw import RawOptions
 from asset_svm.estimators.files import fit_rows
 from asset_svm.exceptions import ModelFileError
 from asset_svm.persistence import save
-from asset_svm.search.auto import parts, race
+from asset_svm.search.auto import columns, parts, race
 from asset_svm.search.auto.looks import Looks
 from asset_svm.search.files import search_rows
 from asset_svm.search.inside import leaderboard
@@ -105,9 +106,9 @@ def counting(monkeypatch, cls, name):
     """A list that grows with every call of a method."""
     calls, method = [], getattr(cls, name)
 
-    def counted(self, *args):
+    def counted(*args):
         calls.append(args)
-        return method(self, *args)
+        return method(*args)
 
     monkeypatch.setattr(cls, name, counted)
     return calls
@@ -157,14 +158,17 @@ def test_a_race_cut_at_any_look_ends_in_the_same_model_and_makes_no_look_twice(
         monkeypatch.setattr(race, "MORE", 150)
         monkeypatch.setattr("asset_svm.search.auto.search.EXACT_ROWS", 0)
     lines, looks = counting(monkeypatch, Looks, "_line"), counting(monkeypatch, Journal, "keep")
+    taught = counting(monkeypatch, columns, "learnt_of")
     expected = search_rows(*RACES[kind](), checkpoint=store(folder="other"))
-    whole, count = len(lines), len(looks)
-    assert count > 5
-    for at in sorted({1, count // 2, count} if kind in LONG else {count // 2}):
+    whole, made, learnt = len(lines), len(looks), len(taught)
+    assert made > 5
+    for at in sorted({1, made // 2, made} if kind in LONG else {made // 2}):
         lines.clear()
+        taught.clear()
         cut(monkeypatch, at, *RACES[kind]())
         found = search_rows(*RACES[kind](), checkpoint=(kept := store()))
         assert len(lines) == whole, "a look was made again, or left out"
+        assert len(taught) == learnt, "a relevance was learnt again"
         kept.remove()
         assert_same_search(found, expected)
 
@@ -186,6 +190,16 @@ def test_a_limit_counts_the_seconds_of_both_processes(here, monkeypatch, ticks, 
     assert spent < found.search_time_ <= limit
     assert found.search_time_ == pytest.approx(spent + here_ - found.refit_time_, abs=0.05 * limit)
     assert max(looks["at"]) <= found.search_time_
+
+
+def test_looks_are_made_again_as_they_were_however_slow_the_clock_is_now(here, monkeypatch, ticks):
+    """What was decided by readings of the clock is decided by the same readings."""
+    given = dict(random_state=0, kernel="rbf", relevance=None, time_limit=4000.0, ensemble=False)
+    cut(monkeypatch, 6, AssetClassifierCV(**given), numbers())
+    again = counting(monkeypatch, Looks, "_make_again")
+    ticks._seconds = count(10_000, 500)
+    found = search_rows(AssetClassifierCV(**given), numbers(), checkpoint=store())
+    assert len(again) == 6 and len(leaderboard(found)["candidate"]) >= 6
 
 
 def test_a_search_whose_time_was_over_looks_no_more_and_trains_its_model(here, monkeypatch, ticks):

@@ -263,7 +263,9 @@ def tune(
 
     asset tune rows.csv --target sold --time-limit 10m
 
-    asset tune rows.csv --target sold --checkpoint run    # and, had it been killed, --resume besides
+    asset tune rows.csv --target sold --checkpoint run
+
+    asset tune rows.csv --target sold --checkpoint run --resume
     """
     from asset_svm.cli.tune import Tuning
 
