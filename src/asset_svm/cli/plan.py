@@ -47,8 +47,8 @@ from asset_svm.memory import available_memory, in_gigabytes
 from asset_svm.settings.mapping import resolve_components
 from asset_svm.threads.granted import granted
 
-HEAD_ROWS, FEW_ROWS = 65_536, 16_384
-"""Rows that are learnt from to see what rows cost; a fit to fewer tells what else there is."""
+HEAD_ROWS, FEW_ROWS = 65_536, 8192
+"""Rows that are learnt from to see what rows cost; a fit to few tells what else there is."""
 MOST_COMPONENTS, USUAL = 2048, 512
 """More are not tried out; fewer rows are with more than the usual."""
 TEXT_BYTES = 4 << 20
@@ -59,7 +59,7 @@ LIBRARY_BYTES = 290e6
 MAPPED_ROWS, TRIALS = 4096, 3
 STREAMED = 3
 """The epochs of a trial of a stream."""
-ENOUGH_SECONDS = 2.0
+ENOUGH_SECONDS = 3.0
 """Trials that have taken longer are not gone through again."""
 EIGEN_SIZE = 384
 
@@ -269,7 +269,7 @@ class Planning(Training):
         """What rows cost with so many components, or as many as are tried."""
         top = min(s, MOST_COMPONENTS, max(len(rows) // 2, 2))
         rows = rows[: len(rows) * USUAL // max(top, USUAL)]
-        few, m = rows[: min(FEW_ROWS, max(len(rows) // 4, top))], len(rows)
+        few, m = rows[: min(FEW_ROWS, max(len(rows) // 8, top))], len(rows)
         own = model.set_params(encoder=None, verbose=0, max_iter=1)
         if not streamed:  # mapped rows are kept, or not, as those of all rows would be
             own = own.set_params(memory_limit=None if kept else 1)
@@ -292,17 +292,17 @@ class Planning(Training):
             return spent(lambda: fit_rows(one, scanned, watch=watch)), ends
 
         def try_once() -> list[Spent]:
-            """(set-up, once of a row, an epoch of a row), as this trial tells them."""
+            """(set-up, a row of one epoch, of each further one), as this trial tells them."""
             if streamed:  # all windows but those of the first epoch, in which threads begin
                 whole, ends = fit(rows, top, STREAMED)
                 first = len(ends) // STREAMED
                 epoch = (ends[-1] - ends[first - 1]) / ((STREAMED - 1) * m)
-                return [whole - STREAMED * m * epoch, np.zeros(2), epoch]
+                return [whole - STREAMED * m * epoch, epoch, epoch]
             little, much, twice = (
                 fit(*each)[0] for each in ((few, top, 1), (rows, top, 1), (rows, top, 2))
             )
-            epoch, both = (twice - much) / m, (much - little) / max(m - len(few), 1)
-            return [much - m * both, both - epoch, epoch]
+            first_epoch = (much - little) / max(m - len(few), 1)
+            return [much - m * first_epoch, first_epoch, (twice - much) / m]
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of models that nobody keeps
@@ -315,10 +315,11 @@ class Planning(Training):
         square = np.maximum(whole - 2.0 * half, 0.0) / (0.5 * top**2)
         mapped = (not streamed, not kept)
         # Differences of trials may be anything where other work runs; features take what they take.
-        least = (0.0, *(np.maximum(whole * one, 1e-12) for one in mapped))
-        setup, once, epoch = map(np.maximum, np.median(trials, axis=0), least)
-        if streamed:
-            once = np.zeros(2)
+        least_once, least_epoch = whole * mapped[0], np.maximum(whole * mapped[1], 1e-12)
+        setup, first_epoch, epoch = np.median(trials, axis=0)
+        first_epoch = np.maximum(first_epoch, least_once + least_epoch)
+        epoch = np.clip(epoch, least_epoch, first_epoch - least_once)
+        setup, once = np.maximum(setup, 0.0), first_epoch - epoch
         tried = Tried(top, setup, once, epoch)
         return Costs(read, _look_cost(rows), tried, _eigen_cost(), square, mapped)
 
