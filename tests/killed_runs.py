@@ -1,4 +1,7 @@
-"""Runs of ``asset train`` that are killed: forked, so that they need not import and compile again."""
+"""Runs of ``asset train`` and ``asset tune`` that are killed.
+
+They are forked, so that they need not import and compile again.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ CELLS = "cells"
 """What the names of runs of cells begin with."""
 SEARCHES = "search"
 """What those of searches begin with: a race over a sample, whose best model all rows train."""
+GRIDS = "search-grid"
+"""What those of searches of a grid begin with."""
 OPTIONS_OF_SEARCHES = ["--kernel", "rbf", "--relevance", "none", "--n-components", "40"]
+OPTIONS_OF_GRIDS = ["--Cs", "1,10", "--gammas", "auto", "--n-components", "40", "--search-iter", "2"]
 OPTIONS_OF_CELLS = ["--n-cells", "40", "--n-partitions", "2", "--C", "10"]
 
 
@@ -51,15 +57,14 @@ def write_rows() -> None:
 
 
 def command(name: str) -> list[str]:
-    """The run of this name: its model is name.asset, and its checkpoint the folder name.
-
-    A search has no checkpoint: it begins anew.
-    """
+    """The run of this name: its model is name.asset, and its checkpoint the folder name."""
+    what, options = "train", OPTIONS
     if name.startswith(SEARCHES):
-        return ["tune", "rows.svm", "-o", f"{name}.asset", "--scale", "standard", *OPTIONS_OF_SEARCHES]
-    options = OPTIONS_OF_CELLS if name.startswith(CELLS) else OPTIONS
+        what, options = "tune", OPTIONS_OF_GRIDS if name.startswith(GRIDS) else OPTIONS_OF_SEARCHES
+    elif name.startswith(CELLS):
+        options = OPTIONS_OF_CELLS
     options = [*options, "--scale", "standard", "--checkpoint-every", "1e-9s"]
-    return ["train", "rows.svm", "-o", f"{name}.asset", "--checkpoint", name, "--resume", *options]
+    return [what, "rows.svm", "-o", f"{name}.asset", "--checkpoint", name, "--resume", *options]
 
 
 def begin(name: str, prepare: Callable[[], None] = lambda: None) -> int:

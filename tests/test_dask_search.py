@@ -1,7 +1,9 @@
 """Searches on a real cluster: a sample is looked at in heats, all rows train the best model."""
 
+import logging
 import os
 import signal
+import sys
 import warnings
 
 import numpy as np
@@ -9,10 +11,12 @@ import pytest
 
 pytest.importorskip("distributed", reason='needs the extra "dask": pip install "asset-svm[dask]"')
 
+import cloudpickle
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
-from distributed import Client
+from distributed import Client, WorkerPlugin
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
@@ -28,6 +32,7 @@ from asset_svm.dask import (
     searching,
 )
 from asset_svm.dask import heats as cluster_heats
+from asset_svm.dask.exceptions import ClusterError
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.search import heats
 from asset_svm.search.grid import Grid
@@ -177,6 +182,55 @@ def test_a_worker_that_dies_in_a_heat_changes_nothing():
     assert found.best_params_ == expected.best_params_
     assert np.array_equal(found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
     assert np.array_equal(found.best_estimator_.map_coef_, expected.best_estimator_.map_coef_)
+
+
+class Deadly(WorkerPlugin):
+    """What every worker has from its start, a nanny's next one too: heats of these gammas kill it."""
+
+    def __init__(self, gammas):
+        self.gammas, self.name = gammas, "deadly"
+
+    def setup(self, worker):
+        from asset_svm.dask import heats as there
+
+        search = there.run_heat
+
+        def deadly(*args, **options):
+            if args[1]["gammas"][0] in self.gammas:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return search(*args, **options)
+
+        there.run_heat = deadly
+
+
+@pytest.fixture
+def two_deaths():
+    """A cluster whose scheduler gives up a task with the second worker that dies of it."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), two_workers() as own:
+        yield own
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+def test_a_heat_whose_workers_die_is_given_up_and_the_search_goes_on(two_deaths, caplog):
+    quiet = DaskAssetClassifierCV(**(GRID | {"gammas": [0.3, 1.0, 7.0]}), random_state=0)
+    plain = AssetClassifierCV(**GRID, random_state=0).fit(X, Y)
+    with Client(two_deaths) as client, caplog.at_level(logging.WARNING, "asset_svm"):
+        client.register_plugin(Deadly([7.0]))
+        found = quiet.set_params(client=client).fit(*chunked(Y))
+    assert "heat gammas=7: its workers died again and again" in caplog.text
+    assert "the search goes on without it" in caplog.text
+    assert found.best_params_ == plain.best_params_
+    scores = found.cv_results_["mean_test_score"].reshape(3, 2)
+    assert np.isnan(scores[2]).all() and np.isfinite(scores[:2]).all()
+
+
+def test_a_search_of_which_no_heat_is_left_says_why(two_deaths):
+    quiet = DaskAssetClassifierCV(**(GRID | {"gammas": [0.3]}), random_state=0)
+    with Client(two_deaths) as client:
+        client.register_plugin(Deadly([0.3]))
+        with pytest.raises(ClusterError, match=r"Dask gave up asset_heat-.* whose workers die"):
+            quiet.set_params(client=client).fit(*chunked(Y))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def seconds(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, small_windows():
         patch.chdir(tmp_path_factory.mktemp("kill"))
         write_rows()
-        for whole in ("whole", "cells-whole"):
+        for whole in ("whole", "cells-whole", "search-whole", "search-grid-whole"):
             assert main(command(whole)) == 0  # here: children find everything compiled
         begun = time.perf_counter()
         assert os.waitpid(begin("second"), 0)[1] == 0
@@ -34,7 +34,7 @@ def seconds(tmp_path_factory):
         yield time.perf_counter() - begun
 
 
-@pytest.mark.parametrize("prefix", ["", "cells-"])
+@pytest.mark.parametrize("prefix", ["", "cells-", "search-", "search-grid-"])
 @pytest.mark.parametrize("kills_asked", [5, pytest.param(50, marks=pytest.mark.slow)])
 def test_a_run_killed_at_any_moment_resumes_bitwise(seconds, kills_asked, prefix):
     rng = np.random.default_rng(0)
@@ -53,6 +53,8 @@ def test_a_run_killed_at_any_moment_resumes_bitwise(seconds, kills_asked, prefix
     assert_same_model(f"{name}.asset", f"{prefix}whole.asset")
     assert not os.listdir(name), "a finished run leaves its checkpoint"
     model = asset_svm.load(f"{prefix}whole.asset").steps[-1][1]
+    if prefix.startswith("search"):
+        return
     assert (model.n_cells_ > 20 and len(model.history_) == 2) if prefix else model.t_ == 10_000
 
 

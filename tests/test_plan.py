@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,19 +31,23 @@ def planned(capsys, *arguments):
     return dict(line.split("\t") for line in told if line.count("\t") == 1)
 
 
-LAW = dict(setup=(0.3, 1e-9), once=(1e-9, 0.0), epoch=(3e-9, 1e-12))
+LAW = dict(setup=(1e-6, 1e-9), once=(1e-9, 0.0), epoch=(3e-9, 1e-12))
+
+
+LOOK = 2e-8
 
 
 def tried(s):
     """Costs that follow the law exactly, by the clock and twice that of processors."""
     a, c = LAW["setup"]
-    powers = [a + c * s**3, *(p * s + q * s**2 for p, q in (LAW["once"], LAW["epoch"]))]
+    powers = [a * s**2 + c * s**3, *(p * s + q * s**2 for p, q in (LAW["once"], LAW["epoch"]))]
     return Tried(s, *(np.array([value, 2 * value]) for value in powers))
 
 
 def costs_of(read):
     both = np.array([1.0, 2.0])
-    return Costs(np.array(read), tried(512), 1e-9 * both, 1e-12 * both, (False, True))
+    look = np.full(2, LOOK)
+    return Costs(np.array(read), look, tried(512), 1e-9 * both, 1e-12 * both, (False, True))
 
 
 def test_costs_that_follow_the_law_are_found_at_any_number_of_components():
@@ -53,7 +58,7 @@ def test_costs_that_follow_the_law_are_found_at_any_number_of_components():
             np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9)
     n, at = 10**7, costs.at(1024)
     seconds = costs.seconds(n, 1024, 3, streamed=False, threads=2)
-    np.testing.assert_allclose(seconds, at.setup + n * (1e-7 + at.once + 3 * at.epoch))
+    np.testing.assert_allclose(seconds, at.setup + n * (1e-7 + LOOK + at.once + 3 * at.epoch))
     streamed = costs.seconds(n, 1024, 3, streamed=True, threads=2)
     more = streamed - seconds  # the file is read once an epoch besides, by one of two threads
     np.testing.assert_allclose(more, [n * 3 * 1e-7 / 2, n * 3 * 1e-7])
@@ -62,7 +67,7 @@ def test_costs_that_follow_the_law_are_found_at_any_number_of_components():
 def test_learning_never_takes_less_than_reading():
     costs = costs_of([1.0, 1e-6])
     at = costs.at(16)
-    expected = at.setup[0] + 1000 * (at.once[0] + 1.0) + 2 * 1000 * 1.0
+    expected = at.setup[0] + 1000 * (at.once[0] + 1.0 + LOOK) + 2 * 1000 * 1.0
     assert costs.seconds(1000, 16, 2, streamed=True, threads=2)[0] == pytest.approx(expected)
 
 
@@ -93,6 +98,55 @@ def test_features_are_the_least_that_a_row_takes_however_trials_differ(monkeypat
         tried, features = costs.tried, 1.0 / 900
         assert (tried.epoch >= (0.0 if kept else features)).all() and (tried.epoch > 0.0).all()
         assert (tried.once >= (0.0 if streamed else features)).all()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_trials_of_rows_in_memory_find_what_a_row_costs_once_and_in_every_epoch(monkeypatch, kept):
+    """The parts of trials that follow the law are told apart exactly."""
+    setup, once, epoch, mapped = 0.5, 3e-4, 2e-4, 1e-5
+    fits, fit = [], AssetClassifier.fit
+
+    def fitted(self, X, y):
+        fits.append(setup + len(y) * (once + self.max_iter * epoch))
+        return fit(self, X, y)
+
+    def spent(work):
+        work()
+        return np.full(2, fits.pop() if fits else mapped * 900)  # other work is of features
+
+    monkeypatch.setattr(AssetClassifier, "fit", fitted)
+    monkeypatch.setattr(plan, "spent", spent)
+    X, y = np.random.default_rng(0).normal(size=(900, 3)), np.arange(900) % 2
+    planning = object.__new__(plan.Planning)
+    planning.seed = 0
+    model = AssetClassifier(n_components=8)
+    found = planning._try(np.zeros(2), model, Block(X, y), 8, streamed=False, kept=kept).tried
+    for name, value in (("setup", setup), ("once", once), ("epoch", epoch)):
+        np.testing.assert_allclose(getattr(found, name), value, rtol=1e-9)
+
+
+def test_a_trial_of_a_stream_counts_the_rows_of_all_epochs_but_the_first(monkeypatch):
+    """On a clock on which set-up takes 5 s, the first window 9 s, all others 2 s."""
+    now, fit = [0.0], plan.fit_rows
+
+    def timed(model, scanned, watch=None):
+        fit(model, scanned)
+        now[0] += 5.0
+        for window in range(2 * model.max_iter):
+            now[0] += 2.0 if window else 9.0
+            watch({})
+
+    clock = SimpleNamespace(perf_counter=lambda: now[0], process_time=lambda: 2.0 * now[0])
+    monkeypatch.setattr(plan, "time", clock)
+    monkeypatch.setattr(plan, "fit_rows", timed)
+    X, y = np.random.default_rng(0).normal(size=(900, 3)), np.arange(900) % 2
+    planning = object.__new__(plan.Planning)
+    planning.seed = 0
+    model = AssetClassifier(n_components=8)
+    found = planning._try(np.zeros(2), model, Block(X, y), 8, streamed=True, kept=False).tried
+    np.testing.assert_allclose(found.epoch, np.array([4.0, 8.0]) / 900)
+    np.testing.assert_allclose(found.setup, [12.0, 24.0])
+    assert not found.once.any()
 
 
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.npy"])

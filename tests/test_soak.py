@@ -112,7 +112,8 @@ def test_findings_are_told_and_no_case_at_all_is_not_well(capsys):
 
 
 def test_there_are_the_attacks_of_the_table():
-    for name in ("kills", "cell-kills", "search-kills", "damaged", "resealed", "mutants", "inputs"):
+    names = "kills", "cell-kills", "search-kills", "grid-kills"
+    for name in (*names, "damaged", "resealed", "mutants", "inputs"):
         attack = soak.attack_of(name)
         assert attack.name == name and attack.count >= 200
 

@@ -155,8 +155,8 @@ def test_training_with_a_race_is_tuning(capsys):
     [
         (["train", "--auto", "--online"], "--online learns in one pass"),
         (["train", "--auto", "--classes", "a,b"], "--classes goes with --online"),
-        (["train", "--auto", "--checkpoint", "run"], "--checkpoint saves the state of one fit"),
-        (["train", "--auto", "--resume"], "--resume goes on with one fit"),
+        (["train", "--auto", "--resume"], "--resume needs --checkpoint DIR"),
+        (["tune", "--checkpoint", "rows.npz"], "rows.npz is a file, and a checkpoint is a folder"),
         (["train", "--auto", "--dask", "local", "--probability"], "--probability does not go with"),
         (["train", "--auto", "--C", "3"], "--C 3: a race chooses it; leave it out, or train without"),
         (["train", "--auto", "--gamma", "scale"], "--gamma scale: a race chooses it"),

@@ -42,6 +42,7 @@ ATTACKS = {
     "kills": "soak.kills:Kills",
     "cell-kills": "soak.kills:CellKills",
     "search-kills": "soak.kills:SearchKills",
+    "grid-kills": "soak.kills:GridKills",
     "damaged": "soak.model_files:Damaged",
     "resealed": "soak.model_files:Resealed",
     "mutants": "soak.reader_files:Mutants",

@@ -1,4 +1,4 @@
-"""``asset train --checkpoint``, killed at random moments and resumed: the model is always the same.
+"""Runs with ``--checkpoint``, killed at random moments and resumed: the model is always the same.
 
 In a short soak a moment is the n-th time that a file is written to, put on the disk, renamed or
 removed, whatever the machine is doing; in any other it is one of the clock's, and may be any.
@@ -19,6 +19,7 @@ from asset_svm.cli.main import main
 from asset_svm.storage import atomic
 from killed_runs import (
     CELLS,
+    GRIDS,
     SEARCHES,
     assert_same_model,
     begin,
@@ -123,7 +124,14 @@ class CellKills(Kills):
 
 
 class SearchKills(Kills):
-    """The same of searches over a file larger than memory, which begin anew."""
+    """The same of races over a file larger than memory."""
 
     name, count, short = "search-kills", 200, 20
     prefix = SEARCHES
+
+
+class GridKills(Kills):
+    """The same of grids."""
+
+    name, count, short = "grid-kills", 200, 20
+    prefix = GRIDS

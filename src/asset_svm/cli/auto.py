@@ -11,8 +11,6 @@ from asset_svm.search.racing import RACING
 WHY = {
     "online": "learns in one pass, and a race looks at rows many times",
     "classes": "goes with --online, which a race does not",
-    "checkpoint": "saves the state of one fit, and a race makes many",
-    "resume": "goes on with one fit, and a race makes many",
     "one_class": "has no targets, and a race judges by them",
     "nu": "goes with --one-class, which a race does not",
 }

@@ -109,6 +109,15 @@ Report = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log every epoch.")]
 
 
+Kept = Annotated[
+    str | None, typer.Option("--checkpoint", metavar="DIR", help="Save the run's state here.")
+]
+Every = Annotated[
+    str, typer.Option("--checkpoint-every", "--every", metavar="TIME", help="Between two checkpoints.")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")]
+
+
 def _shared(
     data: Data,
     test: Test = None,
@@ -196,14 +205,9 @@ def train(
         str | None,
         typer.Option("--classes", metavar="LABEL,...", help="All of them, with --online."),
     ] = None,
-    checkpoint: Annotated[
-        str | None, typer.Option("--checkpoint", metavar="DIR", help="Save the run's state here.")
-    ] = None,
-    every: Annotated[
-        str,
-        typer.Option("--checkpoint-every", "--every", metavar="TIME", help="Between two checkpoints."),
-    ] = "60s",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    checkpoint: Kept = None,
+    every: Every = "60s",
+    resume: Resume = False,
     temp_dir: Annotated[
         str | None,
         typer.Option(
@@ -230,8 +234,9 @@ def train(
     if auto:
         from asset_svm.cli.auto import train_by_race
 
-        given = dict(online=online, classes=classes, checkpoint=checkpoint, resume=resume)
-        train_by_race({**given, "one_class": one_class, "nu": nu}, dask=dask, **shared)
+        given = dict(online=online, classes=classes, one_class=one_class, nu=nu)
+        shared |= dict(dask=dask, checkpoint=checkpoint, every=every, resume=resume)
+        train_by_race(given, **shared)
         return
     from asset_svm.cli.train import Training
 
@@ -246,16 +251,25 @@ def tune(
         str | None,
         typer.Option("--dask", metavar="ADDRESS|local", help="Search and learn on a Dask cluster."),
     ] = None,
+    checkpoint: Kept = None,
+    every: Every = "60s",
+    resume: Resume = False,
     **shared: Any,
 ) -> None:
     """Find the best kind of model and its settings, and train it.
 
     Without --Cs, --gammas or another option of a grid, encodings, kernels, relevances, cells,
     bandwidths and Cs race; with one of them, C, gamma and epsilon are searched by cross-validation.
+
+    asset tune rows.csv --target sold --time-limit 10m
+
+    asset tune rows.csv --target sold --checkpoint run
+
+    asset tune rows.csv --target sold --checkpoint run --resume
     """
     from asset_svm.cli.tune import Tuning
 
-    Tuning(dask=dask, **shared).run()
+    Tuning(dask=dask, checkpoint=checkpoint, every=every, resume=resume, **shared).run()
 
 
 @app.command()

@@ -3,14 +3,16 @@
 The first rows of the file are read, and learnt from by the very code that would train, once and twice,
 a few of them and more. That gives, in seconds by the clock and of processors,
 
-    read       of a row
-    setup      a + c s^3         the map from the sample, the metric, the steps
+    read       of a row, once and in every epoch of a stream; once it is looked at, besides
+    setup      a s^2 + c s^3     the map from the sample, the metric, the steps
     once       p s + q s^2       of a row, whatever the epochs: features that are kept, the certificate
     epoch      p s + q s^2       of a row and epoch: a step, and its features where they are not kept
 
 of which c is that of two eigendecompositions, and q that of features, which are tried by themselves
 with s components and with half as many. So a plan of more components than are tried follows from the
-law. The estimate is for this machine as it is now.
+law. Trials are gone through several times, where they are short, and their medians taken: of a machine
+that others work on too, the quickest would tell what hardly ever is. The estimate is for it as it is
+now: of three trainings beside each other, each takes a third more of processors' time than by itself.
 """
 
 from __future__ import annotations
@@ -45,9 +47,9 @@ from asset_svm.memory import available_memory, in_gigabytes
 from asset_svm.settings.mapping import resolve_components
 from asset_svm.threads.granted import granted
 
-HEAD_ROWS, FEW_ROWS = 65_536, 16_384
-"""Rows that are learnt from to see what rows cost; a fit to fewer tells what else there is."""
-MOST_COMPONENTS, USUAL = 1024, 512
+HEAD_ROWS, FEW_ROWS = 65_536, 8192
+"""Rows that are learnt from to see what rows cost; a fit to few tells what else there is."""
+MOST_COMPONENTS, USUAL = 2048, 512
 """More are not tried out; fewer rows are with more than the usual."""
 TEXT_BYTES = 4 << 20
 """Bytes of a text file that tell how long its lines are."""
@@ -55,6 +57,10 @@ TEXT_BYTES = 4 << 20
 LIBRARY_BYTES = 290e6
 """What the libraries take."""
 MAPPED_ROWS, TRIALS = 4096, 3
+STREAMED = 3
+"""The epochs of a trial of a stream."""
+ENOUGH_SECONDS = 3.0
+"""Trials that have taken longer are not gone through again."""
 EIGEN_SIZE = 384
 
 Spent = Array
@@ -84,8 +90,8 @@ class Costs:
 
     Parameters
     ----------
-    read : array of shape (2,)
-        Of a row.
+    read, look : arrays of shape (2,)
+        Of a row; ``look`` is what a scan makes of it once it is read.
     tried : Tried
         With the components that were tried.
     cubic : array of shape (2,)
@@ -97,6 +103,7 @@ class Costs:
     """
 
     read: Spent
+    look: Spent
     tried: Tried
     cubic: Spent
     square: Spent
@@ -107,7 +114,7 @@ class Costs:
         tried, once, epoch = self.tried, *(mapped * self.square for mapped in self.mapped)
         return Tried(
             s,
-            _by_law(tried.setup, tried.s, s, self.cubic, 0, 3),
+            _by_law(tried.setup, tried.s, s, self.cubic, 2, 3),
             _by_law(tried.once, tried.s, s, once, 1, 2),
             _by_law(tried.epoch, tried.s, s, epoch, 1, 2),
         )
@@ -118,12 +125,12 @@ class Costs:
         Rows that are streamed are read once for the scan, and once an epoch beside the learning.
         """
         cost = self.at(s)
-        total = cost.setup + n_rows * (self.read + cost.once + epochs * cost.epoch)
+        total = cost.setup + n_rows * (self.read + self.look + cost.once + epochs * cost.epoch)
         if streamed:
             read = np.array([self.read[1] / threads, self.read[1]])
             beside = epochs * n_rows * (cost.epoch + read)
             beside[0] = max(beside[0], epochs * n_rows * self.read[0])
-            total = cost.setup + n_rows * (self.read + cost.once) + beside
+            total = cost.setup + n_rows * (self.read + self.look + cost.once) + beside
         return np.asarray(total)
 
 
@@ -262,45 +269,64 @@ class Planning(Training):
         """What rows cost with so many components, or as many as are tried."""
         top = min(s, MOST_COMPONENTS, max(len(rows) // 2, 2))
         rows = rows[: len(rows) * USUAL // max(top, USUAL)]
-        few, m = rows[: min(FEW_ROWS, max(len(rows) // 4, top))], len(rows)
+        few, m = rows[: min(FEW_ROWS, max(len(rows) // 8, top))], len(rows)
         own = model.set_params(encoder=None, verbose=0, max_iter=1)
         if not streamed:  # mapped rows are kept, or not, as those of all rows would be
             own = own.set_params(memory_limit=None if kept else 1)
 
-        def fit(block: Block, count: int, epochs: int) -> Spent:
+        def fit(block: Block, count: int, epochs: int) -> tuple[Spent, list[Spent]]:
+            """What a fit takes, and the moments at the end of its windows, where it has some."""
             if _has_one_class(block, model) and not _has_one_class(rows, model):
                 block = Block(block.X, np.arange(len(block)) % 2)
-            one = own.set_params(n_components=count, max_iter=epochs)
+            one, ends = own.set_params(n_components=count, max_iter=epochs), list[Spent]()
             if not streamed:
-                return spent(lambda: one.fit(block.X, block.y))
+                return spent(lambda: one.fit(block.X, block.y)), ends
             array = ArrayRows(block.X, block.y, dtype=block.X.dtype)
             told = scan(array, sample_rows=SAMPLE_ROWS, hold_bytes=0, seed=self.seed)
-            return spent(lambda: fit_rows(one, Scanned(told.source, told.summary)))
+
+            def watch(record: dict[str, Any]) -> bool:
+                ends.append(np.array([time.perf_counter(), time.process_time()]))
+                return False
+
+            scanned = Scanned(told.source, told.summary)
+            return spent(lambda: fit_rows(one, scanned, watch=watch)), ends
+
+        def try_once() -> list[Spent]:
+            """(set-up, a row of one epoch, of each further one), as this trial tells them."""
+            if streamed:  # all windows but those of the first epoch, in which threads begin
+                whole, ends = fit(rows, top, STREAMED)
+                first = len(ends) // STREAMED
+                epoch = (ends[-1] - ends[first - 1]) / ((STREAMED - 1) * m)
+                return [whole - STREAMED * m * epoch, epoch, epoch]
+            little, much, twice = (
+                fit(*each)[0] for each in ((few, top, 1), (rows, top, 1), (rows, top, 2))
+            )
+            first_epoch = (much - little) / max(m - len(few), 1)
+            return [much - m * first_epoch, first_epoch, (twice - much) / m]
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of models that nobody keeps
             fit(few, max(top // 2, 1), 1)  # compiles
-            half = self._mapped(own, rows)
-            little, much, twice = fit(few, top, 1), fit(rows, top, 1), fit(rows, top, 2)
+            half, begun = self._mapped(own, rows), time.perf_counter()
+            trials = [try_once()]
+            while len(trials) < TRIALS and time.perf_counter() - begun < ENOUGH_SECONDS:
+                trials.append(try_once())
             whole = self._mapped(own, rows)
         square = np.maximum(whole - 2.0 * half, 0.0) / (0.5 * top**2)
         mapped = (not streamed, not kept)
         # Differences of trials may be anything where other work runs; features take what they take.
-        least_once, least_epoch = (np.maximum(whole * one, 1e-12) for one in mapped)
-        if kept:
-            epoch = np.maximum((twice - much) / m, least_epoch)
-        else:
-            epoch = np.maximum((twice - little) / (2 * m - len(few)), least_epoch)
-        once = np.zeros(2)
-        if not streamed:
-            once = np.maximum((much - little) / max(m - len(few), 1) - epoch, least_once)
-        setup = np.maximum(much - m * (once + epoch), 0.0)
-        return Costs(read, Tried(top, setup, once, epoch), _eigen_cost(), square, mapped)
+        least_once, least_epoch = whole * mapped[0], np.maximum(whole * mapped[1], 1e-12)
+        setup, first_epoch, epoch = np.median(trials, axis=0)
+        first_epoch = np.maximum(first_epoch, least_once + least_epoch)
+        epoch = np.clip(epoch, least_epoch, first_epoch - least_once)
+        setup, once = np.maximum(setup, 0.0), first_epoch - epoch
+        tried = Tried(top, setup, once, epoch)
+        return Costs(read, _look_cost(rows), tried, _eigen_cost(), square, mapped)
 
     def _mapped(self, model: Learner, rows: Block) -> Spent:
-        """What the features of a row take: the best of some trials, on all threads by the clock."""
+        """What the features of a row take: the median of some trials, on all threads by the clock."""
         phi, some = fitted_of(model).phi, rows.X[:MAPPED_ROWS]
-        used = min(float(spent(lambda: phi(some))[1]) for _ in range(TRIALS))
+        used = float(np.median([spent(lambda: phi(some))[1] for _ in range(TRIALS)]))
         return np.array([used / granted(), used]) / some.shape[0]
 
     def _memory(
@@ -329,6 +355,12 @@ def _has_one_class(rows: Block, model: Learner) -> bool:
     """Whether rows have one class where there should be several."""
     y = np.asarray(rows.y)
     return not is_regressor(model) and y.ndim == 1 and bool((y == y[0]).all())
+
+
+def _look_cost(rows: Block) -> Spent:
+    """What a scan makes of a row that is read: its targets, its place in the sample."""
+    array = ArrayRows(rows.X, rows.y, dtype=rows.X.dtype)
+    return spent(lambda: scan(array, sample_rows=SAMPLE_ROWS, hold_bytes=0, seed=0)) / len(rows)
 
 
 def _eigen_cost() -> Spent:

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from asset_svm import clock
+from asset_svm.cli.checkpoints import NAMES, check_checkpoint, check_options
 from asset_svm.cli.cluster import check_dask, connected
-from asset_svm.cli.columns import ColumnOptions
 from asset_svm.cli.one_class import check_one_class, check_parameters
 from asset_svm.cli.options import FOR_CLASSES, UsageError, parse_seconds, parse_value
 from asset_svm.cli.progress import Display
@@ -100,10 +100,7 @@ class Training(Run):
     # Options ------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        if self.resume and self.checkpoint is None:
-            raise UsageError("--resume needs --checkpoint DIR, where the run was saved.")
-        if self.checkpoint is not None and self.data == STANDARD_INPUT:
-            raise UsageError("--checkpoint: standard input cannot be read again; save it to a file.")
+        check_checkpoint(self.data, self.checkpoint, resume=self.resume)
         if self.checkpoint is not None and self.online:
             raise UsageError("--checkpoint does not go with --online, which is one pass.")
         if self.scale not in ("none", "auto") and self.online:
@@ -246,10 +243,8 @@ class Training(Run):
         if "intervals" in self.params:
             source, out = parted(source, self.settings.validation_fraction, self.seed)
         if saved is not None and self.store is not None:
-            before, now = self.store.notes["options"], self._notes()["options"]
-            for name in (name for name in now if now[name] != before[name]):
-                raise UsageError(f"--{name} {now[name]}: the run to resume has {before[name]}.")
-            scaler = self.store.notes["scaler"]
+            check_options(self.store, saved, self._notes()["options"])
+            scaler = self.store.notes.get("scaler")
             if scaler is not None:
                 record, arrays = scaler
                 found = model_of(record, arrays, self.store.run_path)
@@ -336,20 +331,10 @@ class Training(Run):
 
     def _notes(self) -> dict[str, Any]:
         """What a resumed run must find as it was, and the scaler."""
-        names = (
-            *ColumnOptions.__dataclass_fields__,
-            "scale",
-            "task",
-            "target",
-            "format",
-            "zero_based",
-            "n_features",
-            "dtype",
-            "one_class",
-        )
         before = self.scaler if self.encoder is None else self.encoder
         scaler = None if before is None else parts_of(before)
-        return {"options": {name: getattr(self, name) for name in names}, "scaler": scaler}
+        options = {name: getattr(self, name) for name in (*NAMES, "one_class")}
+        return {"options": options, "scaler": scaler}
 
     def _learn_online(self, source: RowSource) -> ScaledModel:
         task = self.task

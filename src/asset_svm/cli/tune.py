@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from asset_svm.cli.again import command_of
+from asset_svm.cli.checkpoints import NAMES, check_checkpoint, check_options
 from asset_svm.cli.cluster import check_dask, connected
 from asset_svm.cli.columns import FOR_TABLES
 from asset_svm.cli.options import FOR_CLASSES, UsageError, parse_seconds
@@ -40,6 +41,8 @@ from asset_svm.search.inside import (
     search_told,
     search_watched,
 )
+from asset_svm.search.journal import Journal
+from asset_svm.storage.checkpoint import Checkpoint, SavedRun
 
 
 @dataclass
@@ -48,21 +51,29 @@ class Tuning(Run):
 
     always_races: bool = False
     dask: str | None = None
+    checkpoint: str | None = None
+    every: str = "60s"
+    resume: bool = False
 
     def run(self) -> None:
         """Search, train the best, save, tell."""
         self._check()
         self._log()
+        self.store: Checkpoint | None = None
         if self.dask is not None:
             search, source = self._search_on_cluster(self.dask)
             model = ScaledModel(search.best_estimator_, self.scaler)
             self._finish(search, source, model)
             return
         source = self._open()
-        scanned = self._scan(source)
+        resumed = self._resumed()
+        scanned = self._scan(source, fingerprint=self.store is not None and resumed is None)
         self.summary, held = scanned.summary, scanned.held
         self.looked = len(held or scanned.summary.spread or scanned.summary.sample)
         search = self._search(self._found_task())
+        self.journal: Journal | None = None
+        if self.store is not None:
+            self.journal = Journal.of(search, self.store, scanned, resumed)
         estimator = self._raced(search, scanned) if races(search) else self._searched(search, scanned)
         if encoder_of(estimator) is None and scanned.source.feature_names is not None:
             estimator.feature_names_in_ = np.array(scanned.source.feature_names, dtype=object)
@@ -73,6 +84,21 @@ class Tuning(Run):
         else:
             model = self._calibrated(estimator, held)
         self._finish(search, source, model)
+
+    def _resumed(self) -> SavedRun | None:
+        """The search to go on with, if one is asked for and there; opens the checkpoint."""
+        if self.checkpoint is None:
+            return None
+        every = parse_seconds(self.every, "--checkpoint-every")
+        self.store = Checkpoint(self.checkpoint, every=every, resume=self.resume)
+        resumed, now = self.store.read_run(), {name: getattr(self, name) for name in NAMES}
+        if resumed is not None:
+            check_options(self.store, resumed, now, search=True)
+            print(f"asset: going on with the search in {self.store.folder}.", file=sys.stderr)
+        elif self.resume:
+            print(f"asset: no search in {self.checkpoint}; beginning one.", file=sys.stderr)
+        self.store.notes = {"options": now}
+        return resumed
 
     def _finish(self, search: SearchEstimator, source: RowSource, model: ScaledModel) -> None:
         """Save the best model, and tell of it and of the search."""
@@ -88,10 +114,13 @@ class Tuning(Run):
             self._lines(search, model),
             partial(self._page, search, model),
             "the best model so far",
+            "" if self.store is None else f", the checkpoint in {self.store.folder}",
             command=told,
             search_score=search.best_score_,
             search_candidates=len(scored(search)),
         )
+        if self.store is not None:
+            self.store.remove()
 
     # The search ---------------------------------------------------------------------------------
 
@@ -143,6 +172,7 @@ class Tuning(Run):
                 refitting=display.refit,
                 training=display.train,
                 temp_dir=self._path.parent,
+                journal=self.journal,
             )
 
     def _search_on_cluster(self, where: str) -> tuple[SearchEstimator, RowSource]:
@@ -196,6 +226,7 @@ class Tuning(Run):
     # Options ------------------------------------------------------------------------------------
 
     def _check(self) -> None:
+        check_checkpoint(self.data, self.checkpoint, resume=self.resume)
         if self.dask is not None:
             self._check_cluster()
         self._check_files()
@@ -227,6 +258,7 @@ class Tuning(Run):
         for option, given in (
             ("--probability", self.probability),
             ("--ensemble", self.parameters.get("ensemble")),
+            ("--checkpoint", self.checkpoint is not None),
         ):
             if given:
                 raise UsageError(f"{option} does not go with --dask; leave one of them out.")

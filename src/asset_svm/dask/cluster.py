@@ -24,7 +24,7 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
 
 from asset_svm import clock
-from asset_svm.dask.exceptions import ClusterError
+from asset_svm.dask.exceptions import ClusterError, GivenUpError
 from asset_svm.dask.partitions import ShardRows, join
 from asset_svm.dask.work import Assignment, Past, Place, run_certificate, run_round
 from asset_svm.problem import CertificateSums
@@ -168,14 +168,14 @@ class Cluster:
         return [self.result(future) for future in futures]
 
     def result(self, future: Future) -> Any:
-        """The result of a future that is done; a lost one is a ``ClusterError``."""
+        """The result of a future that is done; a lost one is a ``GivenUpError``."""
         try:
             return self.wait(future.result)
         except LOST as error:
             self.check_generation()
             if self.client.status != "running":
                 raise self._gone() from error
-            raise ClusterError(
+            raise GivenUpError(
                 f"Dask gave up {future.key}: {error}. Rows that were scattered, or whose workers die "
                 "again and again, cannot be computed anew; persist collections that know their source."
             ) from error

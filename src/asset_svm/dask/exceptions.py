@@ -2,6 +2,7 @@
 
 RuntimeError
  └─ ClusterError          the scheduler, every worker, or the only copy of some rows is gone
+     └─ GivenUpError      a task was given up by Dask: its workers died, or its rows are gone
 """
 
 from __future__ import annotations
@@ -9,3 +10,7 @@ from __future__ import annotations
 
 class ClusterError(RuntimeError):
     """The cluster cannot finish the run; no model is returned."""
+
+
+class GivenUpError(ClusterError):
+    """Dask has given up a task; others may still end well."""

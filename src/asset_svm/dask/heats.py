@@ -2,6 +2,7 @@
 
 A heat is a task of Dask; the next one is sent to whoever is free, as long as there is time. The rows
 are joined on the cluster, and known by where they come from, so that a lost worker costs time alone.
+A heat whose workers die again and again, as those do that it takes too much memory of, is left behind.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from sklearn.base import clone
 from asset_svm import clock
 from asset_svm.arrays import Array
 from asset_svm.dask.cluster import Cluster, finished
+from asset_svm.dask.exceptions import GivenUpError
 from asset_svm.dask.lying import Lying
 from asset_svm.dask.partitions import Part
+from asset_svm.families.observing import logger
 from asset_svm.search.base import SearchEstimator
 from asset_svm.search.heats import (
     FIRST_ROWS,
@@ -71,6 +74,8 @@ class Heats:
         self.begun, self.told = begun, told
         self.limit: float = search.get_params(deep=False)["time_limit"] or float("inf")
         self.races, self.sent, self.id = races(search), 0, uuid4().hex[:8]
+        self.survived = False
+        """Whether a worker has brought a heat to its end."""
 
     def left(self, share: float = 1.0) -> float:
         """The seconds until this part of the time limit is over."""
@@ -84,8 +89,10 @@ class Heats:
     def run(self, heats: Sequence[Heat], sample: Delayed, share: float = 1.0) -> list[HeatResult]:
         """What heats find, in their order; ``share`` is the part of the time that may be over then.
 
-        Those that there is no time for are left out, but for the first.
+        Those that there is no time for are left out, but for the first; one that Dask has given up is
+        left behind, unless no other has come to its end until then.
         """
+        given_up: GivenUpError | None = None
         waiting = dict(enumerate(heats))
         running: dict[Future, int] = {}
         found: dict[int, HeatResult] = {}
@@ -103,8 +110,14 @@ class Heats:
                 running[task] = number
             for future in finished(list(running)) if running else ():
                 number = running.pop(future)
-                found[number] = self.cluster.result(future)
+                try:
+                    found[number] = self.cluster.result(future)
+                    self.survived = True
+                except GivenUpError as error:
+                    given_up, found[number] = error, _left_behind(heats[number], error)
                 self.told(found[number])
+        if given_up is not None and not self.survived:
+            raise given_up
         return [found[number] for number in sorted(found)]
 
     def _share(self, heats: int, slots: int, share: float) -> float:
@@ -123,6 +136,13 @@ class Heats:
         look = delayed(look_at, pure=False)
         task = look(search, heat, sample, self.n_rows, self.in_cells, dask_key_name=name)
         return self.cluster.client.compute(task)
+
+
+def _left_behind(heat: Heat, error: GivenUpError) -> HeatResult:
+    """What is told of a heat that Dask has given up."""
+    found = HeatResult(heat, 0, 0.0, failure="its workers died again and again")
+    logger.warning("%s; the search goes on without it: %s", found, error)
+    return found
 
 
 def _threads(workers: dict[str, int], heats: int) -> int:

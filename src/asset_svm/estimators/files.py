@@ -186,7 +186,7 @@ def fit_rows(
     return model
 
 
-def _plain_parameters(model: Learner) -> dict[str, Any]:
+def plain_parameters(model: Any) -> dict[str, Any]:
     """What a resumed run must have in common with the one it goes on with."""
     return {
         name: value if isinstance(value, float | int | str | None) else repr(value)
@@ -201,7 +201,7 @@ def _keeper(
     """Who saves a run, in memory or by windows."""
     held = scanned.held
     dtype = (scanned.summary.sample if held is None else held).X.dtype
-    identity = {**_plain_parameters(model), "dtype": str(dtype)}
+    identity = {**plain_parameters(model), "dtype": str(dtype)}
     if resumed is not None:
         resumed.check(identity, scanned.source.files)
         files = resumed.files

@@ -33,6 +33,8 @@ from asset_svm.tasks import Task
 SAMPLING = {"n_cells": "auto", "relevance": "auto", "looked_at": 200_000}
 """What the scan of a search draws rows for: any model, and 200 000 of them to look at, where an eighth
 of the memory that is planned has room."""
+READING = 1e-8
+"""Nominal seconds of reading a byte of rows, of text or not."""
 CELL_BYTES = 2.0
 """Of the memory that is planned: rows that take more are not tried in cells."""
 
@@ -47,6 +49,10 @@ class AllRows(Protocol):
     @property
     def reading(self) -> float | None:
         """The seconds of reading them once; None where they are in memory."""
+
+    @property
+    def reading_work(self) -> float | None:
+        """The same in nominal seconds, which no clock has a part in."""
 
     @property
     def elsewhere(self) -> bool:
@@ -78,6 +84,7 @@ class HeldRows:
     index: Array
     encoder: TableEncoder | None = None
     reading: float | None = None
+    reading_work: float | None = None
     elsewhere: bool = False
 
     @property
@@ -147,6 +154,11 @@ class SourceRows:
     def reading(self) -> float | None:
         """The seconds of reading them once; None where they turn out to fit in memory."""
         return None if self.scanned.held is not None else self.scanned.seconds
+
+    @property
+    def reading_work(self) -> float | None:
+        """The same in nominal seconds, which no clock has a part in."""
+        return None if self.scanned.held is not None else READING * self.scanned.summary.n_bytes
 
     def sample(self, *, numeric: bool) -> Block:
         """The rows that a search looks at: all, where they are in memory."""
@@ -225,6 +237,7 @@ class RowsElsewhere:
     n_rows: int
     table: bool
     reading: float | None = None
+    reading_work: float | None = None
     elsewhere: bool = True
     fit_in_cells: bool = True
 

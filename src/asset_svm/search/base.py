@@ -43,6 +43,7 @@ from asset_svm.search.grid import (
     resolve_gammas,
     target_unit,
 )
+from asset_svm.search.journal import Journal
 from asset_svm.search.progress import Foreseen, Refitting, Watch
 from asset_svm.search.racing import RacingSearch, one_seed
 from asset_svm.search.results import Table
@@ -182,6 +183,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
         training: ObservedFit | None = None,
         temp_dir: str | Path | None = None,
         elsewhere: RowsElsewhere | None = None,
+        journal: Journal | None = None,
     ) -> Any:
         """Search, as ``fit`` does, while somebody looks on.
 
@@ -202,12 +204,14 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
             As for ``fit_rows``.
         elsewhere : RowsElsewhere, optional
             What others train the best model from, of which X are a sample; with refit=False.
+        journal : Journal, optional
+            What keeps on the disk what is found, and knows what a search that goes on has found.
 
         Returns
         -------
         self
         """
-        begun = clock.now()
+        begun = clock.now() if journal is None else journal.begin()
         source: SourceRows | RowsElsewhere | None = elsewhere
         if isinstance(X, RowSource | Scanned):
             if y is not None or sample_weight is not None or groups is not None:
@@ -221,7 +225,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
         if sp.issparse(X):
             X = X.tocsr()  # not every format has rows that can be taken out
         if self._races:
-            return self._race(X, y, sample_weight, groups, watch, refitting, begun, source)
+            return self._race(X, y, sample_weight, groups, watch, refitting, begun, source, journal)
         with all_or_nothing(self), shown(self.verbose):
             learner, settings, scorer = self._checked()
             if source is not None:
@@ -269,9 +273,12 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
                 deadline,
                 watch,
                 foreseen,
+                journal,
             )
             with grant(settings.n_threads):
                 table = run.search()
+            if journal is not None:
+                journal.save()
             self._store(table, scorer)
             if elsewhere is not None:
                 self._table = table  # of a part of a search, to be joined with those of others
@@ -298,9 +305,17 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
         return self
 
     def _looked_at(
-        self, source: RowSource | Scanned, training: ObservedFit | None, temp_dir: str | Path | None
+        self,
+        source: RowSource | Scanned,
+        training: ObservedFit | None,
+        temp_dir: str | Path | None,
+        *,
+        fingerprint: bool = False,
     ) -> SourceRows:
-        """The rows of a source, of which those that fit in memory are looked at."""
+        """The rows of a source, of which those that fit in memory are looked at.
+
+        ``fingerprint`` tells what the files were.
+        """
         _, settings, _ = self._checked()
         if not (self.cv is None or check.is_number(self.cv) or hasattr(self.cv, "split")):
             raise ValueError(
@@ -316,6 +331,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
             memory_limit=settings.memory_limit,
             random_state=one_seed(self.random_state),
             too_large=partial(check_streamed, settings),
+            fingerprint=fingerprint,
         )
 
     def _take_names(self, model: Learner) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from asset_svm.data.scan import Scanned
+from asset_svm.data.source import RowSource
 from asset_svm.estimators.learner import Learner
 from asset_svm.search.base import SearchEstimator
 
@@ -24,6 +26,11 @@ def search_watched(
 ) -> None:
     """Search while somebody looks on; options as for ``SearchEstimator._fit_watched``."""
     search._fit_watched(X, y, weight, **options)
+
+
+def scanned_for(search: SearchEstimator, source: RowSource, *, fingerprint: bool) -> Scanned:
+    """One pass over the rows that a search looks at, and learns from."""
+    return search._looked_at(source, None, None, fingerprint=fingerprint).scanned
 
 
 def gammas_of(search: SearchEstimator) -> Any:

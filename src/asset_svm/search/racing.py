@@ -22,6 +22,7 @@ from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.search import KERNELS, Asked, balanced_outcome, gather, run_race
 from asset_svm.search.auto.shapes import is_absolute
+from asset_svm.search.journal import Journal
 from asset_svm.search.progress import SearchProgress, Watch
 from asset_svm.search.splits import group_folds
 from asset_svm.settings import checks as check
@@ -97,10 +98,12 @@ class RacingSearch(MetaEstimatorMixin):
         refitting,
         begun,
         source: SourceRows | RowsElsewhere | None = None,
+        journal: Journal | None = None,
     ) -> Any:
         """Search everything that is open, by a race.
 
         The final model learns from the rows of ``source``, of which those of X are a sample.
+        ``journal`` keeps what is found on the way.
         """
         with all_or_nothing(self), shown(self.verbose):
             _, settings, scorer = self._checked()
@@ -149,6 +152,10 @@ class RacingSearch(MetaEstimatorMixin):
             all_rows: AllRows = HeldRows(X, y, sample_weight, index) if source is None else source
             asked = None if self.scoring is None else scorer
             told = None if watch is None else _RaceWatch(watch, begun, self.time_limit)
+            # Without a limit nothing hangs on a clock, not even how fast rows are read.
+            reading = all_rows.reading if self.time_limit is not None else all_rows.reading_work
+            if journal is not None:
+                reading = journal.read_in(reading)
             with grant(settings.n_threads):
                 outcome, budget = run_race(
                     self._learner,
@@ -162,8 +169,9 @@ class RacingSearch(MetaEstimatorMixin):
                     told,
                     ensemble=self.ensemble,
                     n_rows=all_rows.n_rows,
-                    reading=all_rows.reading,
+                    reading=reading,
                     elsewhere=all_rows.elsewhere,
+                    journal=journal,
                 )
             m, fixed = all_rows.n_rows, dict(self._asked().fixed)
             if getattr(self, "class_weight", 1) is None:
@@ -171,6 +179,8 @@ class RacingSearch(MetaEstimatorMixin):
                     balanced = balanced_outcome(outcome, self._learner)
                 if balanced is not None:
                     outcome, fixed["class_weight"] = balanced, "balanced"
+            if journal is not None:
+                journal.save()
             left = float("inf")
             if self.time_limit is not None:  # looks may have taken longer than they should
                 left = max(budget.left, LEAST_LEFT * self.time_limit)

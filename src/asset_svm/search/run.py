@@ -19,6 +19,7 @@ from asset_svm.families.one_map.drawn import DrawnMap
 from asset_svm.families.rows import Rows
 from asset_svm.search.cells import CellSearch, tell_of_large_cells
 from asset_svm.search.grid import MOST_BEYOND, Grid
+from asset_svm.search.journal import Journal
 from asset_svm.search.lines import Found
 from asset_svm.search.maps import MapSearch
 from asset_svm.search.progress import Foreseen, SearchProgress, Watch
@@ -68,6 +69,8 @@ class SearchRun:
         Called with the progress; True asks to stop.
     foreseen : callable, optional
         Called once, with what is ahead.
+    journal : Journal, optional
+        What keeps lines, and knows those that were found before.
     """
 
     def __init__(
@@ -84,9 +87,11 @@ class SearchRun:
         deadline: float,
         watch: Watch | None,
         foreseen: Foreseen | None = None,
+        journal: Journal | None = None,
     ):
         self.options, self.settings, self.task, self.splits = options, settings, task, splits
         self.begun, self.deadline, self.watch, self.foreseen = begun, deadline, watch, foreseen
+        self.journal = journal
         if settings.n_cells is None:
             self.rows = replace(rows, X=in_single(rows.X))
             parts = self.rows, splits, grid.Cs, scorer, seed
@@ -128,9 +133,10 @@ class SearchRun:
                 left = self.table.best_gammas(left, part.count)
             search = self.whole.on(part.share)
             for gamma in left:
-                if self.done and self._ends():
+                value = (self.grid.gammas or (fixed,))[gamma]
+                if self.done and not self._known(value, number) and self._ends():
                     return self.table
-                self._gamma(search, gamma, (self.grid.gammas or (fixed,))[gamma], number)
+                self._gamma(search, gamma, value, number)
             if self.options.widens:
                 left = self._go_beyond(search, left, number)
         return self.table
@@ -172,9 +178,10 @@ class SearchRun:
     def _go_beyond(self, search: Lines, left: list[int], round_number: int) -> list[int]:
         """Try gammas beyond the first or last while it is the best; returns all of the round."""
         while (end := self.table.end(left)) is not None and self.beyond < MOST_BEYOND:
-            if self.stopped or clock.now() > self.deadline:
-                break
             gamma = self.grid.beyond(above=end > 0)
+            late = clock.now() > self.deadline and not self._known(gamma, round_number)
+            if self.stopped or late:
+                break
             new = self.table.add_gamma(gamma)
             if new == 0:
                 left = [number + 1 for number in left]
@@ -187,7 +194,19 @@ class SearchRun:
             self._gamma(search, new, gamma, round_number)
         return left
 
+    def _known(self, gamma: float, round_number: int) -> list[Found] | None:
+        """What was found of a gamma in a search that goes on."""
+        epsilons = self.grid.epsilons or (0,)
+        if self.journal is None:
+            return None
+        return self.journal.known(round_number, gamma, len(epsilons))
+
     def _gamma(self, search: Lines, number: int, gamma: float, round_number: int) -> None:
+        known = self._known(gamma, round_number)
+        if known is not None:
+            for epsilon, found in enumerate(known):
+                self._note((number, epsilon), search.n_rows, found, round_number)
+            return
         settings = self.settings.changed(gamma=gamma)
         count = settings.map.number
         if count is not None and search.n_rows < len(self.rows.y):
@@ -197,6 +216,8 @@ class SearchRun:
         try:
             lines = search.lines(settings, self.task, self.grid.epsilons, self.deadline)
             for epsilon, found in enumerate(lines):
+                if self.journal is not None:
+                    self.journal.keep_line(round_number, gamma, epsilon, search.n_rows, found)
                 self._note((number, epsilon), search.n_rows, found, round_number)
                 if epsilon + 1 < len(self.grid.epsilons or (0,)) and self._ends():
                     return

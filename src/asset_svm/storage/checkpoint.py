@@ -3,6 +3,7 @@
     run.asset      written once: the parameters, the summary of the rows, the map, notes of the caller
     state.asset    written every so many seconds: the solver's whole state, and where in the file it is
     cells-N.asset  instead of it, of a run of cells: those that were solved since the file before
+    found-N.asset  instead of it, of a search: the looks, or lines of a grid, since the file before
 
 All of them name the run they belong to: what is left over from another run does not count.
 """
@@ -30,10 +31,14 @@ from asset_svm.storage.atomic import check_writable, remove_left_over
 from asset_svm.storage.cells import SolvedCell, solved_cell
 from asset_svm.storage.fields import Fields, Writing, told
 from asset_svm.storage.maps import feature_map, learnt, metric
+from asset_svm.storage.searches import Piece, piece
 from asset_svm.storage.session import session, snapshot
 from asset_svm.storage.writing import Writer
 
 logger = logging.getLogger("asset_svm")
+WITHOUT_MAP = ("cells", "search")
+KINDS = ("memory", "windows", *WITHOUT_MAP)
+"""Of runs."""
 
 
 @dataclass(eq=False)
@@ -42,14 +47,15 @@ class SavedRun:
 
     Parameters
     ----------
-    kind : {"memory", "windows", "cells"}
-        Whether the rows are held in memory, read a window at a time, or sorted into cells.
+    kind : {"memory", "windows", "cells", "search"}
+        Whether the rows are held in memory, read a window at a time, or sorted into cells; or are
+        searched.
     settings : dict
         Parameters of the estimator: a resumed run must have the same.
     summary : Summary or None
-        Of the rows; None where they are in memory, and are read again.
+        Of the rows; None where they are in memory, or searched, and are read again.
     phi : FeatureMap or None
-        None where cells are solved without one.
+        None where cells are solved without one, and of a search.
     metric : Metric or None
     seed : int
     files : Fingerprint
@@ -73,8 +79,18 @@ class SavedRun:
     notes: dict[str, Any] = field(default_factory=dict)
     name: str = ""
 
-    def check(self, settings: dict[str, Any], files: Iterable[Path]) -> None:
+    def check_kind(self, *, search: bool) -> None:
+        """Raise unless this is a search, or a training, as the run that goes on with it."""
+        kinds = ("training", "search")
+        if (self.kind == "search") != search:
+            raise ValueError(
+                f"The checkpoint belongs to another run: it is of a {kinds[not search]}, and this is a "
+                f"{kinds[search]}; name another folder."
+            )
+
+    def check(self, settings: dict[str, Any], files: Iterable[Path], *, search: bool = False) -> None:
         """Raise unless a run with these settings and files is this one."""
+        self.check_kind(search=search)
         advice = "resume with the same data and parameters"
         for name in sorted({*self.settings, *settings}):
             if self.settings.get(name) != settings.get(name):
@@ -87,13 +103,13 @@ class SavedRun:
 
 
 def _run(f: Fields) -> SavedRun:
-    kind, settings = f.text("kind", ("memory", "windows", "cells")), f.mapping("settings")
+    kind, settings = f.text("kind", KINDS), f.mapping("settings")
     summary = f.maybe(f.record, "summary", _summary)
     found, n = None, None if summary is None else summary.n_features
     if f.has("learnt"):
         found = f.maybe(f.record, "learnt", learnt, n)
     n = n if found is None else found.width
-    phi = None if kind == "cells" else f.record("phi", feature_map, n)
+    phi = None if kind in WITHOUT_MAP else f.record("phi", feature_map, n)
     return SavedRun(
         kind,
         settings,
@@ -180,7 +196,7 @@ class Checkpoint:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.run_path, self.state_path = self.folder / "run.asset", self.folder / "state.asset"
         check_writable(self.run_path)
-        for path in (self.state_path, self._next_cells):
+        for path in (self.state_path, self._next("cells"), self._next("found")):
             remove_left_over(path)
         if self.run_path.exists() and not resume:
             raise ValueError(
@@ -227,7 +243,7 @@ class Checkpoint:
     def write_run(self, run: SavedRun) -> None:
         """Save a run that begins."""
         run.name, run.notes, self._run = uuid.uuid4().hex, self.notes, run
-        for path in self._cell_files():
+        for path in self._pieces():
             path.unlink()
         write = Writer()
         container.write(self.run_path, "run", Writing.of(write, _run, "run", run), write.tensors)
@@ -259,24 +275,51 @@ class Checkpoint:
         assert self._run is not None
         write = Writer()
         one = Writing.of(write, _cells, "cells", {"cells": cells}, self._width)
-        return self._saved(self._next_cells, "cells", {"run": self._run.name, **one}, write)
+        return self._saved(self._next("cells"), "cells", {"run": self._run.name, **one}, write)
 
     def read_cells(self) -> list[SolvedCell]:
         """All cells of the run to go on with that are saved."""
         found: list[SolvedCell] = []
-        for path in self._cell_files():
+        for path in self._files("cells"):
             header = self._read(path, "cells")
             with told(path, "list of solved cells"):
                 if self._run is not None and header.text("run") == self._run.name:
                     found += _cells(header, self._width)
         return found
 
-    def _cell_files(self) -> list[Path]:
-        return sorted(self.folder.glob("cells-*.asset"))
+    def write_found(self, found: Piece) -> bool:
+        """Save what a search has found since; a disk that is full is logged. True if saved."""
+        assert self._run is not None
+        write = Writer()
+        one = Writing.of(write, piece, "found", found)
+        return self._saved(self._next("found"), "found", {"run": self._run.name, **one}, write)
 
-    @property
-    def _next_cells(self) -> Path:
-        return self.folder / f"cells-{len(self._cell_files()):06}.asset"
+    def read_found(self) -> list[Piece]:
+        """All that is saved of the search to go on with, in order."""
+        found: list[Piece] = []
+        for path in self._files("found"):
+            header = self._read(path, "found")
+            with told(path, "record of a search"):
+                if self._run is None or header.text("run") != self._run.name:
+                    continue
+                own, known = piece(header), sum(map(len, found))
+                if own.begin != known:
+                    raise ModelFileError(
+                        f"{path} goes on after {own.begin} looks of the search, and {known} are in the "
+                        "files before it: one is missing; put it back, or remove the folder and begin "
+                        "the search again."
+                    )
+                found.append(own)
+        return found
+
+    def _files(self, kind: str) -> list[Path]:
+        return sorted(self.folder.glob(f"{kind}-*.asset"))
+
+    def _next(self, kind: str) -> Path:
+        return self.folder / f"{kind}-{len(self._files(kind)):06}.asset"
+
+    def _pieces(self) -> list[Path]:
+        return [*self._files("cells"), *self._files("found")]
 
     @property
     def _width(self) -> int:
@@ -293,5 +336,5 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Remove the files of a run that has ended, and whose model is safe."""
-        for path in (*self._cell_files(), self.state_path, self.run_path):
+        for path in (*self._pieces(), self.state_path, self.run_path):
             path.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
     8 bytes, JSON, numbers        as safetensors has it; its metadata are
       format     "asset-svm"
       version    of its kind, an integer; files of a newer one are refused, older ones are read
-      kind       "model", "run", "state", "cells"
+      kind       "model", "run", "state", "cells", "found"
       header     JSON, see ``writing`` and ``fields``
       digest     SHA-256 of kind, header and all numbers: a changed bit is found
 
@@ -25,7 +25,7 @@ from asset_svm.storage.atomic import replacing
 
 Array = npt.NDArray[Any]
 FORMAT = "asset-svm"
-VERSIONS = {"model": 2, "run": 2, "state": 2, "cells": 1}
+VERSIONS = {"model": 2, "run": 2, "state": 2, "cells": 1, "found": 1}
 """The newest version of each kind, which is written."""
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from asset_svm import clock
+from asset_svm.search.journal import Journal
 
 DOUBT, MOST_DOUBT = 0.02, 1.0
 """Seconds that count as having taken what they were guessed to, of those in all, and at most: little
@@ -28,6 +29,8 @@ class Budget:
         Seconds in all: nominal ones, or of the clock.
     begun : float, optional
         The moment of ``clock.now`` from which on the clock counts; None: work is counted.
+    journal : Journal, optional
+        What knows how the clock was read before, in a race that goes on.
     """
 
     total: float
@@ -36,11 +39,15 @@ class Budget:
     work: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Of each kind of work, how much was done, and what it took."""
     stopped: bool = False
+    journal: Journal | None = None
 
     @property
     def used(self) -> float:
         """The seconds that are spent."""
-        return self.spent if self.begun is None else clock.now() - self.begun
+        if self.begun is None:
+            return self.spent
+        seconds = clock.now() - self.begun
+        return seconds if self.journal is None else self.journal.clocked(seconds)
 
     @property
     def left(self) -> float:

@@ -110,6 +110,8 @@ class Columns:
     made: dict[tuple[str, int, int], tuple[Any, ...]] = field(default_factory=dict, init=False)
     """Which numbers an encoding makes of a part, by how many rows it was learnt from."""
     kept: OrderedDict[Any, Any] = field(default_factory=OrderedDict, init=False)
+    taught: dict[int, Learnt] = field(default_factory=dict, init=False)
+    """Relevances by part that need not be learnt: those of a look that is made again."""
 
     @cached_property
     def numbers(self) -> Matrix:
@@ -261,7 +263,10 @@ class Columns:
             if lesson.cells:
                 params["n_cells"] = "auto"
             first = learning if count == len(learning.y) else learning.take(np.arange(count))
-            self.learnt[key] = learnt_of(self.settings(params), self.given.task, first)
+            if part in self.taught:
+                self.learnt[key] = self.taught.pop(part)
+            else:
+                self.learnt[key] = learnt_of(self.settings(params), self.given.task, first)
         return self.learnt[key]
 
     def _moments(self, shape: Shape, part: int, count: int, learning: Rows | None) -> Moments:

@@ -23,6 +23,7 @@ from asset_svm.search.cost import swept_seconds
 from asset_svm.search.maps import MapSearch
 from asset_svm.search.scores import scores
 from asset_svm.settings import Settings
+from asset_svm.storage.searches import SavedLook, SavedRelevance, SavedWork
 from asset_svm.tasks import Classification, Outputs, Task
 from asset_svm.threads.granted import granted
 
@@ -34,7 +35,10 @@ SOFT, SOFT_ROWS = 0.25, 1000
 class Looks(Guesses):
     """All looks of a race, which take about what they are guessed to."""
 
-    _grown: tuple[Any, list[Array]] = (None, [])
+    _grown: tuple[str, list[Array] | None] = ("", None)
+    """What the last partition was of, and its cells; None where they are not there any more."""
+    _lots: int = 0
+    """The lots of the last look that models have learnt from."""
     _lesson: Lesson | None = None
     """What the last look has learnt its relevance from."""
     _done: float = 0.0
@@ -50,19 +54,67 @@ class Looks(Guesses):
         keys = {C: (candidate.changed(C=C), count, judging) for C in Cs}
         new = sorted(C for C in Cs if keys[C] not in self.found)
         if new:
-            begun, others = clock.now(), self._preparing
-            decided = self._tried(candidate, new, count, judging)
+            look = self._made(candidate, new, count, judging)
             learnt = self._learnt(candidate, count)
-            seconds, at = (clock.now() - begun) / len(new), clock.now() - self.begun
-            training = seconds - (self._preparing - others) / len(new)
-            if self.budget.begun is None:
-                training = self._done / len(new)
-            for C, decisions in zip(new, decided, strict=True):
+            for C, decisions in zip(new, look.decisions, strict=True):
                 key = keys[C]
-                judged = self.judged(key[0], count, judging, decisions, seconds)
-                swept = self._swept / len(new) if candidate.shape.cells else np.inf
-                self.found[key] = replace(judged, at=at, training=training, swept=swept, learnt=learnt)
+                judged = self.judged(key[0], count, judging, decisions, look.seconds)
+                self.found[key] = replace(
+                    judged, at=look.at, training=look.training, swept=look.swept, learnt=learnt
+                )
         return [self.found[keys[C]] for C in Cs]
+
+    def _made(self, candidate: Candidate, Cs: list[float], count: int, judging: int) -> SavedLook:
+        """What a look finds, or has found in a race that goes on."""
+        journal, asked = self.budget.journal, repr((candidate, Cs, count, judging, self._sizes))
+        known = None if journal is None else journal.look(asked)
+        if known is not None:
+            self._make_again(known, candidate, Cs, count, judging)
+            return known
+        begun, others, before = clock.now(), self._preparing, len(self.columns.learnt)
+        readings = np.empty(0) if journal is None else journal.readings()
+        decided = self._tried(candidate, Cs, count, judging)
+        seconds, at = (clock.now() - begun) / len(Cs), clock.now() - self.begun
+        training = seconds - (self._preparing - others) / len(Cs)
+        if self.budget.begun is None:
+            training = self._done / len(Cs)
+        new = list(self.columns.learnt.items())[before:]
+        look = SavedLook(
+            asked,
+            decided,
+            seconds,
+            training,
+            self._swept / len(Cs) if candidate.shape.cells else np.inf,
+            at,
+            self._lots,
+            [SavedRelevance(part, learnt) for (_, part, *_), learnt in new],
+            self._grown[0],
+            self.failure,
+            self.budget.spent,
+            [SavedWork(kind, *both) for kind, both in self.budget.work.items()],
+            readings,
+        )
+        if journal is not None and not self.budget.stopped:  # what follows Ctrl-C is not gone on with
+            journal.keep(look)
+        return look
+
+    def _make_again(
+        self, known: SavedLook, candidate: Candidate, Cs: list[float], count: int, judging: int
+    ) -> None:
+        """Leave everything as a look has left it that was made before, but train no model."""
+        self.columns.taught = {each.part: each.learnt for each in known.relevances}
+        self._tried(candidate, Cs, count, judging, known)
+        self.columns.taught = {}
+        if self._grown[0] != known.grown:
+            self._grown = known.grown, None
+        self.budget.spent, self.failure = known.spent, known.failure
+        self.budget.work.clear()
+        self.budget.work |= {each.kind: (each.done, each.took) for each in known.work}
+
+    @property
+    def _sizes(self) -> list[tuple[int, int]]:
+        """The rows that learn, and that judge, of all parts."""
+        return [(len(part.learning), len(part.judging)) for part in self.columns.parts]
 
     @property
     def _preparing(self) -> float:
@@ -76,18 +128,30 @@ class Looks(Guesses):
             return None
         return self.columns.known(candidate.shape, 0, self._lesson, count)
 
-    def _tried(self, candidate: Candidate, Cs: list[float], count: int, judging: int) -> list[Array]:
+    def _tried(
+        self,
+        candidate: Candidate,
+        Cs: list[float],
+        count: int,
+        judging: int,
+        known: SavedLook | None = None,
+    ) -> list[Array]:
         """``_decided``; decisions of no use where a candidate has no finite model, or no columns."""
-        self._lesson, self._done, self._swept = None, 0.0, 0.0
+        self._lesson, self._done, self._swept, self._lots = None, 0.0, 0.0, 0
         try:
-            return self._decided(candidate, Cs, count, judging)
+            return self._decided(candidate, Cs, count, judging, known)
         except (NonFiniteError, NothingToTellError) as error:
             self.failure = str(error)
             nothing = np.full((len(self.judging_rows(judging)), self.task.n_models), np.nan)
             return [nothing] * len(Cs)
 
-    def _decided(self, candidate: Candidate, Cs: list[float], count: int, judging: int) -> list[Array]:
-        """The (rows, outputs) decisions of the models of each C, part after part."""
+    def _decided(
+        self, candidate: Candidate, Cs: list[float], count: int, judging: int, known: SavedLook | None
+    ) -> list[Array]:
+        """The (rows, outputs) decisions of the models of each C, part after part.
+
+        Where they are ``known``, the rows are made that they are of, and nothing else.
+        """
         found: list[list[Array]] = [[] for _ in Cs]
         encoding = self._new_encoding_work(candidate, count, judging)
         plain, lesson = replace(candidate.shape, relevance=None), Lesson(count, False)
@@ -104,12 +168,17 @@ class Looks(Guesses):
                     self.columns.prepared(candidate.shape, lot, count, judging, lesson)
         kind, work = self.work(candidate, len(Cs), count, judging)
         with self.budget.spending(kind, work):
-            for lot in range(self.columns.lots(candidate.shape)):
+            for lot in range(self.columns.lots(candidate.shape) if known is None else known.lots):
                 rows = self.columns.prepared(candidate.shape, lot, count, judging, lesson)
+                if known is not None:
+                    continue
+                self._lots += 1
                 lines = self._in_cells if candidate.shape.cells else self._on_map
                 for decisions in lines(candidate, Cs, rows):
                     for each, own in zip(found, decisions, strict=True):
                         each.append(own)
+        if known is not None:
+            return known.decisions
         self.budget.add(self._done - work)  # what sweeps take hangs on C and the bandwidth
         if self.budget.begun is None:
             self._swept = self._done = max(self._done, work)  # no clock has a part in it
@@ -158,12 +227,15 @@ class Looks(Guesses):
         """The rows of the cells that are solved: of many rows only some of the cells are."""
         m = len(rows.rows.y)
         shape = candidate.shape  # rows that no relevance maps are the same for all kernels
-        key = shape if shape.relevance else shape.encoding, m, n_cells, number
+        key = repr((shape if shape.relevance else shape.encoding, m, n_cells, number))
+        groups = self._grown[1]
         if self._grown[0] != key:
             n = rows.rows.X.shape[1]
             with self.budget.within("cells", "growing", GROWING * m * n):
-                self._grown = key, grow_partition(rows.rows.X, n_cells, self.seed, number)[1]
-        groups = self._grown[1]
+                groups = grow_partition(rows.rows.X, n_cells, self.seed, number)[1]
+        elif groups is None:  # of a look that was made before, and is paid for
+            groups = grow_partition(rows.rows.X, n_cells, self.seed, number)[1]
+        self._grown = key, groups
         if m <= self.most_solved:
             return groups
         order = np.random.default_rng([self.seed, 22]).permutation(len(groups))

@@ -26,6 +26,7 @@ from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import Part, draw_parts
 from asset_svm.search.auto.race import Axes, Race, Watch
 from asset_svm.search.auto.shapes import GIVEN
+from asset_svm.search.journal import Journal
 from asset_svm.search.scores import Scorer
 from asset_svm.settings import Settings
 from asset_svm.tasks import for_targets
@@ -152,11 +153,13 @@ def run_race(
     n_rows: int | None = None,
     reading: float | None = None,
     elsewhere: bool = False,
+    journal: Journal | None = None,
 ) -> tuple[Outcome, Budget]:
     """Race, until the budget is spent; ``learner`` makes an estimator with given parameters.
 
     The final model learns from ``n_rows``, by default those that are given; ``reading`` them once takes
-    so many seconds, where they are not in memory. ``elsewhere``, where others train it.
+    so many seconds, where they are not in memory. ``elsewhere``, where others train it. ``journal``
+    keeps what looks find, and knows what they have found in a race that goes on.
     """
     others: list[Part] = []
     if parts is None:
@@ -164,6 +167,7 @@ def run_race(
     m = len(given.y)
     work = float(np.clip((m / SECOND_ROWS) ** GROWTH, LEAST_WORK, MOST_WORK))
     budget = Budget(work) if time_limit is None else Budget(time_limit, begun)
+    budget.journal = journal
 
     def settings(params: dict[str, Any]) -> Settings:
         return settings_of(learner(random_state=seed, **(params | asked.fixed)))
@@ -174,6 +178,8 @@ def run_race(
         columns, budget, scorer, seed, asked.fixed,
         n_rows=all_rows, reading=reading, elsewhere=elsewhere,
     )  # fmt: skip
+    if journal is not None:
+        looks.begun -= journal.elapsed
     axes = axes_of(given, asked)
     if budget.total < SHORT or (True in axes.cells and m > looks.most_solved):
         others = []  # models in cells, of which only some are solved, do not judge all rows of a fold
