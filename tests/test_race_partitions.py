@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 
 from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressorCV
+from asset_svm.families.cells.partitions import grow_partition
 from asset_svm.search.auto import final as finals
+from asset_svm.search.auto import looks as looking
+from asset_svm.search.auto.columns import Columns
 from asset_svm.search.auto.final import Members, filled
+from asset_svm.search.auto.looks import Looks
 from asset_svm.search.auto.outcome import Outcome
+from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.race import Axes, Race
 from asset_svm.search.auto.shapes import MOST_PARTITIONS, PARTITIONS, Candidate, Shape
+from asset_svm.search.cells import CellSearch
 from test_race_time import IN_CELLS, ON_MAP, judged, looks_of
 
 ROWS = 6000
@@ -200,3 +206,29 @@ def test_larger_cells_are_tried_only_while_larger_ones_gain(monkeypatch):
     losses[3] = 0.12
     race._grow(race.history[0], 4000)
     assert tried == [1, 3, 4]
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_every_fold_has_cells_of_its_own_rows(size, monkeypatch):
+    """Folds that learn a relevance have rows of their own, in an order of their own."""
+    m = 2400
+    looks = looks_of(m, 400)
+    order = np.random.default_rng(1).permutation(m)
+    parts = [Part(order[400:], order[:400]), Part(order[: m - 400], order[m - 400 :])]
+    looks = Looks(
+        Columns(looks.columns.given, parts, looks.columns.settings), looks.budget, None, looks.seed
+    )
+    seen = []
+
+    class Recorded(CellSearch):
+        def lines(self, *given):
+            seen.append((self.rows.X, self.seed, self.groups))
+            return super().lines(*given)
+
+    monkeypatch.setattr(looking, "CellSearch", Recorded)
+    looks.look(Candidate(Shape("given", "rbf", "columns", cells=True), size=size), (1.0,), 2000, 400)
+    assert len(seen) == 2 * (PARTITIONS if size else 1)
+    for X, seed, groups in seen:
+        own = grow_partition(X, 2, looks.seed, seed - looks.seed)[1]
+        assert len(groups) == len(own) == 2
+        assert all(np.array_equal(one, other) for one, other in zip(groups, own, strict=True))

@@ -173,8 +173,11 @@ class Looks(Guesses):
                 if known is not None:
                     continue
                 self._lots += 1
-                lines = self._in_cells if candidate.shape.cells else self._on_map
-                for decisions in lines(candidate, Cs, rows):
+                if candidate.shape.cells:
+                    lines = self._in_cells(candidate, Cs, rows, lot)
+                else:
+                    lines = self._on_map(candidate, Cs, rows)
+                for decisions in lines:
                     for each, own in zip(found, decisions, strict=True):
                         each.append(own)
         if known is not None:
@@ -206,13 +209,13 @@ class Looks(Guesses):
             MapSearch(rows.rows, rows.splits, costs, None, self.seed), settings, candidate
         )
 
-    def _in_cells(self, candidate: Candidate, Cs: list[float], rows: Prepared) -> list[Array]:
+    def _in_cells(self, candidate: Candidate, Cs: list[float], rows: Prepared, lot: int) -> list[Array]:
         """The same in cells, the mean over partitions."""
         sizes, copies = self.cell_sizes(candidate, len(rows.rows.y))
         settings, costs = self._settings(candidate, rows), self._costs(candidate, Cs, rows)
         found = []
         for number in range(copies):
-            groups = self._groups(candidate, rows, len(sizes), number)
+            groups = self._groups(candidate, rows, lot, len(sizes), number)
             search = CellSearch(rows.rows, rows.splits, costs, None, self.seed + number, groups)
             decisions = self._line(search, settings, candidate)
             if sum(map(len, groups)) < len(rows.rows.y):
@@ -223,11 +226,13 @@ class Looks(Guesses):
             found.append(decisions)
         return [np.mean(each, axis=0) for each in zip(*found, strict=True)]
 
-    def _groups(self, candidate: Candidate, rows: Prepared, n_cells: int, number: int) -> list[Array]:
+    def _groups(
+        self, candidate: Candidate, rows: Prepared, lot: int, n_cells: int, number: int
+    ) -> list[Array]:
         """The rows of the cells that are solved: of many rows only some of the cells are."""
         m = len(rows.rows.y)
         shape = candidate.shape  # rows that no relevance maps are the same for all kernels
-        key = repr((shape if shape.relevance else shape.encoding, m, n_cells, number))
+        key = repr((shape if shape.relevance else shape.encoding, m, lot, n_cells, number))
         groups = self._grown[1]
         if self._grown[0] != key:
             n = rows.rows.X.shape[1]
