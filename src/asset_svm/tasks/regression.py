@@ -106,6 +106,10 @@ class Regression:
         """The task with another half-width of the tube."""
         return replace(self, epsilon=float(epsilon))
 
+    def with_loss(self, name: str) -> Regression:
+        """The task with another loss."""
+        return replace(self, loss_name=name)
+
     def standardised(self, y: Array, weight: Array) -> tuple[Regression, Array]:
         """The task of targets in units of their standard deviation."""
         y = np.asarray(y, dtype=np.float64)

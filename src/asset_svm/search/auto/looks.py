@@ -24,7 +24,7 @@ from asset_svm.search.maps import MapSearch
 from asset_svm.search.scores import scores
 from asset_svm.settings import Settings
 from asset_svm.storage.searches import SavedLook, SavedRelevance, SavedWork
-from asset_svm.tasks import Classification, Outputs, Task
+from asset_svm.tasks import Classification, Outputs, Regression, Task
 from asset_svm.threads.granted import granted
 
 SOFT, SOFT_ROWS = 0.25, 1000
@@ -197,7 +197,10 @@ class Looks(Guesses):
         return np.array([cost_of(candidate.shape.kernel, C, rows.moments) for C in Cs])
 
     def _task_of(self, candidate: Candidate) -> Task:
-        return self.task.with_epsilon(candidate.epsilon) if self.task.numeric else self.task
+        if not self.task.numeric:
+            return self.task
+        task = self.task.with_epsilon(candidate.epsilon)
+        return task.with_loss(candidate.loss) if isinstance(task, Regression) else task
 
     def _on_map(self, candidate: Candidate, Cs: list[float], rows: Prepared) -> list[Array]:
         """The (Cs, rows, outputs) decisions of models on one map, split by split."""

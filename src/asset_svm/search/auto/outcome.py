@@ -215,7 +215,7 @@ def settings_of(judged: Judged, *, tube: bool) -> dict[str, Any]:
     }
     found |= {"factor": one.factor} if one.shape.has_gamma else {}
     found |= {"class_weight": "balanced"} if judged.balanced else {}
-    return found | ({"epsilon": one.epsilon} if tube else {})
+    return found | ({"epsilon": one.epsilon, "loss": one.loss} if tube else {})
 
 
 def _ranked(history: list[Judged], numbers: list[int]) -> list[int]:

@@ -20,8 +20,17 @@ import numpy as np
 from asset_svm.search.auto.guesses import FEWEST_JUDGING
 from asset_svm.search.auto.judged import Judged
 from asset_svm.search.auto.looks import Looks
-from asset_svm.search.auto.shapes import GIVEN, WHOLE_ROWS, Candidate, Shape, is_absolute
+from asset_svm.search.auto.shapes import (
+    GIVEN,
+    SQUARES,
+    TUBE,
+    WHOLE_ROWS,
+    Candidate,
+    Shape,
+    is_absolute,
+)
 from asset_svm.settings.solving import CELL_ROWS
+from asset_svm.tasks import Regression
 from asset_svm.tasks.quantiles import has_tube
 
 FEW, MORE = 4000, 16_000
@@ -130,6 +139,7 @@ class Race:
         self.most = max(len(part.learning) for part in parts)
         self.judging = max(len(part.judging) for part in parts)
         self.wider, self.late, self.tuned = 1, False, False
+        self.loss = TUBE
         self.before = self.looks.budget.used  # rows were read and checked
 
     def run(self) -> list[Judged]:
@@ -160,15 +170,26 @@ class Race:
         for shape in first:
             if shape.encoding in near:
                 self._try(Candidate(shape), COSTS, count, end)
+        self._choose_loss(count, end)
         for shape in self._shapes(self._near(self.history))[:SHAPES_CLIMBED]:
             self._climb(shape, count, 4.0, end)
         for shape in first:  # what has been left out, as time allows
             if shape.encoding not in near:
-                self._try(Candidate(shape), COSTS, count, end)
+                self._try(Candidate(shape).with_loss(self.loss), COSTS, count, end)
         for shape in self._shapes(self._near(self.history, NEAR_END)):
             if not shape.has_gamma and "rbf" in self.axes.kernels:  # next to straight
                 curved = Shape(shape.encoding, "rbf", None, cells)
-                self._try(Candidate(curved, NEARLY_STRAIGHT), STRAIGHT_COSTS, count, end)
+                wide = Candidate(curved, NEARLY_STRAIGHT).with_loss(self.loss)
+                self._try(wide, STRAIGHT_COSTS, count, end)
+
+    def _choose_loss(self, count: int, end: float) -> None:
+        """Squares in place of the tube, where the best is better with them."""
+        best = self._ranked(self._on(count))[:1]
+        if not isinstance(self.looks.task, Regression) or not best:
+            return
+        found = self._try(best[0].candidate.with_loss(SQUARES), COSTS, count, end)
+        if found and min(each.loss for each in found) < best[0].loss:
+            self.loss = SQUARES
 
     def _learn_relevance(self, count: int) -> None:
         """Each relevance of each kernel, with the encodings that did best."""
@@ -190,7 +211,8 @@ class Race:
                         continue
                     mapped = Shape(encoding, shape.kernel, each, shape.cells)
                     if all(mapped != other.shape for _, other in tried):
-                        tried.append((judged.loss * (1.0 + 0.5 * place), Candidate(mapped, factor)))
+                        new = Candidate(mapped, factor).with_loss(self.loss)
+                        tried.append((judged.loss * (1.0 + 0.5 * place), new))
         forced = None not in self.axes.relevances and not self.late  # asked for: one is tried at least
         in_vain = 0
         for _, candidate in sorted(tried, key=lambda pair: pair[0]):
@@ -249,6 +271,7 @@ class Race:
         shape = Shape(before.encoding, before.kernel, before.relevance, cells)
         narrower = NARROWER_IN_CELLS if cells and not before.cells else 1.0
         start = candidate.changed(shape=shape, factor=candidate.factor * narrower, size=0)
+        start = start.with_loss(self.loss)
         Cs = COSTS if narrower > 1.0 else self._costs(candidate.C)
         seconds = self.looks.seconds(start, len(Cs), count, self.judging)
         if seconds > ONE_WIDE * self.looks.budget.total:
@@ -298,7 +321,13 @@ class Race:
         best = self._ranked(self._on(count))[0]
         if has_tube(self.looks.task):
             finer = best.candidate.changed(epsilon=best.candidate.epsilon * FINER_EPSILON)
-            self._try(finer, (best.candidate.C,), count, 1.0)
+            others = [finer] if finer != best.candidate else []
+            if isinstance(self.looks.task, Regression):
+                others.append(
+                    best.candidate.with_loss(TUBE if best.candidate.loss == SQUARES else SQUARES)
+                )
+            for other in others:
+                self._try(other, (other.C,), count, 1.0)
             best = self._ranked(self._on(count))[0]
         if best.candidate.size and best.candidate.shape.has_gamma:
             for by in (2.0, 0.5):

@@ -26,6 +26,9 @@ PARTITIONS, MOST_PARTITIONS = 4, 8
 """Those of a look at several, and those that a final model may have where there is time for them."""
 EPSILON = 0.05
 """The usual tube, in units of the spread of the targets."""
+TUBE, SQUARES = "epsilon_insensitive", "squared_epsilon_insensitive"
+"""The losses of a regression. R^2 asks for means of the targets, which squares find; where targets are
+skewed, the tube finds something near their median."""
 WHOLE_ROWS = 16_384
 """Rows up to which one cell is solved exactly."""
 
@@ -83,6 +86,8 @@ class Candidate:
         larger cells.
     partitions : int
         Those of a final model in cells; 0: those of its size.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
+        That of a regression.
     """
 
     shape: Shape
@@ -91,6 +96,7 @@ class Candidate:
     epsilon: float = EPSILON
     size: int = 0
     partitions: int = 0
+    loss: str = TUBE
 
     @property
     def effort(self) -> tuple[float, ...]:
@@ -100,6 +106,10 @@ class Candidate:
     def changed(self, **changes: Any) -> Candidate:
         """The candidate with other settings."""
         return replace(self, **changes)
+
+    def with_loss(self, loss: str) -> Candidate:
+        """The candidate with this loss, and its usual tube: squares have none."""
+        return self if loss == self.loss else self.changed(loss=loss, epsilon=tube_of(loss))
 
     def family(self, n_rows: int) -> dict[str, Any]:
         """The parameters of the family of the model, for so many rows."""
@@ -139,6 +149,7 @@ class Candidate:
             found["gamma"] = gamma_of(self.shape.kernel, self.factor, moments)
         if numeric:
             found |= {"epsilon": self.epsilon, "target_transform": "standard"}
+            found |= {} if self.loss == TUBE else {"loss": self.loss}
         return found
 
     def __str__(self) -> str:
@@ -150,8 +161,14 @@ class Candidate:
         relevance = f"{self.shape.relevance}, " if self.shape.relevance else ""
         columns = "as given" if self.shape.encoding == GIVEN else self.shape.encoding
         width = f"c={self.factor:.3g}, " if self.shape.has_gamma else ""
-        tube = "" if self.epsilon == EPSILON else f", epsilon={self.epsilon:.3g}"
+        tube = "" if self.epsilon == tube_of(self.loss) else f", epsilon={self.epsilon:.3g}"
+        tube = tube if self.loss == TUBE else f", squares{tube}"
         return f"{self.shape.kernel}, {relevance}{family}, {columns}, {width}C={self.C:.3g}{tube}"
+
+
+def tube_of(loss: str) -> float:
+    """The usual half-width of the tube of a loss."""
+    return EPSILON if loss == TUBE else 0.0
 
 
 def is_absolute(kernel: str) -> bool:
