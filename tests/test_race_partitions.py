@@ -5,9 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asset_svm import AssetClassifier, AssetClassifierCV, AssetRegressorCV
+from asset_svm import (
+    AssetClassifier,
+    AssetClassifierCV,
+    AssetQuantileRegressorCV,
+    AssetRegressor,
+    AssetRegressorCV,
+)
 from asset_svm.families.cells.partitions import grow_partition
 from asset_svm.search.auto import final as finals
+from asset_svm.search.auto import guesses as guessing
 from asset_svm.search.auto import looks as looking
 from asset_svm.search.auto.columns import Columns
 from asset_svm.search.auto.final import Members, filled
@@ -16,7 +23,7 @@ from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import Part
 from asset_svm.search.auto.race import Axes, Race
 from asset_svm.search.auto.shapes import MOST_PARTITIONS, PARTITIONS, Candidate, Shape
-from asset_svm.search.cells import CellSearch
+from asset_svm.search.cells import ROUGH_TOLERANCE, CellSearch
 from test_race_time import IN_CELLS, ON_MAP, judged, looks_of
 
 ROWS = 6000
@@ -97,6 +104,20 @@ def test_the_best_is_chosen_by_what_it_will_lose_with_its_partitions():
     assert outcome.with_partitions(ROWS, np.inf).best is on_map
 
 
+def test_scores_that_count_upwards_are_compared_as_losses_are():
+    """A loss of a user's score is the score with its sign turned, and below 0."""
+    simple = judged(Candidate(ON_MAP), 5000, -0.7922)
+    better = judged(Candidate(IN_CELLS), 5000, -0.8059)
+    outcome = outcome_of(simple, better)  # alike, of which the simpler is the first
+    assert outcome.with_partitions(ROWS, np.finfo(float).max).best is simple
+    one = judged(Candidate(IN_CELLS), 5000, -0.80)
+    four = judged(Candidate(IN_CELLS, size=1), 5000, -0.86)
+    on_map = judged(Candidate(ON_MAP), 5000, -0.84)
+    outcome = outcome_of(on_map, four, one)
+    assert outcome._expected(1, ROWS, np.finfo(float).max) == pytest.approx(-0.87)
+    assert outcome.with_partitions(ROWS, np.finfo(float).max).best is four
+
+
 def test_partitions_that_lose_more_than_one_promise_nothing():
     one = judged(Candidate(IN_CELLS), 5000, 0.10)
     four = judged(Candidate(IN_CELLS, size=1), 5000, 0.12)
@@ -123,10 +144,10 @@ def test_a_partition_that_there_is_no_time_for_is_not_begun(ticks, monkeypatch):
 
 @pytest.mark.parametrize("regression", [False, True])
 def test_best_params_and_the_name_tell_the_partitions_that_the_model_has(regression, monkeypatch):
-    monkeypatch.setattr("asset_svm.search.auto.search.MOST_WORK", 6.0)
+    monkeypatch.setattr("asset_svm.search.auto.search.MOST_WORK", 8.0)
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, size=(3300, 2))
-    y = np.sin(3 * X).sum(axis=1)
+    y = np.sin(3 * X).sum(axis=1) + 0.3 * rng.normal(size=3300)
     kind = AssetRegressorCV if regression else AssetClassifierCV
     search = kind("rbf", relevance=None, encoder=None, n_cells=6, ensemble=False, random_state=0)
     search.fit(X, y if regression else y > 0)
@@ -149,6 +170,20 @@ def test_a_model_cut_short_of_its_partitions_says_so(monkeypatch):
     ).fit(X, y)
     assert len(search.best_estimator_.cells_) == search.best_params_["n_partitions"] == 2
     assert "cells x2" in search.ensemble_[0][0]
+    assert search.best_params_["tol"] == search.best_estimator_.tol == ROUGH_TOLERANCE
+
+
+def test_partitions_that_were_asked_for_stay_those_of_the_estimator(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(1200, 2))
+    y = np.sin(3 * X).sum(axis=1) > 0
+    monkeypatch.setattr("asset_svm.families.cells.fit._is_last", lambda count, *_: count == 2)
+    search = AssetClassifierCV(
+        "rbf", relevance=None, encoder=None, n_cells=3, n_partitions=5, ensemble=False,
+        time_limit=5.0, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    assert len(search.best_estimator_.cells_) == 2
+    assert search.best_params_["n_partitions"] == search.best_estimator_.n_partitions == 5
 
 
 def race_of(shapes: dict[Shape, float], hurried: bool) -> Race:
@@ -232,3 +267,56 @@ def test_every_fold_has_cells_of_its_own_rows(size, monkeypatch):
         own = grow_partition(X, 2, looks.seed, seed - looks.seed)[1]
         assert len(groups) == len(own) == 2
         assert all(np.array_equal(one, other) for one, other in zip(groups, own, strict=True))
+
+
+def test_larger_cells_of_which_some_are_solved_are_judged_by_rows_that_all_judge(monkeypatch):
+    """Looks beside each other are no finalists: others are judged by other rows."""
+    monkeypatch.setattr("asset_svm.search.auto.race.MORE", 3000)
+    monkeypatch.setattr(guessing, "FEWEST_SOLVED", 4200)
+    monkeypatch.setattr(guessing, "SOLVED", 1)
+    looks = looks_of(ROWS, 2500)
+    race = Race(looks, Axes(("given",), ("rbf",), (None,), (True,)), ROWS)
+    (best,) = race._try(Candidate(IN_CELLS, C=1.0), (1.0,), 3000, 1.0)
+    before = len(race.history)
+    tried = []
+    look = looks.look
+
+    def recorded(candidate, Cs, count, judging):
+        tried.append((candidate.size, count, judging))
+        return look(candidate, Cs, count, judging)
+
+    monkeypatch.setattr(looks, "look", recorded)
+    monkeypatch.setattr(race, "_gains", lambda found, best: True)
+    larger = race._enlarge(best, 1, 3000)
+    assert tried == [(0, 3000, 1200), (1, 3000, 1200)]
+    assert race.history[before:] == [larger] and larger.judging == best.judging
+    assert race._enlarge(best, 1, 3000) is larger and len(tried) == 2
+    Outcome.of(looks, race.history)  # compares the losses of rows
+
+
+def test_squares_are_tried_and_taken_where_they_gain():
+    """Of skewed targets the tube finds something near the median, and R^2 asks for the mean."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(900, 2))
+    scale = np.exp(X[:, 0])
+    y = rng.exponential(scale) ** 1.2
+    search = AssetRegressorCV(relevance=None, encoder=None, ensemble=False, random_state=0).fit(X, y)
+    params = search.cv_results_["params"]
+    losses = {one["loss"] for one in params}
+    assert losses == {"epsilon_insensitive", "squared_epsilon_insensitive"}
+    assert search.best_params_["loss"] == search.best_estimator_.loss == "squared_epsilon_insensitive"
+    assert "squares" in search.ensemble_[0][0]
+    again = AssetRegressor(**search.best_params_, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(again.predict(X), search.predict(X))
+
+
+def test_quantiles_and_several_outputs_keep_their_loss():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(300, 2))
+    Y = np.column_stack([X[:, 0] ** 2, X.sum(axis=1)]) + 0.1 * rng.normal(size=(300, 2))
+    search = AssetRegressorCV("rbf", relevance=None, encoder=None, random_state=0).fit(X, Y)
+    assert "loss" not in search.best_params_
+    found = AssetQuantileRegressorCV("rbf", relevance=None, encoder=None, random_state=0).fit(
+        X, Y[:, 0]
+    )
+    assert "loss" not in found.best_params_ and "loss" not in found.cv_results_["params"][0]

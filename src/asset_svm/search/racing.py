@@ -215,6 +215,9 @@ class RacingSearch(MetaEstimatorMixin):
                         left,
                     )
                 self._take_members(members, outcome, m, fixed)
+                tol = self.best_estimator_.get_params(deep=False)["tol"]
+                if len(members.judged) == 1 and tol is not None:  # for want of time
+                    self.best_params_["tol"] = tol
                 self.n_iter_ = self.best_estimator_.n_iter_
                 self.refit_time_ = clock.now() - refitted
                 if source is not None:

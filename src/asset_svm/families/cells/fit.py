@@ -92,7 +92,8 @@ def fit_partitions(
     train : callable
         Trains the cells of a partition, by its number.
     problem : CellProblem, optional
-        Its deadline ends the run; None where cells that have begun are always solved.
+        Its deadline ends the run, and a partition that it would cut short is not begun; None where
+        cells that have begun are always solved.
     """
     parts: list[CellModels] = []
     history: list[dict[str, Any]] = []
@@ -100,15 +101,16 @@ def fit_partitions(
     def model() -> FittedCells:
         return bare.joined(parts, history, n_rows)
 
-    hurried = problem if settings.n_partitions > 1 and problem is not None and problem.hurries else None
-    begun = clock.now() if hurried else 0.0
+    begun = clock.now() if settings.n_partitions > 1 else 0.0
     for number in range(settings.n_partitions):
         models, fitted = train(number)
         parts.append(models)
         seconds, stopped = clock.now() - progress.begun, progress.stopped and problem is not None
         history.append(_partition_record(number, fitted, seconds, stopped=stopped))
         progress.partition_end(history[-1], model)
-        if progress.stopped or (hurried and _is_last(number + 1, begun, hurried)):
+        if progress.stopped or number + 1 == settings.n_partitions:
+            break
+        if problem is not None and _is_last(number + 1, begun, problem):
             break
     progress.fit_end(model)
     return model(), fitted

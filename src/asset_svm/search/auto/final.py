@@ -154,11 +154,10 @@ def train(
         reused = {"learnt": member.learnt} if looks.reuses(member.candidate, n_rows) else {}
         with unhurried():
             left = left.teach(model, **reused)
-        planned = (params | fixed).get("n_partitions", 1)
-        copies = len(model.history_) if planned > 1 else planned
-        if copies < planned:  # the time was up
-            model.set_params(n_partitions=copies)
-            member = member.with_partitions(copies)
+        planned = params.get("n_partitions", 1)
+        if "n_partitions" not in fixed and len(model.history_) < planned:  # the time was up
+            model.set_params(n_partitions=len(model.history_))
+            member = member.with_partitions(len(model.history_))
         models.append(model)
         trained.append(member)
     first, members = models[0].set_params(time_limit=None), replace(members, judged=trained)

@@ -107,38 +107,36 @@ class Outcome:
         if not np.isfinite(seconds):
             return self
         expected = {number: self._expected(number, n_rows, seconds) for number in self.finalists}
-        best = min(self.finalists, key=lambda number: expected[number])
-        if expected[best] >= (1.0 - SURELY) * expected[self.finalists[0]]:
+        best, first = min(self.finalists, key=lambda number: expected[number]), self.finalists[0]
+        if expected[first] - expected[best] <= SURELY * abs(expected[first]):
             return self
         return replace(self, finalists=[best, *(each for each in self.finalists if each != best)])
 
     def _expected(self, number: int, n_rows: int, seconds: float) -> float:
         """The loss of a finalist with as many partitions as there is time for."""
         judged = self.history[number]
-        own, part = judged.candidate.copies, self._drawn_part(judged)
+        own = judged.candidate.copies
         for count in range(self.looks.most_partitions(judged.candidate, n_rows), own, -1):
             takes = self.looks.training_seconds(judged.with_partitions(count), n_rows)
             if takes <= ROOM * seconds:
-                of_one = judged.loss / (1.0 - part * (1.0 - 1.0 / own))
-                return judged.loss - part * of_one * (1.0 / own - 1.0 / count)
+                return judged.loss - self._drawn(judged) * (1.0 / own - 1.0 / count)
         return judged.loss
 
-    def _drawn_part(self, judged: Judged) -> float:
-        """The part of the loss of one partition that is due to what was drawn; 0 where nobody knows."""
-        if not judged.candidate.shape.cells:
-            return 0.0
+    def _drawn(self, judged: Judged) -> float:
+        """What one partition loses by what was drawn for it; 0 where nobody has looked at several."""
         one = {
             (each.candidate, each.rows, each.judging): each.loss
             for each in self.history
-            if each.candidate.size == 0 and each.loss > 0.0
+            if each.candidate.size == 0
         }
         found = []
         for each in self.history:
             several = each.candidate
             known = one.get((several.changed(size=0), each.rows, each.judging))
             if several.shape == judged.candidate.shape and several.size == 1 and known is not None:
-                found.append((1.0 - each.loss / known) / (1.0 - 1.0 / several.copies))
-        return float(np.clip(np.median(found), 0.0, MOST_DRAWN)) if found else 0.0
+                drawn = (known - each.loss) / (1.0 - 1.0 / several.copies)
+                found.append(min(max(drawn, 0.0), MOST_DRAWN * abs(known)))
+        return float(np.median(found)) if found else 0.0
 
     @property
     def best(self) -> Judged:

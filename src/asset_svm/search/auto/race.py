@@ -381,11 +381,11 @@ class Race:
             return found[0] if found else None
         few = min(MORE, self.most)
         judging = min(self.judging, max(self.looks.most_solved - few, FEWEST_JUDGING))
-        before = self._try(best.candidate, (larger.C,), few, 1.0, judging)
-        after = self._try(larger, (larger.C,), few, 1.0, judging)
+        before = self._beside(best.candidate, few, judging)
+        after = self._beside(larger, few, judging)
         fits = self.looks.final_seconds(larger, self.n_rows) <= self.looks.budget.left
-        if before and after and fits and self._gains(after, before[0]):
-            gained = before[0].loss - after[0].loss
+        if before and after and fits and self._gains([after], before):
+            gained = before.loss - after.loss
             self.history.append(replace(best, candidate=larger, loss=best.loss - gained))
             return self.history[-1]
         return None
@@ -413,37 +413,36 @@ class Race:
 
     # Steps --------------------------------------------------------------------------------------
 
-    def _try(
-        self,
-        candidate: Candidate,
-        Cs: Sequence[float],
-        count: int,
-        end: float,
-        judging: int | None = None,
-    ) -> list[Judged]:
-        """Look at a candidate, where the budget of the stage allows it; at the first always.
-
-        ``judging`` rows of every part judge it, by default as many as there are.
-        """
-        budget, most = self.looks.budget, judging or self.judging
-        if self.history:
-            seconds = self.looks.seconds(candidate, len(Cs), count, most)
-            if end >= 1.0 and seconds > ONE_WIDE * budget.total:
-                seconds *= SPARE  # what comes next is the final model
-            reserve = self._least_reserve(candidate, count)
-            if seconds <= SMALL_LOOK * budget.total:
-                reserve = min(reserve, (RESERVED_THEN + self.kept) * budget.total)
-            allowed = end * (budget.total - reserve - self.before) - (budget.used - self.before)
-            if end < np.inf and (seconds > allowed or budget.left <= 0.0):
-                return []
-        judging = min(most, max(count, FEWEST_JUDGING))
+    def _try(self, candidate: Candidate, Cs: Sequence[float], count: int, end: float) -> list[Judged]:
+        """Look at a candidate, where the budget of the stage allows it; at the first always."""
+        if self.history and not self._has_time(candidate, len(Cs), count, self.judging, end):
+            return []
+        judging = min(self.judging, max(count, FEWEST_JUDGING))
         new = [C for C in Cs if (candidate.changed(C=C), count, judging) not in self.looks.found]
         found = self.looks.look(candidate, Cs, count, judging)
         fresh = [each for each in found if each.candidate.C in new]
         self.history += fresh
         if fresh and self.watch is not None and self.watch(fresh):
-            budget.stopped = True
+            self.looks.budget.stopped = True
         return found
+
+    def _beside(self, candidate: Candidate, count: int, judging: int) -> Judged | None:
+        """What some of the rows that judge say of a candidate, which only one other is beside."""
+        if not self._has_time(candidate, 1, count, judging, 1.0):
+            return None
+        return self.looks.look(candidate, (candidate.C,), count, judging)[0]
+
+    def _has_time(self, candidate: Candidate, n_Cs: int, count: int, judging: int, end: float) -> bool:
+        """Whether a look leaves what has to be left at the end of a stage."""
+        budget = self.looks.budget
+        seconds = self.looks.seconds(candidate, n_Cs, count, judging)
+        if end >= 1.0 and seconds > ONE_WIDE * budget.total:
+            seconds *= SPARE  # what comes next is the final model
+        reserve = self._least_reserve(candidate, count)
+        if seconds <= SMALL_LOOK * budget.total:
+            reserve = min(reserve, (RESERVED_THEN + self.kept) * budget.total)
+        allowed = end * (budget.total - reserve - self.before) - (budget.used - self.before)
+        return end == np.inf or (seconds <= allowed and budget.left > 0.0)
 
     def _climb(
         self,

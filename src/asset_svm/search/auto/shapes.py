@@ -130,8 +130,8 @@ class Candidate:
 
     @property
     def copies(self) -> int:
-        """The partitions of a model in several cells."""
-        return self.partitions or (PARTITIONS if self.size else 1)
+        """The partitions of a model in cells."""
+        return self.partitions or (PARTITIONS if self.size in (1, 3, 4) else 1)
 
     def params(self, n_rows: int, moments: Moments, *, numeric: bool) -> dict[str, Any]:
         """The parameters of the estimator but its encoder; ``moments`` are of its encoded rows."""
@@ -156,8 +156,7 @@ class Candidate:
         copies = self.copies
         times = f" x{copies}" if copies > 1 else ""
         kinds = ("cells", "cells", "one exact cell", "large cells", "huge cells")
-        cells = kinds[self.size] + ("" if self.size == 2 else times)
-        family = cells if self.shape.cells else ("one map", "larger map")[self.size]
+        family = kinds[self.size] + times if self.shape.cells else ("one map", "larger map")[self.size]
         relevance = f"{self.shape.relevance}, " if self.shape.relevance else ""
         columns = "as given" if self.shape.encoding == GIVEN else self.shape.encoding
         width = f"c={self.factor:.3g}, " if self.shape.has_gamma else ""
