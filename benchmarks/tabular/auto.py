@@ -79,4 +79,4 @@ def best_so_far(board: Any, *, regression: bool) -> list[tuple[float, float]]:
     ]
 
 
-METHODS = (Race(60.0), Race(10.0))
+METHODS = (Race(60.0), Race(10.0), Race(30.0), Race(180.0))

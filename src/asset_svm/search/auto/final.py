@@ -28,8 +28,8 @@ SLOW = 1.5
 """How much longer than there is time a model may be guessed to take; else it has fewer rows."""
 EASY = 0.5
 """The part of the time that models must be guessed to take at most to be solved to the usual gap."""
-WORTH = 0.7
-"""The part of the time that fewer rows must be guessed to take at most: else all of them are kept."""
+WORTH = 0.5
+"""The part of the time of rows, were all of it theirs, that leaving them must save: else all are kept."""
 SURE = 0.7
 """The part of the time that a mean may be guessed to take: a model that is cut short spoils it."""
 LEAST_SECONDS = 0.2
@@ -193,7 +193,8 @@ def rows_in_time(outcome: Outcome, members: Members, rows: AllRows, seconds: flo
     least = min(n_rows, outcome.best.rows)
     count = max(int(n_rows * SLOW * max(seconds, 0.0) / takes), least)
     fewer = sum(looks.training_seconds(each, count) for each in members.judged)
-    if count >= n_rows or fewer > WORTH * takes:  # most of it hangs on no row
+    saved = WORTH * takes * (1.0 - count / n_rows)
+    if count >= n_rows or takes - fewer < saved:  # most of it hangs on no row
         return rows
     logger.warning(
         "time_limit leaves %.1f s for the model, which would take some %.1f s on all rows: it learns "
