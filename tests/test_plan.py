@@ -160,7 +160,9 @@ def test_a_trial_of_a_stream_counts_the_rows_of_all_epochs_but_the_first(monkeyp
     ],
 )
 def test_a_stream_that_ends_early_tells_what_it_can(rows, row, done):
-    ends = [np.array([9.0 + 2.0 * place, 2.0 * (9.0 + 2.0 * place), own]) for place, own in enumerate(rows)]
+    ends = [
+        np.array([9.0 + 2.0 * place, 2.0 * (9.0 + 2.0 * place), own]) for place, own in enumerate(rows)
+    ]
     found, count = plan._streamed(np.array([20.0, 40.0]), ends, 900)
     np.testing.assert_allclose(found, [row, 2.0 * row])
     assert count == done

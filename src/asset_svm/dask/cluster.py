@@ -170,7 +170,8 @@ class Cluster:
     def result(self, future: Future) -> Any:
         """The result of a future that is done.
 
-        One whose workers die again and again is a ``GivenUpError``, one that is lost a ``ClusterError``.
+        Where its workers die again and again there is a ``GivenUpError``, a ``ClusterError`` where it
+        is lost otherwise.
         """
         try:
             return self.wait(future.result)
