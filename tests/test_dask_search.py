@@ -32,7 +32,7 @@ from asset_svm.dask import (
     searching,
 )
 from asset_svm.dask import heats as cluster_heats
-from asset_svm.dask.exceptions import ClusterError
+from asset_svm.dask.exceptions import ClusterError, GivenUpError
 from asset_svm.exceptions import NonFiniteError
 from asset_svm.search import heats
 from asset_svm.search.grid import Grid
@@ -225,6 +225,22 @@ def test_a_heat_whose_workers_die_is_given_up_and_the_search_goes_on(two_deaths,
     assert np.isnan(scores[2]).all() and np.isfinite(scores[:2]).all()
 
 
+def test_heats_that_are_lost_otherwise_end_the_search(client, monkeypatch):
+    """As those are whose rows are gone: all others would fail for the same reason."""
+    wanted = cluster_heats.Heats._task
+
+    def lost(self, heat, sample, seconds, threads):
+        task = wanted(self, heat, sample, seconds, threads)
+        if heat["gammas"][0] == 1.0:
+            task.cancel()
+        return task
+
+    monkeypatch.setattr(cluster_heats.Heats, "_task", lost)
+    with pytest.raises(ClusterError, match="Dask gave up asset_heat-") as raised:
+        DaskAssetClassifierCV(**GRID, random_state=0).fit(*chunked(Y))
+    assert not isinstance(raised.value, GivenUpError)
+
+
 def test_a_search_of_which_no_heat_is_left_says_why(two_deaths):
     quiet = DaskAssetClassifierCV(**(GRID | {"gammas": [0.3]}), random_state=0)
     with Client(two_deaths) as client:
@@ -389,6 +405,8 @@ def test_gammas_go_beyond_an_end_as_long_as_it_is_the_best():
     assert next_heat(search, results({1.0: 0.7, 4.0: 0.8}), 2) == {"gammas": [16.0]}
     assert next_heat(search, results({1.0: 0.8, 4.0: 0.7}), 2) == {"gammas": [0.25]}
     assert next_heat(search, results({1.0: 0.7, 4.0: 0.8, 16.0: 0.75}), 2) is None
+    assert next_heat(search, results({1.0: 0.7, 4.0: 0.8, 16.0: None}), 2) is None
+    assert next_heat(search, results({0.25: None, 1.0: 0.8, 4.0: 0.7}), 2) is None
     assert next_heat(search, results({1.0: 0.8, 4.0: 0.8}), 2) is None
     assert next_heat(search, results({4.0**k: 0.1 * k for k in range(6)}), 2) is None
     assert next_heat(search, results({1.0: None, 4.0: None}), 2) is None

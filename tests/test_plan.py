@@ -134,7 +134,7 @@ def test_a_trial_of_a_stream_counts_the_rows_of_all_epochs_but_the_first(monkeyp
         now[0] += 5.0
         for window in range(2 * model.max_iter):
             now[0] += 2.0 if window else 9.0
-            watch({})
+            watch({"steps": 450 * (window + 1)})
 
     clock = SimpleNamespace(perf_counter=lambda: now[0], process_time=lambda: 2.0 * now[0])
     monkeypatch.setattr(plan, "time", clock)
@@ -147,6 +147,25 @@ def test_a_trial_of_a_stream_counts_the_rows_of_all_epochs_but_the_first(monkeyp
     np.testing.assert_allclose(found.epoch, np.array([4.0, 8.0]) / 900)
     np.testing.assert_allclose(found.setup, [12.0, 24.0])
     assert not found.once.any()
+
+
+@pytest.mark.parametrize(
+    ("rows", "row", "done"),
+    [
+        ([], 20.0 / 900, 900),  # all that is known: what everything took
+        ([900], 20.0 / 900, 900),
+        ([450, 900], 2.0 / 450, 900),  # the second window
+        ([450, 900, 1350], 2.0 / 450, 1350),  # that of the second epoch
+        ([900, 1800, 2700], 4.0 / 1800, 2700),
+    ],
+)
+def test_a_stream_that_ends_early_tells_what_it_can(rows, row, done):
+    ends = [
+        np.array([9.0 + 2.0 * place, 2.0 * (9.0 + 2.0 * place), own]) for place, own in enumerate(rows)
+    ]
+    found, count = plan._streamed(np.array([20.0, 40.0]), ends, 900)
+    np.testing.assert_allclose(found, [row, 2.0 * row])
+    assert count == done
 
 
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.npy"])

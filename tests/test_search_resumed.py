@@ -8,6 +8,7 @@ from itertools import count
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import KFold
 
 pytest.importorskip("safetensors")
 pytest.importorskip("typer")
@@ -32,6 +33,10 @@ ROWS = 300
 NO_CLOCK = "candidate", "score", "error", "rows", "folds"
 """Columns of a leaderboard that no clock has a part in."""
 GRID = {"Cs": [1.0, 10.0], "n_components": 30, "search_iter": 2, "max_iter": 2, "random_state": 0}
+
+
+SOON, LATE = 1000.0, 20_000.0
+"""Time limits, on a clock that counts how often it is read."""
 
 
 class Killed(BaseException):
@@ -212,6 +217,132 @@ def test_a_search_whose_time_was_over_looks_no_more_and_trains_its_model(here, m
     ticks._seconds = iter(range(int(1e6), int(2e6)))  # whenever that is
     found = search_rows(AssetClassifierCV(**given), numbers(), checkpoint=store())
     assert lines == [] and found.score(*_arrays()) > 0.9
+
+
+@pytest.mark.parametrize("kind", ["a relevance", "a score"])
+@pytest.mark.parametrize("seen", [1, 3])
+def test_a_stop_while_looks_are_gone_through_takes_effect_after_them(here, monkeypatch, kind, seen):
+    """Looks that are made whatever the time find those that were made before."""
+    looks = counting(monkeypatch, Journal, "keep")
+    search_rows(*RACES[kind](), checkpoint=store(folder="other"))
+    at = len(looks) - 1
+    cut(monkeypatch, at, *RACES[kind]())
+    again, told = counting(monkeypatch, Looks, "_make_again"), []
+
+    def watch(progress):
+        told.append(progress)
+        return len(told) == seen
+
+    lines = counting(monkeypatch, Looks, "_line")
+    found = search_rows(*RACES[kind](), checkpoint=store(), watch=watch)
+    assert len(again) == at and len(lines) <= 1, "looks were lost, or made after the stop"
+    assert found.best_estimator_ is not None and len(leaderboard(found)["candidate"]) >= at
+    assert sum(len(piece.looks) for piece in pieces(store())) == at
+
+
+def test_an_error_in_a_look_leaves_no_relevance_of_it(here, monkeypatch):
+    kind = "a relevance"
+    looks = counting(monkeypatch, Journal, "keep")
+    search_rows(*RACES[kind](), checkpoint=store(folder="other"))
+    cut(monkeypatch, len(looks), *RACES[kind]())
+    seen, tried = [], Looks._tried
+
+    def failing(self, *args):
+        seen.append(self.columns)
+        if self.columns.taught:
+            raise Killed
+        return tried(self, *args)
+
+    monkeypatch.setattr(Looks, "_tried", failing)
+    with pytest.raises(Killed):
+        search_rows(*RACES[kind](), checkpoint=store())
+    assert seen[-1].taught == {}
+
+
+def test_a_race_goes_on_with_other_limits(here, monkeypatch, ticks):
+    """Looks are gone through with the limits that they were made with, which may be several."""
+
+    def search(limit, jobs=1):
+        given = dict(random_state=0, relevance=None, ensemble=False, n_jobs=jobs)
+        return AssetClassifierCV(**given, time_limit=limit), numbers()
+
+    def begin():
+        ticks._seconds = count(0, 1)
+
+    looks = counting(monkeypatch, Journal, "keep")
+    search_rows(*search(SOON), checkpoint=store(folder="soon"))
+    soon = len(looks)
+    looks.clear()
+    begin()
+    search_rows(*search(LATE), checkpoint=store(folder="late"))
+    late = len(looks)
+    assert soon + 3 < late
+    begin()
+    cut(monkeypatch, soon - 1, *search(SOON))
+    begin()
+    cut(monkeypatch, 3, *search(LATE, 2))
+    begin()
+    again = counting(monkeypatch, Looks, "_make_again")
+    looks.clear()
+    found = search_rows(*search(2.0 * LATE), checkpoint=store())
+    assert len(again) == soon + 2 and looks, "a look was lost, or the new limit has found none"
+    assert len(leaderboard(found)["candidate"]) > soon
+
+
+@pytest.mark.parametrize(("before", "now"), [(None, 60.0), (60.0, None)])
+def test_work_that_is_counted_does_not_become_seconds(here, monkeypatch, before, now):
+    given = dict(random_state=0, kernel="rbf", relevance=None)
+    cut(monkeypatch, 1, AssetClassifierCV(**given, time_limit=before), numbers())
+    with pytest.raises(ValueError, match=r"time_limit was .* without a limit counts work"):
+        search_rows(AssetClassifierCV(**given, time_limit=now), numbers(), checkpoint=store())
+
+
+def test_a_grid_goes_on_with_another_limit(here, monkeypatch):
+    expected = search_rows(grid(), numbers())
+    cut(monkeypatch, 2, grid(time_limit=1e6), numbers())
+    found = search_rows(grid(n_jobs=1), numbers(), checkpoint=store())
+    assert_same_search(found, expected)
+
+
+# Seeds ----------------------------------------------------------------------------------------------
+
+
+def hits(estimator, X, y):
+    return float(np.mean(estimator.predict(X) == y))
+
+
+@pytest.mark.parametrize("kind", ["a race", "a grid"])
+@pytest.mark.parametrize("draws", [lambda: None, lambda: np.random.RandomState(3)])
+def test_a_search_without_a_seed_goes_on_with_the_one_that_it_drew(here, monkeypatch, kind, draws):
+    def search(random_state):
+        if kind == "a grid":
+            return grid(random_state=random_state, scoring=hits)
+        return AssetClassifierCV(
+            kernel="rbf", relevance=None, ensemble=False, random_state=random_state, scoring=hits
+        )
+
+    cut(monkeypatch, 2, search(draws()), numbers())
+    seed = store().read_run().seed
+    assert seed > 0
+    found = search_rows(search(draws()), numbers(), checkpoint=store())
+    assert_same_search(found, search_rows(search(seed), numbers()))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"scoring": lambda model, X, y: 1.0}, "has no name by which a search that goes on would"),
+        ({"cv": KFold(3, shuffle=True)}, "draws other folds in every process"),
+        ({"cv": KFold(3, shuffle=True, random_state=np.random.RandomState(0))}, "draws other folds"),
+    ],
+)
+def test_what_no_later_process_would_know_again_is_refused(here, monkeypatch, options, said):
+    made = counting(monkeypatch, SearchRun, "_note")
+    with pytest.raises(ValueError, match=said):
+        search_rows(grid(**options), numbers(), checkpoint=store())
+    assert made == [] and search_rows(
+        grid(cv=KFold(3, shuffle=True, random_state=0)), numbers(), checkpoint=store()
+    )
 
 
 def test_the_checkpoint_of_a_training_is_none_of_a_search(here):
@@ -415,8 +546,15 @@ def test_training_with_a_race_goes_on_too(here, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--resume", "--task", "regression"], "--task regression: the run to resume has auto."),
-        (["--resume", "--numbers", "pieces"], "--numbers pieces: the run to resume has None."),
+        (
+            ["--resume", "--task", "regression"],
+            "--task regression: the run to resume has --task auto; resume with",
+        ),
+        (
+            ["--resume", "--numbers", "pieces"],
+            "--numbers pieces: the run to resume has no --numbers; re",
+        ),
+        (["--resume", "--zero-based"], "--zero-based: the run to resume has no --zero-based; resume"),
         (["--resume", "--seed", "1"], "random_state was 0 and is now 1; resume with the same data"),
         (["--resume", "--dask", "local"], "--checkpoint does not go with --dask"),
     ],

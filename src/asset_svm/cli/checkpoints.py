@@ -37,4 +37,15 @@ def check_options(
     saved.check_kind(search=search)
     before = store.notes.get("options", {})
     for name in (name for name in now if now[name] != before.get(name)):
-        raise UsageError(f"--{name} {now[name]}: the run to resume has {before.get(name)}.")
+        raise UsageError(
+            f"{_shown(name, now[name])}: the run to resume has {_shown(name, before.get(name))}; "
+            "resume with the options that it had."
+        )
+
+
+def _shown(name: str, value: Any) -> str:
+    """An option as it is written, or that it is not."""
+    option = "--" + name.replace("_", "-")
+    if value is None or value is False:
+        return f"no {option}"
+    return option if value is True else f"{option} {value}"

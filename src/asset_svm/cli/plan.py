@@ -274,18 +274,18 @@ class Planning(Training):
         if not streamed:  # mapped rows are kept, or not, as those of all rows would be
             own = own.set_params(memory_limit=None if kept else 1)
 
-        def fit(block: Block, count: int, epochs: int) -> tuple[Spent, list[Spent]]:
-            """What a fit takes, and the moments at the end of its windows, where it has some."""
+        def fit(block: Block, count: int, epochs: int) -> tuple[Spent, list[Array]]:
+            """What a fit takes, and moments and rows at the end of its windows, where it has some."""
             if _has_one_class(block, model) and not _has_one_class(rows, model):
                 block = Block(block.X, np.arange(len(block)) % 2)
-            one, ends = own.set_params(n_components=count, max_iter=epochs), list[Spent]()
+            one, ends = own.set_params(n_components=count, max_iter=epochs), list[Array]()
             if not streamed:
                 return spent(lambda: one.fit(block.X, block.y)), ends
             array = ArrayRows(block.X, block.y, dtype=block.X.dtype)
             told = scan(array, sample_rows=SAMPLE_ROWS, hold_bytes=0, seed=self.seed)
 
             def watch(record: dict[str, Any]) -> bool:
-                ends.append(np.array([time.perf_counter(), time.process_time()]))
+                ends.append(np.array([time.perf_counter(), time.process_time(), record["steps"]]))
                 return False
 
             scanned = Scanned(told.source, told.summary)
@@ -293,11 +293,10 @@ class Planning(Training):
 
         def try_once() -> list[Spent]:
             """(set-up, a row of one epoch, of each further one), as this trial tells them."""
-            if streamed:  # all windows but those of the first epoch, in which threads begin
+            if streamed:
                 whole, ends = fit(rows, top, STREAMED)
-                first = len(ends) // STREAMED
-                epoch = (ends[-1] - ends[first - 1]) / ((STREAMED - 1) * m)
-                return [whole - STREAMED * m * epoch, epoch, epoch]
+                epoch, done = _streamed(whole, ends, m)
+                return [whole - done * epoch, epoch, epoch]
             little, much, twice = (
                 fit(*each)[0] for each in ((few, top, 1), (rows, top, 1), (rows, top, 2))
             )
@@ -338,6 +337,21 @@ class Planning(Training):
         total += 0.0 if streamed else 2.0 * per_row * n_rows  # as blocks, and joined
         total += n_rows * s * itemsize if kept else 0
         return total + (3 * WINDOW_BYTES if streamed else 0)
+
+
+def _streamed(whole: Spent, ends: list[Array], m: int) -> tuple[Spent, float]:
+    """What a row of a stream takes, and how many rows a trial that took ``whole`` has gone through.
+
+    Threads begin in the first epoch, of m rows, and in its first window: where there are later
+    windows, they tell. ``ends`` are moments and rows at the ends of windows.
+    """
+    if not ends:
+        return whole / m, float(m)
+    last = ends[-1]
+    for first in ([end for end in ends if end[2] >= m], ends):
+        if first and last[2] > first[0][2]:
+            return (last[:2] - first[0][:2]) / (last[2] - first[0][2]), float(last[2])
+    return whole / last[2], float(last[2])
 
 
 class _Held(RowSource):

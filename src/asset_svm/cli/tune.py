@@ -34,6 +34,7 @@ from asset_svm.search.all_rows import SAMPLING
 from asset_svm.search.base import SearchEstimator
 from asset_svm.search.inside import (
     check_parameters,
+    journal_of,
     learner_of,
     learnt_rows,
     looked_rows,
@@ -73,7 +74,7 @@ class Tuning(Run):
         search = self._search(self._found_task())
         self.journal: Journal | None = None
         if self.store is not None:
-            self.journal = Journal.of(search, self.store, scanned, resumed)
+            self.journal = journal_of(search, self.store, scanned, resumed, self.seed)
         estimator = self._raced(search, scanned) if races(search) else self._searched(search, scanned)
         if encoder_of(estimator) is None and scanned.source.feature_names is not None:
             estimator.feature_names_in_ = np.array(scanned.source.feature_names, dtype=object)

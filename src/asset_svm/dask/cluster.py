@@ -168,14 +168,19 @@ class Cluster:
         return [self.result(future) for future in futures]
 
     def result(self, future: Future) -> Any:
-        """The result of a future that is done; a lost one is a ``GivenUpError``."""
+        """The result of a future that is done.
+
+        Where its workers die again and again there is a ``GivenUpError``, a ``ClusterError`` where it
+        is lost otherwise.
+        """
         try:
             return self.wait(future.result)
         except LOST as error:
             self.check_generation()
             if self.client.status != "running":
                 raise self._gone() from error
-            raise GivenUpError(
+            kind = GivenUpError if isinstance(error, KilledWorker) else ClusterError
+            raise kind(
                 f"Dask gave up {future.key}: {error}. Rows that were scattered, or whose workers die "
                 "again and again, cannot be computed anew; persist collections that know their source."
             ) from error

@@ -2,7 +2,7 @@
 
 RuntimeError
  └─ ClusterError          the scheduler, every worker, or the only copy of some rows is gone
-     └─ GivenUpError      a task was given up by Dask: its workers died, or its rows are gone
+     └─ GivenUpError      a task was given up by Dask: its workers died again and again
 """
 
 from __future__ import annotations
@@ -13,4 +13,4 @@ class ClusterError(RuntimeError):
 
 
 class GivenUpError(ClusterError):
-    """Dask has given up a task; others may still end well."""
+    """Dask has given up a task whose workers die of it; others may still end well."""

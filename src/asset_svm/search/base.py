@@ -219,7 +219,9 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
                     "A row source brings its own targets; leave y, sample_weight and groups out."
                 )
             with shown(self.verbose):
-                source = read = self._looked_at(X, training, temp_dir)
+                source = read = self._looked_at(
+                    X, training, temp_dir, None if journal is None else journal.seed
+                )
             sample = read.sample(numeric=is_regressor(self))
             X, y = sample.X, sample.y
         if sp.issparse(X):
@@ -230,7 +232,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
             learner, settings, scorer = self._checked()
             if source is not None:
                 learner.set_params(encoder=source.encoder_of(learner))
-            random_state = one_seed(self.random_state)
+            random_state = one_seed(self.random_state) if journal is None else journal.seed
             settings = settings.changed(random_state=random_state)
             # Rows that judge have no part in what others are made of: no target means here.
             found = checked_rows(
@@ -309,12 +311,14 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
         source: RowSource | Scanned,
         training: ObservedFit | None,
         temp_dir: str | Path | None,
+        seed: int | None = None,
         *,
         fingerprint: bool = False,
     ) -> SourceRows:
         """The rows of a source, of which those that fit in memory are looked at.
 
-        ``fingerprint`` tells what the files were.
+        ``fingerprint`` tells what the files were; ``seed`` stands for ``random_state``, where it is
+        known.
         """
         _, settings, _ = self._checked()
         if not (self.cv is None or check.is_number(self.cv) or hasattr(self.cv, "split")):
@@ -329,7 +333,7 @@ class SearchEstimator(RacingSearch, SpeaksOfSVC):
             **SAMPLING,
             n_components=settings.map.n_components,
             memory_limit=settings.memory_limit,
-            random_state=one_seed(self.random_state),
+            random_state=one_seed(self.random_state) if seed is None else seed,
             too_large=partial(check_streamed, settings),
             fingerprint=fingerprint,
         )

@@ -8,9 +8,9 @@ from typing import TypeVar
 from asset_svm.data.scan import Scanned
 from asset_svm.data.source import RowSource
 from asset_svm.search.base import SearchEstimator
-from asset_svm.search.inside import scanned_for, search_watched
-from asset_svm.search.journal import Journal
+from asset_svm.search.inside import journal_of, scanned_for, search_watched
 from asset_svm.search.progress import Watch
+from asset_svm.search.racing import one_seed
 from asset_svm.storage.checkpoint import Checkpoint
 
 Search = TypeVar("Search", bound=SearchEstimator)
@@ -54,8 +54,11 @@ def search_rows(
         if not reread.rereadable or not reread.files:
             raise ValueError(f"{reread.name} cannot be read again, and so takes no checkpoint.")
         resumed = checkpoint.read_run()
+        if resumed is not None:
+            resumed.check_kind(search=True)
+        seed = one_seed(search.random_state) if resumed is None else resumed.seed
         if not isinstance(source, Scanned):
-            source = scanned_for(search, source, fingerprint=resumed is None)
-        journal = Journal.of(search, checkpoint, source, resumed)
+            source = scanned_for(search, source, seed, fingerprint=resumed is None)
+        journal = journal_of(search, checkpoint, source, resumed, seed)
     search_watched(search, source, None, watch=watch, temp_dir=temp_dir, journal=journal)
     return search

@@ -9,6 +9,8 @@ from asset_svm.data.scan import Scanned
 from asset_svm.data.source import RowSource
 from asset_svm.estimators.learner import Learner
 from asset_svm.search.base import SearchEstimator
+from asset_svm.search.journal import Journal
+from asset_svm.storage.checkpoint import Checkpoint, SavedRun
 
 
 def check_parameters(search: SearchEstimator) -> None:
@@ -28,9 +30,20 @@ def search_watched(
     search._fit_watched(X, y, weight, **options)
 
 
-def scanned_for(search: SearchEstimator, source: RowSource, *, fingerprint: bool) -> Scanned:
+def scanned_for(search: SearchEstimator, source: RowSource, seed: int, *, fingerprint: bool) -> Scanned:
     """One pass over the rows that a search looks at, and learns from."""
-    return search._looked_at(source, None, None, fingerprint=fingerprint).scanned
+    return search._looked_at(source, None, None, seed, fingerprint=fingerprint).scanned
+
+
+def journal_of(
+    search: SearchEstimator,
+    checkpoint: Checkpoint,
+    scanned: Scanned,
+    resumed: SavedRun | None,
+    seed: int,
+) -> Journal:
+    """The journal of a search over these rows; ``resumed`` is the one to go on with, if any."""
+    return Journal.of(search, checkpoint, scanned, resumed, seed=seed, races=races(search))
 
 
 def gammas_of(search: SearchEstimator) -> Any:

@@ -6,13 +6,17 @@ what it was after it, work that is counted and readings of the clock. Without a 
 was killed, and goes on, is so bit for bit the race that was not. Of a grid the scores of the models of
 a gamma are kept, which train together.
 
-A limit counts the seconds of all processes, but for those between the last save and a kill.
+A limit counts the seconds of all processes, but for those between the last save and a kill. It may be
+another than it was: looks are gone through with the limit that they were made with. A search that is
+asked to stop goes through them first: their models are there, and the best of them may be the last.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,11 +27,16 @@ from asset_svm.data.fingerprint import Fingerprint
 from asset_svm.data.scan import Scanned
 from asset_svm.estimators.files import plain_parameters
 from asset_svm.search.lines import Found
+from asset_svm.settings.checks import is_integer
 from asset_svm.storage.checkpoint import Checkpoint, SavedRun
 from asset_svm.storage.searches import Piece, SavedLine, SavedLook
 from asset_svm.version import __version__
 
 logger = logging.getLogger("asset_svm")
+FREE = ("time_limit", "n_jobs")
+"""Parameters that a search which goes on may have other values of."""
+ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+"""Of an object in memory, in what it is told as."""
 
 
 @dataclass(eq=False)
@@ -38,22 +47,32 @@ class Journal:
     ----------
     checkpoint : Checkpoint
         Where it is saved.
+    seed : int
+        What all draws of the search come from.
+    time_limit : float or None
+        That of the search from here on.
     pieces : list of Piece
         What is there of a search to go on with.
     """
 
     checkpoint: Checkpoint
+    seed: int
+    time_limit: float | None = None
     pieces: list[Piece] = field(default_factory=list)
+    settle: Callable[[float | None], None] | None = None
+    """Called with a time limit that holds from now on, when it was another until now."""
     begun: float = 0.0
     """The moment of ``clock.now`` from which on this search, and those that it goes on with, count."""
 
     def __post_init__(self) -> None:
         self.saved = sum(map(len, self.pieces))
         self.looks = deque(look for piece in self.pieces for look in piece.looks)
+        self._limits = deque(piece.time_limit for piece in self.pieces for _ in piece.looks)
         self.lines = {
             (line.round_number, line.gamma, line.epsilon): line
             for piece in self.pieces
             for line in piece.lines
+            if line.in_time or piece.time_limit == self.time_limit  # others were cut by another limit
         }
         self.elapsed = self.pieces[-1].elapsed if self.pieces else 0.0
         self.reading = self.pieces[0].reading if self.pieces else None
@@ -63,21 +82,43 @@ class Journal:
 
     @classmethod
     def of(
-        cls, search: Any, checkpoint: Checkpoint, scanned: Scanned, resumed: SavedRun | None
+        cls,
+        search: Any,
+        checkpoint: Checkpoint,
+        scanned: Scanned,
+        resumed: SavedRun | None,
+        *,
+        seed: int,
+        races: bool,
     ) -> Journal:
-        """The journal of a search over these rows; ``resumed`` is the one to go on with, if any."""
-        if search.get_params(deep=False)["keep_path"]:
+        """The journal of a search over these rows; ``resumed`` is the one to go on with, if any.
+
+        ``seed`` is what stands for its ``random_state``, where there is none.
+        """
+        given = search.get_params(deep=False)
+        if given["keep_path"]:
             raise ValueError(
                 "keep_path=True does not go with a checkpoint: coefficients of candidates are not "
                 "saved there; leave one of them out."
             )
         identity = _identity(search, scanned)
+        limit = given["time_limit"]
         if resumed is not None:
-            resumed.check(identity, scanned.source.files, search=True)
-            return cls(checkpoint, checkpoint.read_found())
+            resumed.check_kind(search=True)
+            before = resumed.settings
+            others = identity | {name: before[name] for name in FREE if name in before}
+            resumed.check(others, scanned.source.files, search=True)
+            if races and (limit is None) != (before["time_limit"] is None):
+                raise ValueError(
+                    f"The checkpoint belongs to another run: time_limit was {before['time_limit']} "
+                    f"and is now {limit}; a race without a limit counts work, and one with a limit "
+                    "seconds, so that neither goes on with the other: resume with "
+                    + ("none." if limit is not None else "any limit.")
+                )
+            return cls(checkpoint, resumed.seed, limit, checkpoint.read_found())
         files = scanned.files or Fingerprint.of(scanned.source.files)
-        checkpoint.write_run(SavedRun("search", identity, None, None, None, 0, files))
-        return cls(checkpoint)
+        checkpoint.write_run(SavedRun("search", identity, None, None, None, seed, files))
+        return cls(checkpoint, seed, limit)
 
     def begin(self) -> float:
         """The moment at which the search has begun, had it not been cut."""
@@ -88,6 +129,11 @@ class Journal:
         """What reading all rows once takes: what it took when the search began."""
         self.reading = self.reading if self.pieces else seconds
         return self.reading
+
+    @property
+    def limit(self) -> float | None:
+        """The time limit that holds now: that of the next look, where it was made before."""
+        return self._limits[0] if self._limits else self.time_limit
 
     # Looks --------------------------------------------------------------------------------------
 
@@ -109,6 +155,9 @@ class Journal:
                 f"was at {found.asked}, and would now be at {asked}; remove the folder, and begin anew."
             )
         self.noted.clear()
+        limit = self._limits.popleft()
+        if self.settle is not None and self.limit != limit:
+            self.settle(self.limit)
         self._next()
         return found
 
@@ -151,7 +200,7 @@ class Journal:
     def save(self) -> None:
         """Save what is new; where the disk is full, it is tried again with what comes next."""
         elapsed = clock.now() - self.begun
-        new = Piece(self.saved, elapsed, self.reading, self.new_looks, self.new_lines)
+        new = Piece(self.saved, elapsed, self.reading, self.time_limit, self.new_looks, self.new_lines)
         if len(new) and self.checkpoint.write_found(new):
             self.saved += len(new)
             self.new_looks, self.new_lines = [], []
@@ -159,10 +208,39 @@ class Journal:
 
 def _identity(search: Any, scanned: Scanned) -> dict[str, Any]:
     """What a search must have in common with the one that it goes on with."""
+    given = search.get_params(deep=False)
+    known, cv = plain_parameters(search), given["cv"]
+    known["random_state"] = _kind_of_seed(given["random_state"])
+    if callable(given.get("scoring")):
+        known["scoring"] = _name(given["scoring"])
+    if getattr(cv, "shuffle", True) and not is_integer(getattr(cv, "random_state", 0)):
+        raise ValueError(
+            f"cv={cv!r} draws other folds in every process, and a checkpoint is for several; "
+            "give it a random_state."
+        )
+    for name, value in known.items():
+        if isinstance(value, str) and (ADDRESS.search(value) or "<lambda>" in value):
+            raise ValueError(
+                f"{name}={value} has no name by which a search that goes on would know it again, as a "
+                "checkpoint needs; give a function that has a name, or leave the checkpoint out."
+            )
     sample = scanned.summary.sample if scanned.held is None else scanned.held
     return {
-        **plain_parameters(search),
+        **known,
         "search": type(search).__name__,
         "dtype": str(getattr(sample.X, "dtype", "columns")),
         "version": ".".join(__version__.split(".")[:2]),  # looks of another may be others
     }
+
+
+def _kind_of_seed(random_state: Any) -> Any:
+    """What is told of a ``random_state``, which the saved seed stands for where it is no integer."""
+    if random_state is None:
+        return None
+    return int(random_state) if is_integer(random_state) else type(random_state).__name__
+
+
+def _name(value: Any) -> str:
+    """What is told of a score that is called: of a function its name, as it is imported."""
+    name = getattr(value, "__qualname__", None)
+    return repr(value) if name is None else f"{value.__module__}.{name}"

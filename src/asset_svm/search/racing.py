@@ -39,8 +39,6 @@ RACING = (
 """Parameters that may be given to a race; any other asks for a grid."""
 FIXED = ("n_components", "landmarks", "n_cells", "n_partitions", "max_iter", "tol")
 """Those that every candidate of a race has, where they are given."""
-KEPT_TIME = 0.95
-"""The part of a time limit that a race counts on."""
 LEAST_LEFT = 0.1
 """The part of the time that the final model has in any case."""
 
@@ -107,7 +105,7 @@ class RacingSearch(MetaEstimatorMixin):
         """
         with all_or_nothing(self), shown(self.verbose):
             _, settings, scorer = self._checked()
-            seed = one_seed(self.random_state)
+            seed = one_seed(self.random_state) if journal is None else journal.seed
             settings = settings.changed(random_state=seed)
             units = {"target_transform": "standard"} if is_regressor(self) else {}
             learner = self._learner(**units, **self._judged_by)
@@ -165,7 +163,7 @@ class RacingSearch(MetaEstimatorMixin):
                     asked,
                     seed,
                     begun,
-                    None if self.time_limit is None else KEPT_TIME * self.time_limit,
+                    self.time_limit,
                     told,
                     ensemble=self.ensemble,
                     n_rows=all_rows.n_rows,

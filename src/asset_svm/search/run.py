@@ -179,8 +179,8 @@ class SearchRun:
         """Try gammas beyond the first or last while it is the best; returns all of the round."""
         while (end := self.table.end(left)) is not None and self.beyond < MOST_BEYOND:
             gamma = self.grid.beyond(above=end > 0)
-            late = clock.now() > self.deadline and not self._known(gamma, round_number)
-            if self.stopped or late:
+            ends = self.stopped or clock.now() > self.deadline
+            if ends and not self._known(gamma, round_number):
                 break
             new = self.table.add_gamma(gamma)
             if new == 0:
@@ -263,4 +263,4 @@ class SearchRun:
                 seconds,
                 seconds * max(self.ahead - self.passed, 0.0) / self.passed,
             )
-            self.stopped = bool(self.watch(progress))
+            self.stopped |= bool(self.watch(progress))

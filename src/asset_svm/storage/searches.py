@@ -106,6 +106,8 @@ class Piece:
         The seconds of the search until the save, those of processes before this one too.
     reading : float or None
         Those of reading all rows once, where they are not in memory.
+    time_limit : float or None
+        What the search had when it found this.
     looks : list of SavedLook
     lines : list of SavedLine
     """
@@ -113,6 +115,7 @@ class Piece:
     begin: int
     elapsed: float
     reading: float | None = None
+    time_limit: float | None = None
     looks: list[SavedLook] = field(default_factory=list)
     lines: list[SavedLine] = field(default_factory=list)
 
@@ -126,6 +129,7 @@ def piece(f: Fields) -> Piece:
         f.integer("begin"),
         f.number("elapsed"),
         f.maybe(f.number, "reading"),
+        f.maybe(f.number, "time_limit"),
         f.each("looks", "record", _look),
         f.each("lines", "record", _line),
     )

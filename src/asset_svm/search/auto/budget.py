@@ -51,8 +51,12 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """The seconds that are left; none after Ctrl-C, or when somebody asked to stop."""
-        return 0.0 if self.stopped else self.total - self.used
+        """The seconds that are left; none after Ctrl-C, or when somebody asked to stop.
+
+        Looks that were made before are gone through first, as they were made.
+        """
+        again = self.journal is not None and bool(self.journal.looks)
+        return 0.0 if self.stopped and not again else self.total - self.used
 
     def seconds(self, kind: str, nominal: float) -> float:
         """What such work will take."""

@@ -66,7 +66,7 @@ class Looks(Guesses):
 
     def _made(self, candidate: Candidate, Cs: list[float], count: int, judging: int) -> SavedLook:
         """What a look finds, or has found in a race that goes on."""
-        journal, asked = self.budget.journal, repr((candidate, Cs, count, judging, self._sizes))
+        journal, asked = self.budget.journal, repr((candidate, Cs, count, judging, self._rows_of_parts))
         known = None if journal is None else journal.look(asked)
         if known is not None:
             self._make_again(known, candidate, Cs, count, judging)
@@ -103,8 +103,10 @@ class Looks(Guesses):
     ) -> None:
         """Leave everything as a look has left it that was made before, but train no model."""
         self.columns.taught = {each.part: each.learnt for each in known.relevances}
-        self._tried(candidate, Cs, count, judging, known)
-        self.columns.taught = {}
+        try:
+            self._tried(candidate, Cs, count, judging, known)
+        finally:
+            self.columns.taught = {}  # no look after it has these relevances
         if self._grown[0] != known.grown:
             self._grown = known.grown, None
         self.budget.spent, self.failure = known.spent, known.failure
@@ -112,7 +114,7 @@ class Looks(Guesses):
         self.budget.work |= {each.kind: (each.done, each.took) for each in known.work}
 
     @property
-    def _sizes(self) -> list[tuple[int, int]]:
+    def _rows_of_parts(self) -> list[tuple[int, int]]:
         """The rows that learn, and that judge, of all parts."""
         return [(len(part.learning), len(part.judging)) for part in self.columns.parts]
 

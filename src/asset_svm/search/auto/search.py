@@ -37,6 +37,8 @@ MOST_DIRECTIONS, MOST_PIECES = 1000, 100
 """Columns up to which directions are learnt, and numbers are cut into pieces."""
 MODELS_OF_MEANS = 2.5
 """The models like the best that time is kept for, where a mean may follow."""
+KEPT_TIME = 0.95
+"""The part of a time limit that a race counts on."""
 SHORT = 20.0
 """Seconds below which more candidates gain more than other folds of the best, or a mean of them."""
 BALANCED = 3
@@ -166,8 +168,12 @@ def run_race(
         parts, others = draw_parts(given.task, given.y, seed)
     m = len(given.y)
     work = float(np.clip((m / SECOND_ROWS) ** GROWTH, LEAST_WORK, MOST_WORK))
-    budget = Budget(work) if time_limit is None else Budget(time_limit, begun)
-    budget.journal = journal
+    limit = time_limit if journal is None else journal.limit
+
+    def total(limit: float | None) -> float:
+        return work if limit is None else KEPT_TIME * limit
+
+    budget = Budget(total(limit), None if limit is None else begun, journal=journal)
 
     def settings(params: dict[str, Any]) -> Settings:
         return settings_of(learner(random_state=seed, **(params | asked.fixed)))
@@ -181,15 +187,24 @@ def run_race(
     if journal is not None:
         looks.begun -= journal.elapsed
     axes = axes_of(given, asked)
-    if budget.total < SHORT or (True in axes.cells and m > looks.most_solved):
-        others = []  # models in cells, of which only some are solved, do not judge all rows of a fold
-    hurried = time_limit is not None and budget.total < SHORT
-    models = MODELS_OF_MEANS if ensemble and not hurried else 1.0
-    kept = CONFIRMED if others else 0.0
-    race = Race(looks, axes, all_rows, watch, models, kept, hurried)
+    race = Race(looks, axes, all_rows, watch)
+
+    def settle(limit: float | None) -> None:
+        """Have what hangs on the time limit, which may be another for a race that goes on."""
+        budget.total = total(limit)
+        short = budget.total < SHORT
+        race.hurried = limit is not None and short
+        race.models = MODELS_OF_MEANS if ensemble and not race.hurried else 1.0
+        # Models in cells, of which only some are solved, do not judge all rows of a fold.
+        confirms = others and not short and not (True in axes.cells and m > looks.most_solved)
+        race.kept = CONFIRMED if confirms else 0.0
+
+    settle(limit)
+    if journal is not None:
+        journal.settle = settle
     race.run()
     outcome = Outcome.of(looks, race.history, asked.relevance)
-    if others:
+    if race.kept:
         race.kept = 0.0
         outcome = confirm(outcome, others, budget.total - race.reserve(outcome.best.candidate), watch)
     return outcome, budget
