@@ -29,7 +29,7 @@ SLOW = 1.5
 EASY = 0.5
 """The part of the time that models must be guessed to take at most to be solved to the usual gap."""
 WORTH = 0.5
-"""The part of the time of rows, were all of it theirs, that leaving them must save: else all are kept."""
+"""Of the time that leaving rows would save if all of it hung on them, what it must save at least."""
 SURE = 0.7
 """The part of the time that a mean may be guessed to take: a model that is cut short spoils it."""
 LEAST_SECONDS = 0.2
