@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from asset_svm import AssetClassifier, TableEncoder, clock
 from asset_svm.arrays import Array
@@ -382,3 +383,20 @@ def test_small_cells_of_several_classes_take_as_final_models_what_their_sweeps_t
             quick = looks.training_seconds(alike, 3000)
             looks.found[alike.candidate, 2400, 600] = slow
             assert looks.training_seconds(slow, 3000) > 4.0 * quick
+
+
+def test_sparse_rows_take_what_their_numbers_take_not_what_their_columns_would():
+    """Documents have some hundred words of fifty thousand: cells of them are soon solved."""
+    looks = looks_of(3000, 600)
+    X = sparse.random(3000, 20_000, density=0.001, format="csr", random_state=0, dtype=np.float32)
+    given = replace(looks.columns.given, X=X, table=None)
+    thin = Looks(Columns(given, looks.columns.parts, looks.columns.settings), looks.budget, None, 0)
+    assert thin.width(Candidate(IN_CELLS)) == 20_000
+    assert thin.load(Candidate(IN_CELLS)) == pytest.approx(guesses.SPARSE * X.nnz / 3000)
+    full = replace(given, X=X.toarray())
+    dense = Looks(Columns(full, looks.columns.parts, looks.columns.settings), looks.budget, None, 0)
+    for shape in (IN_CELLS, ON_MAP):
+        each = Candidate(shape)
+        assert thin.work(each, 1, 2400, 600)[1] < 0.5 * dense.work(each, 1, 2400, 600)[1]
+        assert thin.final_seconds(each, 3000) < 0.5 * dense.final_seconds(each, 3000)
+    assert dense.load(Candidate(IN_CELLS)) == 20_000

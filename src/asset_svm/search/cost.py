@@ -15,12 +15,12 @@ SWEEPS = 100.0
 """The sweeps for a model of m rows take so many times m^2 operations."""
 
 
-def map_seconds(m: int, n: int, s: int, models: float, epochs: int) -> float:
+def map_seconds(m: int, n: float, s: int, models: float, epochs: int) -> float:
     """The time of one gamma on a map of m rows of n columns to s features, and of steps on it."""
     return 2.0 * m * s * (n + s + 2.0 * models * epochs) / PRODUCTS
 
 
-def cell_seconds(sizes: Sequence[int], n: int, models: float, part: float, threads: int) -> float:
+def cell_seconds(sizes: Sequence[int], n: float, models: float, part: float, threads: int) -> float:
     """The time of one gamma in cells: kernel matrices, and models that see ``part`` of the rows."""
     total = sum(m * m * (2.0 * n / PRODUCTS + models * part**2 * SWEEPS / LOOPS) for m in sizes)
     return total / max(min(threads, len(sizes)), 1)

@@ -42,6 +42,8 @@ GROWING = 1e-8
 """The work of a partition, times the numbers in the rows."""
 COPYING = 1e-9
 """The work of taking rows as they are, times the numbers in them."""
+SPARSE = 8.0
+"""Times what a number of dense rows takes in a product, that one of sparse rows does."""
 COLUMN_SECONDS = 0.0005
 """What encoding a column takes at least."""
 LOOK_SECONDS = 0.01
@@ -108,7 +110,7 @@ class Guesses:
 
     def work(self, candidate: Candidate, n_Cs: int, count: int, judging: int) -> tuple[str, float]:
         """The kind of work of a look, and how much it is, without that of a relevance."""
-        n, outputs = self.width(candidate), self.task.n_models
+        n, outputs = self.load(candidate), self.task.n_models
         m, lots = count + judging, self.columns.lots(candidate.shape)
         models = n_Cs * len(self.columns.parts) / lots
         if not candidate.shape.cells:
@@ -129,7 +131,7 @@ class Guesses:
         """How much work the partitions of so many rows are."""
         if not candidate.shape.cells:
             return 0.0
-        return GROWING * m * self.width(candidate) * self.cell_sizes(candidate, m)[1]
+        return GROWING * m * self.load(candidate) * self.cell_sizes(candidate, m)[1]
 
     def final_seconds(self, candidate: Candidate, n_rows: int) -> float:
         """What training the final model on so many rows will take, about."""
@@ -143,7 +145,7 @@ class Guesses:
         else:
             s = min(int(self.family(candidate, n_rows)["n_components"]), n_rows)
             s = s if candidate.shape.has_gamma else min(s, n)
-            work = self._map_work(n_rows, n, s, outputs) + 10.0 * s**3 / 5e10
+            work = self._map_work(n_rows, self.load(candidate), s, outputs) + 10.0 * s**3 / 5e10
             seconds = budget.seconds("map", work)
         if candidate.shape.relevance is not None and not self.reuses(candidate, n_rows):
             seconds += self._learning_seconds(candidate, n_rows)
@@ -169,7 +171,7 @@ class Guesses:
             return False
         return self._learning_seconds(candidate, n_rows) > ANEW * self.budget.total
 
-    def _map_work(self, n_rows: int, n: int, s: int, outputs: float) -> float:
+    def _map_work(self, n_rows: int, n: float, s: int, outputs: float) -> float:
         """How much work mapping and learning is; rows that are read are mapped in every epoch."""
         if self.reading is None:
             return map_seconds(n_rows, n, s, outputs, FINAL_EPOCHS)
@@ -227,7 +229,7 @@ class Guesses:
     def _cells_work(self, candidate: Candidate, n_rows: int) -> float:
         """How much work training the cells of a final model is."""
         sizes, copies = self.cell_sizes(candidate, n_rows)
-        each = cell_seconds(sizes, self.width(candidate), self.outputs_in_cells, 1.0, 2)
+        each = cell_seconds(sizes, self.load(candidate), self.outputs_in_cells, 1.0, 2)
         return FINAL_CELLS * QUICK_CELLS * copies * each
 
     def encoding_work(self, candidate: Candidate, m: int) -> float:
@@ -275,11 +277,22 @@ class Guesses:
 
     def width(self, candidate: Candidate) -> int:
         """The numbers of a row, about."""
-        given = self.columns.given
+        X, table = self._rows_of(candidate), self.columns.given.table
+        return int(X.shape[1] if X is not None else 4 * table.shape[1])  # type: ignore[union-attr]
+
+    def load(self, candidate: Candidate) -> float:
+        """The numbers of a row that a product goes through: of sparse rows those that are not 0."""
+        X = self._rows_of(candidate)
+        if not sp.issparse(X):
+            return self.width(candidate)
+        return float(min(SPARSE * X.nnz / max(X.shape[0], 1), X.shape[1]))
+
+    def _rows_of(self, candidate: Candidate) -> Any:
+        """Rows that are encoded as a candidate asks, or those that were given; None of a table."""
         for (what, encoding, *_), kept in self.columns.kept.items():
             if what == "encoded" and encoding == candidate.shape.encoding:
-                return int(kept[0].X.shape[1])
-        return int(given.X.shape[1] if given.X is not None else 4 * given.table.shape[1])  # type: ignore[union-attr]
+                return kept[0].X
+        return self.columns.given.X
 
     def family(self, candidate: Candidate, m: int) -> dict[str, Any]:
         """The parameters of the family of a model of so many rows, with what is fixed of them."""

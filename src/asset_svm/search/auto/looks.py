@@ -240,8 +240,7 @@ class Looks(Guesses):
         key = repr((shape if shape.relevance else shape.encoding, m, lot, n_cells, number))
         groups = self._grown[1]
         if self._grown[0] != key:
-            n = rows.rows.X.shape[1]
-            with self.budget.within("cells", "growing", GROWING * m * n):
+            with self.budget.within("cells", "growing", GROWING * m * self.load(candidate)):
                 groups = grow_partition(rows.rows.X, n_cells, self.seed, number)[1]
         elif groups is None:  # of a look that was made before, and is paid for
             groups = grow_partition(rows.rows.X, n_cells, self.seed, number)[1]
