@@ -226,7 +226,7 @@ def test_a_family_that_is_far_behind_is_not_tried_with_other_shapes():
 
 def test_larger_cells_are_tried_only_while_larger_ones_gain(monkeypatch):
     race = race_of({IN_CELLS: 0.2}, hurried=False)
-    race.n_rows = 40_000
+    race.looks.n_rows = 40_000
     tried = []
 
     def enlarge(best, size, count):

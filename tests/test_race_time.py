@@ -20,6 +20,7 @@ from asset_svm.search.auto.columns import Columns, Given, Lesson
 from asset_svm.search.auto.final import Members, rows_in_time, train
 from asset_svm.search.auto.guesses import FEWEST_SOLVED, MOST_SOLVED
 from asset_svm.search.auto.judged import Judged
+from asset_svm.search.auto.larger import larger_sizes
 from asset_svm.search.auto.looks import Looks
 from asset_svm.search.auto.outcome import Outcome
 from asset_svm.search.auto.parts import Part
@@ -199,18 +200,17 @@ def test_what_is_fixed_of_a_family_is_what_looks_look_at():
     assert looks.cell_sizes(cells, 4000) == ([2000] * 2, 1)
     assert looks.cell_sizes(cells.changed(size=1), 20_000) == ([2000] * 10, 4)
     assert looks.cell_sizes(cells, 100) == ([100], 1)
-    axes = Axes(("given",), ("rbf",), (None,), (False, True))
-    assert Race(looks, axes, 20_000)._sizes(cells) == (1,)  # with partitions, which are open
+    assert larger_sizes(looks, cells) == (1,)  # with partitions, which are open
     looks = replace(looks, fixed={"n_cells": 10, "n_partitions": 2})
-    assert Race(looks, axes, 20_000)._sizes(cells) == ()
+    assert larger_sizes(looks, cells) == ()
     few = replace(looks, fixed={"n_components": 60, "landmarks": "uniform"})
     assert few.landmarks(on_map, 4000) == few.landmarks(on_map, 16_000) == 60
-    assert Race(few, axes, 20_000)._sizes(on_map) == ()
+    assert larger_sizes(few, on_map) == ()
     more, all_ = (replace(few, fixed={"n_components": s}) for s in (5000, 2000))
     assert more.final_seconds(on_map, 2000) == all_.final_seconds(on_map, 2000)
     usual = replace(looks, fixed={})
     assert usual.cell_sizes(cells, 4000) == ([1000] * 4, 1) and usual.landmarks(on_map, 4000) == 512
-    assert Race(usual, axes, 20_000)._sizes(on_map) == (1,)
+    assert larger_sizes(usual, on_map) == (1,)
 
 
 def test_cells_of_which_only_some_are_solved_are_not_left_for_what_all_rows_have_judged(monkeypatch):
@@ -247,9 +247,9 @@ def test_a_machine_that_sleeps_between_two_looks_ends_the_race_with_what_there_i
 
 def sizes_of_cells(n_rows: int) -> list[dict]:
     looks = looks_of(n_rows, 100)
-    race = Race(looks, Axes(("given",), ("rbf",), (None,), (True,)), n_rows)
     candidate = Candidate(IN_CELLS)
-    return [looks.family(candidate.changed(size=size), n_rows) for size in race._sizes(candidate)]
+    sizes = larger_sizes(looks, candidate)
+    return [looks.family(candidate.changed(size=size), n_rows) for size in sizes]
 
 
 def test_one_cell_has_no_partitions_and_stands_for_every_larger_size_that_is_one():

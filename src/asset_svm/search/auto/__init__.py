@@ -5,6 +5,8 @@ parts       which rows learn and which judge
 columns     rows as candidates see them, encoded and mapped without the rows that judge
 budget      seconds of the clock, or work that is counted
 looks       models of several Cs trained together, and what the rows that judge say
+larger      which larger models like a candidate there are
+standing    which of those that were looked at is the best, of its shape, or near it
 race        the stages, from many cheap looks to few dear ones
 confirm     the best, judged by rows of other folds too
 outcome     what a race has found, in the words of scikit-learn

@@ -13,23 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from asset_svm.search.auto.guesses import FEWEST_JUDGING
 from asset_svm.search.auto.judged import Judged
+from asset_svm.search.auto.larger import larger_sizes
 from asset_svm.search.auto.looks import Looks
 from asset_svm.search.auto.shapes import (
     GIVEN,
     SQUARES,
     TUBE,
-    WHOLE_ROWS,
     Candidate,
     Shape,
     is_absolute,
 )
-from asset_svm.settings.solving import CELL_ROWS
+from asset_svm.search.auto.standing import best_of, by_shape, near, ranked, shapes
 from asset_svm.tasks import Regression
 from asset_svm.tasks.quantiles import has_tube
 
@@ -155,7 +154,7 @@ class Race:
             if round_ and len(self.history) == looked:
                 break
         most = max(each.rows for each in self.history)
-        return self._ranked(each for each in self.history if each.rows == most)
+        return ranked(each for each in self.history if each.rows == most)
 
     # Stages -------------------------------------------------------------------------------------
 
@@ -165,18 +164,18 @@ class Race:
         (usual, *others), encodings = self.axes.kernels, self.axes.encodings
         for encoding in encodings:
             self._try(Candidate(Shape(encoding, usual, None, cells)), COSTS, count, end)
-        near = {shape.encoding for shape in self._shapes(self._near(self.history))}
+        near = {shape.encoding for shape in shapes(self._near(self.history))}
         first = [Shape(each, kernel, None, cells) for each in encodings for kernel in others]
         for shape in first:
             if shape.encoding in near:
                 self._try(Candidate(shape), COSTS, count, end)
         self._choose_loss(count, end)
-        for shape in self._shapes(self._near(self.history))[:SHAPES_CLIMBED]:
+        for shape in shapes(self._near(self.history))[:SHAPES_CLIMBED]:
             self._climb(shape, count, 4.0, end)
         for shape in first:  # what has been left out, as time allows
             if shape.encoding not in near:
                 self._try(Candidate(shape).with_loss(self.loss), COSTS, count, end)
-        for shape in self._shapes(self._near(self.history, NEAR_END)):
+        for shape in shapes(self._near(self.history, NEAR_END)):
             if not shape.has_gamma and "rbf" in self.axes.kernels:  # next to straight
                 curved = Shape(shape.encoding, "rbf", None, cells)
                 wide = Candidate(curved, NEARLY_STRAIGHT).with_loss(self.loss)
@@ -184,7 +183,7 @@ class Race:
 
     def _choose_loss(self, count: int, end: float) -> None:
         """Squares in place of the tube, where the best is better with them."""
-        best = self._ranked(self._on(count))[:1]
+        best = ranked(self._on(count))[:1]
         if not isinstance(self.looks.task, Regression) or not best:
             return
         found = self._try(best[0].candidate.with_loss(SQUARES), COSTS, count, end)
@@ -201,7 +200,7 @@ class Race:
             names = [GIVEN if each == "standard" else each for each in best]
             best = dict.fromkeys(names)
         for place, encoding in enumerate(best):
-            for judged in self._by_shape(self._near(self.history)):
+            for judged in by_shape(self._near(self.history)):
                 shape, factor = judged.candidate.shape, judged.candidate.factor
                 alike = (encoding, "standard") if encoding == GIVEN else (encoding,)
                 if shape.encoding not in alike or not shape.has_gamma or shape.relevance is not None:
@@ -224,7 +223,7 @@ class Race:
             forced = False
             if found:
                 in_vain = 0 if self._gains_by_relevance(found, count) else in_vain + 1
-        for shape in self._shapes(self._near(self._on(count), NOT_FAR))[: self.wider * SHAPES_WIDENED]:
+        for shape in shapes(self._near(self._on(count), NOT_FAR))[: self.wider * SHAPES_WIDENED]:
             self._climb(shape, count, 4.0, self._end(LEARNT))
 
     def _gains_by_relevance(self, found: list[Judged], count: int) -> bool:
@@ -246,7 +245,7 @@ class Race:
             open_ = [each for each in starts if each is not None]
             for _, start, Cs in sorted(open_, key=lambda one: one[0]):
                 found = self._try(start, Cs, count, self._end(WIDENED))
-                if found and len(self._shapes(self._on(count))) == 1:  # it may be all there is time for
+                if found and len(shapes(self._on(count))) == 1:  # it may be all there is time for
                     self._climb(start.shape, count, 4.0, self._end(WIDENED))
         for candidate in self._kept(self._on(count), self.wider * SHAPES_FINISHED):
             self._climb(candidate.shape, count, 4.0, self._end(WIDENED))
@@ -301,12 +300,12 @@ class Race:
             self._try(candidate, Cs, count, 1.0)
         if not self._on(count):  # time has run out meanwhile
             return
-        first = self._ranked(self._on(count))[0].candidate
+        first = ranked(self._on(count))[0].candidate
         if denser and first.shape.cells:
             self._climb(first.shape, count, 4.0, 1.0, costs=(1.0,))
         self.tuned = True
         self._enlarge_all(count)
-        for each in self._near(self._by_shape(self._on(count)), NEAR_END):
+        for each in self._near(by_shape(self._on(count)), NEAR_END):
             shape = each.candidate.shape
             size = each.candidate.size if self._is_quick(each.candidate, count) else 0
             if shape.cells and denser:
@@ -315,10 +314,10 @@ class Race:
                 continue
             self._climb(shape, count, 2.0, 1.0, costs=(1.0,), size=size)
             self._climb_cost(shape, count, 3.0, size)
-            best = self._best_of(shape, count, size)
+            best = best_of(self.history, shape, count, size)
             if best is not None:
                 self._grow(best, count)
-        best = self._ranked(self._on(count))[0]
+        best = ranked(self._on(count))[0]
         if has_tube(self.looks.task):
             finer = best.candidate.changed(epsilon=best.candidate.epsilon * FINER_EPSILON)
             others = [finer] if finer != best.candidate else []
@@ -328,7 +327,7 @@ class Race:
                 )
             for other in others:
                 self._try(other, (other.C,), count, 1.0)
-            best = self._ranked(self._on(count))[0]
+            best = ranked(self._on(count))[0]
         if best.candidate.size and best.candidate.shape.has_gamma:
             for by in (2.0, 0.5):
                 wider = best.candidate.changed(factor=by * best.candidate.factor)
@@ -337,9 +336,9 @@ class Race:
     def _enlarge_all(self, count: int) -> None:
         """A larger model of every shape, cheapest first: which gains, the usual size does not say."""
         tried, total = [], self.looks.budget.total
-        near = self._near(self._by_shape(self._on(count)), NEAR)
-        for each in self._near(self._by_shape(self._on(count)), NOT_FAR):
-            for size in self._sizes(each.candidate)[:1]:
+        near = self._near(by_shape(self._on(count)), NEAR)
+        for each in self._near(by_shape(self._on(count)), NOT_FAR):
+            for size in larger_sizes(self.looks, each.candidate)[:1]:
                 larger = each.candidate.changed(size=size)
                 seconds = self.looks.seconds(larger, 1, count, self.judging)
                 if seconds <= (ONE_LARGER if each in near else SMALL_LOOK) * total:
@@ -363,7 +362,7 @@ class Race:
 
     def _grow(self, best: Judged, count: int) -> None:
         """Try larger and larger models like the best, as long as that is better."""
-        for size in self._sizes(best.candidate):
+        for size in larger_sizes(self.looks, best.candidate):
             larger = self._enlarge(best, size, count)
             if size != 2 and larger is not None:
                 if not self._gains([larger], best):
@@ -389,27 +388,6 @@ class Race:
             self.history.append(replace(best, candidate=larger, loss=best.loss - gained))
             return self.history[-1]
         return None
-
-    def _sizes(self, candidate: Candidate) -> tuple[int, ...]:
-        """The larger models like a candidate; cells of few rows are one already, as are few columns.
-
-        What is fixed may leave nothing larger.
-        """
-        shape, family = candidate.shape, self.looks.family
-        usual = family(candidate.changed(size=0), self.n_rows)
-        if shape.cells:
-            if self.n_rows <= 1.5 * CELL_ROWS:
-                return ()
-            sizes: tuple[int, ...] = (1, 2) if self.n_rows <= WHOLE_ROWS else (1, 3, 4)
-        else:
-            most = self.n_rows if shape.has_gamma else self.looks.width(candidate)
-            sizes = (1,) if usual["n_components"] < most else ()
-        found: dict[int, dict[str, Any]] = {}
-        for size in sorted(sizes, key=lambda size: size != 2):  # what is one cell is called so
-            larger = family(candidate.changed(size=size), self.n_rows)
-            if larger not in (usual, *found.values()):
-                found[size] = larger
-        return tuple(sorted(found))
 
     # Steps --------------------------------------------------------------------------------------
 
@@ -457,7 +435,7 @@ class Race:
         if not shape.has_gamma:
             return
         for by in (step, 1.0 / step):
-            while (best := self._best_of(shape, count, size)) is not None:
+            while (best := best_of(self.history, shape, count, size)) is not None:
                 candidate = best.candidate.changed(factor=best.candidate.factor * by)
                 if not FACTORS[0] <= candidate.factor <= FACTORS[1]:
                     break
@@ -469,7 +447,7 @@ class Race:
     def _climb_cost(self, shape: Shape, count: int, step: float, size: int) -> None:
         """Smaller and larger Cs, as long as that is better."""
         for by in (step, 1.0 / step):
-            while (best := self._best_of(shape, count, size)) is not None:
+            while (best := best_of(self.history, shape, count, size)) is not None:
                 C = best.candidate.C * by
                 if not LEAST_C <= C <= MOST_C:
                     break
@@ -503,7 +481,7 @@ class Race:
         rows = max((each.rows for each in self.history), default=0)
         if rows < min(MORE, self.most):
             return 0.0
-        best = self._ranked(self._on(rows))[0]
+        best = ranked(self._on(rows))[0]
         learns = best.candidate.shape.relevance is not None
         if learns and not self.looks.reuses(best.candidate, self.n_rows):
             spare = SPARE_LEARNING
@@ -529,55 +507,27 @@ class Race:
         """The part of the budget after which a stage ends; later rounds may take what is left."""
         return 1.0 if self.late else stage
 
-    def _near(self, found: Iterable[Judged], near: float = NEAR) -> list[Judged]:
-        """Those whose losses are not far from the smallest."""
-        ranked = self._ranked(found)
-        least = ranked[0].loss if ranked else 0.0
-        limit = least + self.wider * (near - 1.0) * abs(least)
-        return [each for each in ranked if each.loss <= limit]
+    def _near(self, found: Iterable[Judged], times: float = NEAR) -> list[Judged]:
+        """Those whose losses are not far from the smallest, the best first; in later rounds more."""
+        return near(found, 1.0 + self.wider * (times - 1.0))
 
     def _on(self, count: int) -> list[Judged]:
+        """What was found of candidates that have learnt from so many rows."""
         return [each for each in self.history if each.rows == count]
-
-    @staticmethod
-    def _ranked(found: Iterable[Judged]) -> list[Judged]:
-        """The best first."""
-        return sorted(found, key=lambda each: (each.loss, each.candidate.effort))
-
-    def _by_shape(self, found: Iterable[Judged]) -> list[Judged]:
-        """The best of every shape, on the most rows that it was tried on, best first."""
-        best: dict[Shape, Judged] = {}
-        for each in self._ranked(found):
-            known = best.get(each.candidate.shape)
-            if known is None or each.rows > known.rows:
-                best[each.candidate.shape] = each
-        return self._ranked(best.values())
 
     def _kept(self, found: Iterable[Judged], count: int) -> list[Candidate]:
         """The best candidates of so many shapes, and of the best that learns no relevance.
 
         Where rows become more, what is learnt of columns may gain less than it did.
         """
-        ranked = [each.candidate for each in self._near(self._by_shape(found), NOT_FAR)]
+        best = [each.candidate for each in self._near(by_shape(found), NOT_FAR)]
         first: dict[tuple[str, bool], Candidate] = {}
-        for each in ranked:
+        for each in best:
             if each.shape.relevance is None:
                 first.setdefault((each.shape.encoding, each.shape.cells), each)
         plain = list(first.values())
         if not self.hurried or self.late:
-            return list(dict.fromkeys([*ranked[:1], *plain[:PLAIN], *ranked[:count]]))
-        families = {each.shape.cells: each for each in reversed(ranked)}  # the best of either
+            return list(dict.fromkeys([*best[:1], *plain[:PLAIN], *best[:count]]))
+        families = {each.shape.cells: each for each in reversed(best)}  # the best of either
         few = max(count // HURRIED, 1)
-        return list(dict.fromkeys([*ranked[:1], *families.values(), *plain[:1], *ranked[:few]]))
-
-    def _shapes(self, found: Iterable[Judged]) -> list[Shape]:
-        return [each.candidate.shape for each in self._by_shape(found)]
-
-    def _best_of(self, shape: Shape, count: int, size: int = 0) -> Judged | None:
-        """The best of a shape, of one size, on so many rows."""
-        found = [
-            each
-            for each in self.history
-            if each.candidate.shape == shape and each.rows == count and each.candidate.size == size
-        ]
-        return self._ranked(found)[0] if found else None
+        return list(dict.fromkeys([*best[:1], *families.values(), *plain[:1], *best[:few]]))
