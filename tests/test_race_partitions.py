@@ -304,6 +304,8 @@ def test_squares_are_tried_and_taken_where_they_gain():
     params = search.cv_results_["params"]
     losses = {one["loss"] for one in params}
     assert losses == {"epsilon_insensitive", "squared_epsilon_insensitive"}
+    squares = [one["loss"] == "squared_epsilon_insensitive" for one in params]
+    assert np.mean(squares) > 0.5  # all that follows the first has them
     assert search.best_params_["loss"] == search.best_estimator_.loss == "squared_epsilon_insensitive"
     assert "squares" in search.ensemble_[0][0]
     again = AssetRegressor(**search.best_params_, random_state=0).fit(X, y)

@@ -23,7 +23,7 @@ from asset_svm.search.auto.confirm import CONFIRMED, confirm
 from asset_svm.search.auto.judged import Judged
 from asset_svm.search.auto.looks import Looks
 from asset_svm.search.auto.outcome import Outcome
-from asset_svm.search.auto.parts import MANY_ROWS, Part, draw_parts
+from asset_svm.search.auto.parts import Part, draw_parts
 from asset_svm.search.auto.race import Axes, Race, Watch
 from asset_svm.search.auto.shapes import GIVEN
 from asset_svm.search.journal import Journal
@@ -41,8 +41,8 @@ KEPT_TIME = 0.95
 """The part of a time limit that a race counts on."""
 SHORT = 20.0
 """Seconds below which more candidates gain more than other folds of the best, or a mean of them."""
-LONG = 45.0
-"""Seconds below which so many rows that looks at all of them take long leave time for few shapes."""
+ROWS_A_SECOND = 5000
+"""Rows for every second, from which on looks at all of them leave time for few shapes."""
 BALANCED = 3
 """Finalists that are tried with balanced classes, where there is a score of the user's."""
 EXACT_ROWS = 1500
@@ -195,7 +195,7 @@ def run_race(
         """Have what hangs on the time limit, which may be another for a race that goes on."""
         budget.total = total(limit)
         short = budget.total < SHORT
-        race.hurried = limit is not None and (short or (m > MANY_ROWS and budget.total < LONG))
+        race.hurried = limit is not None and (short or m > ROWS_A_SECOND * budget.total)
         race.models = MODELS_OF_MEANS if ensemble and not (limit is not None and short) else 1.0
         # Models in cells, of which only some are solved, do not judge all rows of a fold.
         confirms = others and not short and not (True in axes.cells and m > looks.most_solved)
