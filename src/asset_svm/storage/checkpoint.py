@@ -335,6 +335,9 @@ class Checkpoint:
                 self.folder.rmdir()
 
     def remove(self) -> None:
-        """Remove the files of a run that has ended, and whose model is safe."""
-        for path in (*self._pieces(), self.state_path, self.run_path):
+        """Remove the files of a run that has ended, and whose model is safe.
+
+        The run itself goes first: where that is cut short, what is left belongs to none.
+        """
+        for path in (self.run_path, self.state_path, *self._pieces()):
             path.unlink(missing_ok=True)
