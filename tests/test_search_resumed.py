@@ -4,6 +4,7 @@ import logging
 import shutil
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -583,3 +584,24 @@ def test_a_run_of_another_command_is_not_gone_on_with(here, monkeypatch, capsys)
     assert (
         "belongs to another run: it is of a search, and this is a training" in capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("removed", [1, 2, 4])
+def test_a_search_that_was_cut_while_its_checkpoint_was_removed_begins_anew(here, monkeypatch, removed):
+    """What a kill leaves of a checkpoint that is removed belongs to no run."""
+    search_rows(AssetClassifierCV(**GRID), numbers(), checkpoint=(kept := store()))
+    expected, left, unlink = search_rows(AssetClassifierCV(**GRID), numbers()), [removed], Path.unlink
+    assert len(pieces(kept)) > 3
+
+    def unlinked(path, **options):
+        if left[0] == 0:
+            raise Killed
+        left[0] -= 1
+        unlink(path, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", unlinked)
+        with pytest.raises(Killed):
+            kept.remove()
+    assert list(here.glob("run/found-*.asset"))
+    assert_same_search(search_rows(AssetClassifierCV(**GRID), numbers(), checkpoint=store()), expected)
